@@ -1,0 +1,80 @@
+"""What happened while answering: the plain values that leave a session.
+
+They cross a process border by pickle, so nothing here holds an array, a model or a widget.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mlx_spec.stats import Stats
+
+FinishReason = Literal["stop", "length", "cancelled"]
+
+Mark = Literal["accepted", "bonus", "plain"]
+"""`accepted`: a drafted token that stood. `bonus`: the target's own after a draft. `plain`: no draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairInfo:
+    """A loaded pair, as a person would want it described."""
+
+    name: str
+    target: str
+    draft: str | None
+    context_limit: int
+    device: str
+    memory_bytes: int
+    can_draft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgressed:
+    """Part of the prompt was read."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsDropped:
+    """The oldest messages did not fit the context and will not be read by the model."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text of one or more tokens that share a mark."""
+
+    text: str
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class TextAdded:
+    """One round's text, and the running numbers."""
+
+    pieces: tuple[Piece, ...]
+    tokens: int
+    """Tokens of the answer so far."""
+    seconds: float
+    """Decoding seconds so far."""
+    tokens_per_second: float
+    drafted: int
+    accepted: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The answer is complete (or was stopped and is kept)."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    """The answer's tokens, the stop token left out."""
+    finish_reason: FinishReason
+    seed: int
+    stats: Stats
+
+
+TurnEvent = PrefillProgressed | TurnsDropped | TextAdded | TurnEnded

@@ -1,0 +1,100 @@
+"""Numbers about one generation: a fold over its rounds, nothing measured elsewhere."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlx_spec.types import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Names follow llama.cpp's server (`draft_n`, `draft_n_accepted`) where it has them."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    """Prompt tokens whose rows were still in the target's cache."""
+    tokens: int
+    """Tokens of the answer, a stop token included."""
+    prefill_seconds: float
+    """From the start to the first round."""
+    decode_seconds: float
+    """From the first round's start to the last round's end."""
+    time_to_first_token: float
+    """Seconds from the start until the first round was read."""
+    tokens_per_second: float
+    """Decoding only: tokens after the first round over the time after it (all of it, if one round)."""
+    end_to_end_tokens_per_second: float
+    """All tokens over prefill and decoding."""
+    rounds: int
+    draft_n: int
+    """Drafted tokens."""
+    draft_n_accepted: int
+    """Drafted tokens that stood."""
+    acceptance_rate: float
+    """Accepted / drafted; 0 when nothing was drafted."""
+    accepted_per_round: float
+    """Mean accepted tokens per round, plain rounds included."""
+    acceptance_by_position: tuple[float, ...]
+    """For draft position i: how often it stood, given that all before it did."""
+    rounds_by_drafter: dict[str, int]
+    draft_share: float | None
+    """Share of a round spent drafting, from the rounds timed in two parts; None if none was."""
+    peak_memory_bytes: int
+
+
+def summarise(
+    rounds: Sequence[Round],
+    *,
+    prompt_tokens: int = 0,
+    cached_tokens: int = 0,
+    prefill_seconds: float = 0.0,
+    peak_memory_bytes: int = 0,
+) -> Stats:
+    """Fold rounds into the numbers people read."""
+    tokens = sum(len(r.tokens) for r in rounds)
+    decode = sum(r.seconds for r in rounds)
+    first = rounds[0].seconds if rounds else 0.0
+    drafted = sum(len(r.drafted) for r in rounds)
+    accepted = sum(r.accepted for r in rounds)
+    if len(rounds) > 1:
+        rate = (tokens - len(rounds[0].tokens)) / max(decode - first, 1e-9)
+    else:
+        rate = tokens / decode if decode else 0.0
+    total = prefill_seconds + decode
+    return Stats(
+        prompt_tokens=prompt_tokens,
+        cached_tokens=cached_tokens,
+        tokens=tokens,
+        prefill_seconds=prefill_seconds,
+        decode_seconds=decode,
+        time_to_first_token=prefill_seconds + first,
+        tokens_per_second=rate,
+        end_to_end_tokens_per_second=tokens / total if total else 0.0,
+        rounds=len(rounds),
+        draft_n=drafted,
+        draft_n_accepted=accepted,
+        acceptance_rate=accepted / drafted if drafted else 0.0,
+        accepted_per_round=accepted / len(rounds) if rounds else 0.0,
+        acceptance_by_position=_by_position(rounds),
+        rounds_by_drafter=dict(Counter(r.drafter for r in rounds)),
+        draft_share=_draft_share(rounds),
+        peak_memory_bytes=peak_memory_bytes,
+    )
+
+
+def _by_position(rounds: Sequence[Round]) -> tuple[float, ...]:
+    longest = max((len(r.drafted) for r in rounds), default=0)
+    rates = []
+    for i in range(longest):
+        reached = [r for r in rounds if len(r.drafted) > i and r.accepted >= i]
+        if not reached:
+            break
+        rates.append(sum(r.accepted > i for r in reached) / len(reached))
+    return tuple(rates)
+
+
+def _draft_share(rounds: Sequence[Round]) -> float | None:
+    timed = [(r.draft_seconds, r.seconds) for r in rounds if r.draft_seconds is not None]
+    whole = sum(seconds for _, seconds in timed)
+    return sum(draft for draft, _ in timed) / whole if whole else None
