@@ -1,0 +1,134 @@
+"""The parent's end of the engine process: start it, send requests, collect events, notice its death.
+
+The process keeps away from the terminal: no stdin, and what it or a native library prints goes to a log
+file. Nothing here imports MLX.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from app.engine_protocol import Died, EngineEvent, Quit, Request
+
+COMMAND = (sys.executable, "-m", "app.engine_process")
+LOG_LIMIT_BYTES = 1_000_000
+QUIT_SECONDS = 2.0
+
+
+class EngineClient:
+    """One engine process at a time. `start` may be called again after it died."""
+
+    def __init__(self, log_path: Path, command: Sequence[str] = COMMAND) -> None:
+        self.log_path = log_path
+        self._command = tuple(command)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: Connection | None = None
+        self._reader: threading.Thread | None = None
+        self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
+        self._closing = False
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start a process; one that died before has its `Died` among the events by then."""
+        if self._reader is not None:
+            self._reader.join(QUIT_SECONDS)
+        request_read, request_write = os.pipe()
+        event_read, event_write = os.pipe()
+        try:
+            with self._open_log() as log:
+                self._process = subprocess.Popen(
+                    [*self._command, str(request_read), str(event_write)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(request_read, event_write),
+                    # A Ctrl+C in the terminal is the screen's business alone.
+                    start_new_session=True,
+                )
+        finally:
+            os.close(request_read)
+            os.close(event_write)
+        if self._requests is not None:
+            self._requests.close()
+        self._requests = Connection(request_write, readable=False)
+        self._reader = threading.Thread(
+            target=self._read, args=(self._process, Connection(event_read, writable=False)), daemon=True
+        )
+        self._reader.start()
+
+    def send(self, request: Request) -> None:
+        """Send a request. One sent to a dead process is lost; `Died` is among the events then."""
+        if self._requests is None:
+            return
+        try:
+            self._requests.send(request)
+        except (BrokenPipeError, OSError):
+            pass
+
+    def poll(self) -> list[EngineEvent]:
+        """Everything that arrived since the last call, in order. Never waits."""
+        events: list[EngineEvent] = []
+        while True:
+            try:
+                events.append(self._events.get_nowait())
+            except queue.Empty:
+                return events
+
+    def close(self) -> None:
+        """End the process: ask, then insist."""
+        self._closing = True
+        process = self._process
+        if process is None:
+            return
+        self.send(Quit())
+        try:
+            process.wait(QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reader is not None:
+            self._reader.join(QUIT_SECONDS)
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
+
+    def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
+        with events:
+            while True:
+                try:
+                    self._events.put(events.recv())
+                except (EOFError, OSError):
+                    break
+        returncode = process.wait()
+        if not self._closing:
+            self._events.put(Died(returncode))
+
+    def _open_log(self):
+        self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
+            self.log_path.unlink()
+        return open(self.log_path, "ab")
+
+
+def describe_death(event: Died) -> str:
+    """One sentence on how the process ended."""
+    if event.returncode < 0:
+        try:
+            name = signal.Signals(-event.returncode).name
+        except ValueError:
+            name = f"signal {-event.returncode}"
+        return f"The engine process was ended by {name}."
+    return f"The engine process ended by itself with exit code {event.returncode}."

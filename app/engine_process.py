@@ -1,0 +1,190 @@
+"""The engine in a process of its own: `python -m app.engine_process READ_FD WRITE_FD`.
+
+All MLX work happens on the main thread; a second thread only reads requests, so that a cancel is seen
+while an answer runs. The process ends by itself when the other end of the pipe is gone.
+"""
+
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from typing import Protocol
+
+from app.chat_prompt import Message
+from app.engine_protocol import (
+    Answer,
+    Answered,
+    AnswerFailed,
+    Cancel,
+    EngineEvent,
+    Load,
+    Loaded,
+    LoadFailed,
+    Quit,
+    Request,
+)
+from app.errors import AppError
+from app.events import PairInfo, PrefillProgressed, TurnEvent
+from mlx_spec.errors import SpecError
+from mlx_spec.types import Options
+from models.errors import ModelsError
+from models.pair import PairSpec
+
+ORPHAN_SECONDS = 10.0
+"""How long work in progress may go on once nobody is there to read it."""
+
+
+class Answering(Protocol):
+    """What the process serves: `app.session.Session`, or a script of one."""
+
+    @property
+    def info(self) -> PairInfo: ...
+
+    def answer(
+        self,
+        prompt: Sequence[Message],
+        options: Options,
+        *,
+        stop_texts: Sequence[str],
+        cancelled: Callable[[], bool],
+        progress: Callable[[PrefillProgressed], None],
+    ) -> Iterator[TurnEvent]: ...
+
+
+OpenPair = Callable[[PairSpec], Answering]
+
+
+class _Inbox:
+    """Requests as they arrive; cancels are seen at once, the rest in order."""
+
+    def __init__(self, requests: Connection) -> None:
+        self._requests = requests
+        self._waiting: queue.SimpleQueue[Load | Answer | Quit] = queue.SimpleQueue()
+        self._cancelled_through = -1
+        self._quitting = False
+        self._finished = threading.Event()
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+
+    def next(self) -> Load | Answer | Quit:
+        return self._waiting.get()
+
+    def is_cancelled(self, id: int) -> bool:
+        return self._quitting or id <= self._cancelled_through
+
+    def finish(self) -> None:
+        self._finished.set()
+
+    def _read(self) -> None:
+        orphaned = False
+        while not self._quitting:
+            try:
+                request: Request = self._requests.recv()
+            except (EOFError, OSError):
+                request, orphaned = Quit(), True
+            if isinstance(request, Cancel):
+                self._cancelled_through = max(self._cancelled_through, request.id)
+            else:
+                self._quitting = isinstance(request, Quit)
+                self._waiting.put(request)
+        if orphaned and not self._finished.wait(ORPHAN_SECONDS):
+            os._exit(1)
+
+
+def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None:
+    """Handle requests on the calling thread until told to quit or left alone."""
+    inbox = _Inbox(requests)
+    session: Answering | None = None
+    reason = "No pair was chosen. Press F2 and choose one."
+    try:
+        while True:
+            request = inbox.next()
+            if isinstance(request, Quit):
+                return
+            if isinstance(request, Load):
+                # The old pair leaves memory before the next one enters it.
+                session = None
+                session, reason = _load(request, events, open_pair)
+            elif session is None:
+                events.send(AnswerFailed(request.id, reason))
+            else:
+                _answer(request, events, session, inbox)
+    except BrokenPipeError:
+        return
+    finally:
+        inbox.finish()
+
+
+def _load(request: Load, events: Connection, open_pair: OpenPair) -> tuple[Answering | None, str]:
+    try:
+        session = open_pair(request.pair)
+    except Exception as error:  # whatever a model's files can cause is told, not died of
+        reason = _in_words(error)
+        events.send(LoadFailed(reason))
+        return None, reason
+    events.send(Loaded(session.info))
+    return session, ""
+
+
+def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inbox) -> None:
+    failure: EngineEvent | None = None
+    try:
+        for event in session.answer(
+            request.messages,
+            request.options,
+            stop_texts=request.stop_texts,
+            cancelled=lambda: inbox.is_cancelled(request.id),
+            progress=lambda event: events.send(Answered(request.id, event)),
+        ):
+            events.send(Answered(request.id, event))
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        failure = AnswerFailed(request.id, _in_words(error))
+    if failure is not None:
+        events.send(failure)
+
+
+def _in_words(error: Exception) -> str:
+    """What the user reads. The traceback goes to the log, which is this process's stderr."""
+    traceback.print_exception(error)
+    if isinstance(error, AppError | SpecError | ModelsError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "Out of memory. Choose a smaller pair (F2) or close other programs."
+    return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
+
+
+def main() -> None:
+    """Serve on the two file descriptors named on the command line."""
+    from app import runtime
+
+    runtime.prepare()
+    requests = Connection(int(sys.argv[1]), writable=False)
+    events = Connection(int(sys.argv[2]), readable=False)
+
+    def open_pair(pair: PairSpec) -> Answering:
+        from app.session import Session
+        from models.load import load
+
+        return Session(load(pair))
+
+    try:
+        serve(requests, events, open_pair)
+    finally:
+        _release_streams()
+
+
+def _release_streams() -> None:
+    """On Linux a process that leaves MLX's streams running aborts at its exit."""
+    if sys.platform == "linux" and "mlx.core" in sys.modules:
+        import mlx.core as mx
+
+        mx.synchronize()
+        mx.clear_streams()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""What crosses the pipe between a screen and the engine process: requests in, events out.
+
+Plain frozen values, pickled. Both ends are our own processes, so the pickles are trusted.
+"""
+
+from dataclasses import dataclass
+
+from app.chat_prompt import Message
+from app.events import PairInfo, TurnEvent
+from mlx_spec.types import Options
+from models.pair import PairSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Open this pair; it takes the place of the one before."""
+
+    pair: PairSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer a conversation. Requests run in the order they were sent, a `Load` before it included."""
+
+    id: int
+    """Rising; what the events of this answer carry."""
+    messages: tuple[Message, ...]
+    """Oldest first; the last one is the user's."""
+    options: Options
+    stop_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop the answer with this id and every earlier one; their text so far is kept."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """End the process after the answer in progress was stopped."""
+
+
+Request = Load | Answer | Cancel | Quit
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The pair is in memory."""
+
+    info: PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The pair could not be opened. The message is for the user."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One event of one answer; a `TurnEnded` is its last."""
+
+    id: int
+    event: TurnEvent
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFailed:
+    """The answer ended without a result. The message is for the user."""
+
+    id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process ended without being asked to. Made by the parent's side."""
+
+    returncode: int
+    """Negative: the signal that ended it."""
+
+
+EngineEvent = Loaded | LoadFailed | Answered | AnswerFailed | Died

@@ -1,0 +1,81 @@
+"""An engine process without MLX, for tests: the real `serve` loop around a scripted session.
+
+The prompt says what happens: `slow` answers for ever, `fail` raises, `crash` ends the process,
+`controls` answers with characters a terminal would obey, anything else gets the same short answer.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+
+from app.chat_prompt import Message
+from app.engine_process import serve
+from app.errors import BadInput
+from app.events import PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from mlx_spec.stats import summarise
+from mlx_spec.types import Options, Round
+from models.pair import PairSpec
+
+ROUNDS = (("The target", " checks"), (" what the draft", " guessed"), (": 日本 👩‍💻", "."))
+CONTROLS = (("[bold]not bold[/bold] ", "\x1b[31mred\x1b[0m \x07"), ("[/oops] \x9b2J", "\u202e end"))
+
+
+class ScriptedSession:
+    """Answers in rounds of one accepted and one bonus token; without drafting, plain ones."""
+
+    def __init__(self, spec: PairSpec) -> None:
+        if spec.name == "absent":
+            raise BadInput("The pair absent is not on this machine. Get it with: mlx-spec pull absent")
+        self.info = PairInfo(spec.name, "target", "draft", 4096, "test (cpu)", 1_000_000, True)
+
+    def answer(
+        self,
+        prompt: Sequence[Message],
+        options: Options,
+        *,
+        stop_texts: Sequence[str],
+        cancelled: Callable[[], bool],
+        progress: Callable[[PrefillProgressed], None],
+    ) -> Iterator[TurnEvent]:
+        said = prompt[-1]["content"]
+        progress(PrefillProgressed(10, 10))
+        if said == "fail":
+            raise ValueError("scripted failure")
+        drafting = options.drafter != "none"
+        script = CONTROLS if said == "controls" else ROUNDS
+        rounds: list[Round] = []
+        text, finish = "", "stop"
+        for number, (first, second) in enumerate(script * (100_000 if said == "slow" else 1)):
+            if cancelled() or number * 2 >= options.max_tokens:
+                finish = "cancelled" if cancelled() else "length"
+                break
+            if said == "crash" and number == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            seconds = 0.01 if drafting else 0.02
+            time.sleep(0.02 if said in ("slow", "crash") else 0.001)
+            rounds.append(Round((1,) if drafting else (), int(drafting), (1, 2), "model", seconds))
+            text += first + second
+            marks = ("accepted", "bonus") if drafting else ("plain", "plain")
+            stats = summarise(rounds, prompt_tokens=10)
+            yield TextAdded(
+                (Piece(first, marks[0]), Piece(second, marks[1])),
+                stats.tokens,
+                stats.decode_seconds,
+                stats.tokens_per_second,
+                stats.draft_n,
+                stats.draft_n_accepted,
+                stats.rounds,
+            )
+        stats = summarise(rounds, prompt_tokens=10)
+        yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats)
+
+
+if __name__ == "__main__":
+    serve(
+        Connection(int(sys.argv[1]), writable=False),
+        Connection(int(sys.argv[2]), readable=False),
+        ScriptedSession,
+    )
