@@ -1,0 +1,1 @@
+"""What a person sees: the command line, the terminal chat, the engine's process."""

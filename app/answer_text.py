@@ -1,0 +1,103 @@
+"""The text of one answer as it grows: decoded, marked, and ended at a stop text."""
+
+from collections.abc import Callable, Sequence
+
+from app.events import Mark, Piece
+from app.text_stream import TextStream
+
+
+class AnswerText:
+    """Tokens in, pieces to show out.
+
+    Text that could be the beginning of a stop text waits until it is certain that it is not.
+    A character made of several tokens carries the mark of its last one.
+    """
+
+    def __init__(self, decode: Callable[[Sequence[int]], str], stop_texts: Sequence[str] = ()) -> None:
+        self._stream = TextStream(decode)
+        self._stop_texts = tuple(stop_texts)
+        self._ids: list[int] = []
+        self._begins: list[int] = []
+        self._decoded = 0
+        self._shown: list[str] = []
+        self._held: list[Piece] = []
+        self.stopped = False
+        """A stop text was found: nothing that comes after it belongs to the answer."""
+
+    @property
+    def text(self) -> str:
+        """All text shown so far."""
+        return "".join(self._shown)
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The tokens behind the text; after a stop text, those that begin before it."""
+        if not self.stopped:
+            return tuple(self._ids)
+        length = sum(map(len, self._shown))
+        return tuple(i for i, begin in zip(self._ids, self._begins, strict=True) if begin < length)
+
+    def add(self, token: int, mark: Mark) -> list[Piece]:
+        """Take one token; return what can be shown because of it."""
+        if self.stopped:
+            return []
+        self._ids.append(token)
+        self._begins.append(self._decoded)
+        return self._take(self._stream.add(token), mark)
+
+    def end(self, mark: Mark) -> list[Piece]:
+        """What was still waiting when the answer ended."""
+        if self.stopped:
+            return []
+        pieces = self._take(self._stream.end(), mark)
+        return pieces if self.stopped else pieces + self._show(len(self._held_text()))
+
+    def _take(self, text: str, mark: Mark) -> list[Piece]:
+        if not text:
+            return []
+        self._decoded += len(text)
+        self._held.append(Piece(text, mark))
+        held = self._held_text()
+        found = [held.index(stop) for stop in self._stop_texts if stop in held]
+        if found:
+            pieces = self._show(min(found))
+            self._held, self.stopped = [], True
+            return pieces
+        return self._show(len(held) - self._doubtful(held))
+
+    def _doubtful(self, held: str) -> int:
+        """Length of the longest end of `held` that could grow into a stop text."""
+        longest = 0
+        for stop in self._stop_texts:
+            for size in range(min(len(stop) - 1, len(held)), longest, -1):
+                if held.endswith(stop[:size]):
+                    longest = size
+                    break
+        return longest
+
+    def _held_text(self) -> str:
+        return "".join(piece.text for piece in self._held)
+
+    def _show(self, length: int) -> list[Piece]:
+        """Release the first `length` held characters."""
+        out: list[Piece] = []
+        while length and self._held:
+            piece = self._held.pop(0)
+            if len(piece.text) > length:
+                self._held.insert(0, Piece(piece.text[length:], piece.mark))
+                piece = Piece(piece.text[:length], piece.mark)
+            length -= len(piece.text)
+            out.append(piece)
+        self._shown += [piece.text for piece in out]
+        return out
+
+
+def merged(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Neighbours with the same mark joined."""
+    out: list[Piece] = []
+    for piece in pieces:
+        if out and out[-1].mark == piece.mark:
+            out[-1] = Piece(out[-1].text + piece.text, piece.mark)
+        else:
+            out.append(piece)
+    return tuple(out)

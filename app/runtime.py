@@ -1,0 +1,52 @@
+"""Settings of the process that have to be made before MLX is imported. Call `prepare()` first."""
+
+import ctypes
+import os
+import sys
+
+BLAS_VARIABLE = "MLX_SPEC_BLAS"
+"""Set to `reference` to keep the BLAS that MLX was linked with."""
+
+QUIET = {
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+_openblas: ctypes.CDLL | None = None
+
+
+def prepare() -> None:
+    """Make MLX's CPU backend fast and the libraries quiet. A second call changes nothing.
+
+    What the environment says already is kept. On Linux, OpenBLAS is loaded so that its symbols
+    stand in for the reference BLAS: float32 products are 15 to 40 times faster with it, and a pass
+    over several rows costs little more than one over a single row. MLX's compiler is off there,
+    because on the CPU backend it needs a C++ compiler and seconds at first use.
+    """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    if sys.platform != "linux":
+        return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
+    _load_openblas()
+
+
+def blas() -> str:
+    """Which BLAS matrix products use: `OpenBLAS`, `reference` or the system's own."""
+    if sys.platform != "linux":
+        return "Accelerate"
+    return "OpenBLAS" if _openblas is not None else "reference"
+
+
+def _load_openblas() -> None:
+    global _openblas
+    if _openblas is not None or os.environ.get(BLAS_VARIABLE) == "reference":
+        return
+    try:
+        _openblas = ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return

@@ -1,0 +1,187 @@
+"""Answers as events: text in, marked text out. Knows tokens and text, no screen and no terminal.
+
+Everything here runs on the thread that loaded the pair.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.answer_text import AnswerText, merged
+from app.chat_prompt import Message, chat_ids, raw_ids
+from app.errors import BadInput
+from app.events import (
+    FinishReason,
+    Mark,
+    PairInfo,
+    Piece,
+    PrefillProgressed,
+    TextAdded,
+    TurnEnded,
+    TurnEvent,
+    TurnsDropped,
+)
+from app.machine import device_name
+from mlx_spec.types import Options, Round
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+
+class _CancelledWhileReading(Exception):
+    """Raised out of the engine's progress report: the prompt is not needed any more."""
+
+
+class Session:
+    """Answers prompts with one loaded pair. Holds no conversation: the caller passes it whole, and
+    the engine reuses what it has read already.
+    """
+
+    def __init__(self, pair: "LoadedPair") -> None:
+        self._pair = pair
+
+    @property
+    def info(self) -> PairInfo:
+        """The loaded pair, described."""
+        spec = self._pair.spec
+        return PairInfo(
+            name=spec.name,
+            target=spec.target.repo,
+            draft=spec.draft.repo if spec.draft else None,
+            context_limit=self._pair.context_limit,
+            device=device_name(),
+            memory_bytes=self._pair.memory_bytes,
+            can_draft=self._pair.engine.can_draft,
+        )
+
+    def answer(
+        self,
+        prompt: str | Sequence[Message],
+        options: Options,
+        *,
+        stop_texts: Sequence[str] = (),
+        documents: Sequence[str] = (),
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Callable[[PrefillProgressed], None] = lambda event: None,
+    ) -> Iterator[TurnEvent]:
+        """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
+
+        Args:
+            prompt: text is continued as it stands; messages go through the chat template.
+            stop_texts: the answer ends before the first of them, wherever token borders lie.
+            documents: texts the lookup drafter may copy from; the model does not read them.
+            cancelled: asked while the prompt is read and after every round; what there is stays.
+            progress: called while the prompt is read, in the middle of an event: an iterator
+                cannot yield there.
+
+        Raises:
+            BadInput: the prompt or a stop text cannot be used.
+            SpecError: from the engine, before anything is lost.
+        """
+        ids, dropped = self.prompt_ids(prompt, options.max_tokens)
+        if any(not stop for stop in stop_texts):
+            raise BadInput("A stop text is empty. Give at least one character.")
+        if dropped:
+            yield TurnsDropped(dropped)
+
+        def reading(done: int, total: int) -> None:
+            progress(PrefillProgressed(done, total))
+            if cancelled():
+                raise _CancelledWhileReading
+
+        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
+        rounds = self._pair.engine.generate(
+            ids, options, documents=[self._plain_ids(d) for d in documents], progress=reading
+        )
+        turn = _Turn(options, AnswerText(self._decode, stop_texts))
+        try:
+            for round in rounds:
+                yield turn.add(round)
+                if turn.finish_reason is not None:
+                    break
+                if cancelled():
+                    turn.finish_reason = "cancelled"
+                    break
+        except _CancelledWhileReading:
+            turn.finish_reason = "cancelled"
+        if tail := turn.end():
+            yield tail
+        yield TurnEnded(
+            text=turn.text.text,
+            token_ids=turn.text.token_ids,
+            finish_reason=turn.finish_reason or "length",
+            seed=options.seed,
+            stats=self._pair.engine.stats(turn.rounds),
+        )
+
+    def prompt_ids(self, prompt: str | Sequence[Message], max_tokens: int) -> tuple[list[int], int]:
+        """The prompt's token ids, and how many of the oldest messages do not fit beside an answer.
+
+        Room is kept for `max_tokens`, or a quarter of the context if that is less.
+        """
+        if isinstance(prompt, str):
+            return raw_ids(self._pair.tokenizer, prompt), 0
+        limit = self._pair.context_limit
+        return chat_ids(self._pair.tokenizer, prompt, limit - min(max_tokens, limit // 4))
+
+    def _plain_ids(self, text: str) -> list[int]:
+        return list(self._pair.tokenizer.encode(text, add_special_tokens=False))
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return self._pair.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
+
+
+class _Turn:
+    """One answer while it grows."""
+
+    def __init__(self, options: Options, text: AnswerText) -> None:
+        self.options = options
+        self.text = text
+        self.rounds: list[Round] = []
+        self.finish_reason: FinishReason | None = None
+        self._tokens = 0
+        self._mark: Mark = "plain"
+
+    def add(self, round: Round) -> TextAdded:
+        """Take a round and say what it added."""
+        self.rounds.append(round)
+        self._tokens += len(round.tokens)
+        pieces: list[Piece] = []
+        for position, token in enumerate(round.tokens):
+            last = position == len(round.tokens) - 1
+            if last and round.stop == "stop" and token in self.options.stop_tokens:
+                break
+            self._mark = _mark(round, position)
+            pieces += self.text.add(token, self._mark)
+        if self.text.stopped:
+            self.finish_reason = "stop"
+        elif round.stop is not None:
+            self.finish_reason = round.stop
+        return self._added(pieces)
+
+    def end(self) -> TextAdded | None:
+        """Text that had waited for more tokens, if any."""
+        pieces = self.text.end(self._mark)
+        if self.text.stopped:
+            self.finish_reason = "stop"
+        return self._added(pieces) if pieces else None
+
+    def _added(self, pieces: Sequence[Piece]) -> TextAdded:
+        seconds = sum(r.seconds for r in self.rounds)
+        first = self.rounds[0]
+        later, time = self._tokens - len(first.tokens), seconds - first.seconds
+        return TextAdded(
+            pieces=merged(pieces),
+            tokens=self._tokens,
+            seconds=seconds,
+            tokens_per_second=later / time if time > 0 else 0.0,
+            drafted=sum(len(r.drafted) for r in self.rounds),
+            accepted=sum(r.accepted for r in self.rounds),
+            rounds=len(self.rounds),
+        )
+
+
+def _mark(round: Round, position: int) -> Mark:
+    if not round.drafted:
+        return "plain"
+    return "accepted" if position < round.accepted else "bonus"

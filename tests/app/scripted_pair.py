@@ -1,0 +1,113 @@
+"""A pair whose engine plays rounds from a script, and a tokenizer that reads bytes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from app.session import Session
+from mlx_spec.errors import ContextFull
+from mlx_spec.stats import Stats, summarise
+from mlx_spec.types import Options, Round
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+STOP = 256
+
+
+class ByteTokenizer:
+    """One token per byte, so every wide character is spread over several tokens."""
+
+    bos_token: str | None = None
+    has_chat_template = True
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, ids: Sequence[int], clean_up_tokenization_spaces: bool = False) -> str:
+        return bytes(i for i in ids if i < STOP).decode("utf-8", "replace")
+
+    def apply_chat_template(
+        self, messages: Sequence[dict[str, str]], add_generation_prompt: bool
+    ) -> list[int]:
+        return self.encode("".join(f"<{m['role']}>{m['content']}" for m in messages))
+
+
+@dataclass
+class ScriptedEngine:
+    """Plays the same answer for every prompt, cut into drafted rounds."""
+
+    answer: Sequence[int]
+    draft_length: int = 0
+    context_limit: int = 10_000
+    can_draft: bool = True
+    prompts: list[list[int]] = field(default_factory=list)
+    documents: list[list[list[int]]] = field(default_factory=list)
+    closed: int = 0
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        options: Options,
+        *,
+        documents: Sequence[Sequence[int]] = (),
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[Round]:
+        if len(prompt) >= self.context_limit:
+            raise ContextFull(f"The prompt has {len(prompt)} tokens.")
+        self.prompts.append(list(prompt))
+        self.documents.append([list(d) for d in documents])
+        return self._rounds(prompt, options, progress)
+
+    def _rounds(
+        self, prompt: Sequence[int], options: Options, progress: Callable[[int, int], None] | None
+    ) -> Iterator[Round]:
+        try:
+            if progress is not None:
+                for done in range(0, len(prompt) + 1, max(1, len(prompt) // 2)):
+                    progress(done, len(prompt))
+            left = list(self.answer)[: options.max_tokens]
+            while left:
+                tokens, left = tuple(left[: self.draft_length + 1]), left[self.draft_length + 1 :]
+                stop = None if left else ("stop" if tokens[-1] in options.stop_tokens else "length")
+                drafted = tokens[:-1] + (0,) * (self.draft_length - len(tokens) + 1)
+                name = "model" if drafted else "none"
+                yield Round(drafted, len(tokens) - 1 if drafted else 0, tokens, name, 0.01, stop)
+        finally:
+            self.closed += 1
+
+    def stats(self, rounds: Sequence[Round]) -> Stats:
+        return summarise(rounds, prompt_tokens=len(self.prompts[-1]) if self.prompts else 0)
+
+
+@dataclass
+class _Source:
+    repo: str
+
+
+@dataclass
+class _Spec:
+    name: str
+    target: _Source
+    draft: _Source | None
+
+
+@dataclass
+class ScriptedPair:
+    """What `models.load.load` returns, as far as a session looks at it."""
+
+    engine: ScriptedEngine
+    tokenizer: ByteTokenizer = field(default_factory=ByteTokenizer)
+    context_limit: int = 10_000
+    stop_tokens: frozenset[int] = frozenset({STOP})
+    memory_bytes: int = 1000
+    spec: _Spec = field(default_factory=lambda: _Spec("scripted", _Source("t"), _Source("d")))
+
+
+def scripted_session(
+    answer: str | Sequence[int], draft_length: int = 0, **pair: object
+) -> tuple[Session, ScriptedEngine]:
+    """A session whose model always says `answer`; a text is followed by the stop token."""
+    tokens = [*answer.encode(), STOP] if isinstance(answer, str) else answer
+    engine = ScriptedEngine(tokens, draft_length)
+    return Session(cast("LoadedPair", ScriptedPair(engine, **pair))), engine  # type: ignore[arg-type]

@@ -1,0 +1,170 @@
+"""A session turns rounds into marked text, ends it where it must, and keeps what there was."""
+
+import pytest
+from tests.app.scripted_pair import ByteTokenizer, scripted_session
+
+from app.errors import BadInput
+from app.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
+from app.session import Message, Session
+from mlx_spec.types import Options
+
+USER: list[Message] = [{"role": "user", "content": "hi"}]
+WIDE = "naïve café 漢字かな 👩‍👩‍👧‍👦 🇩🇪 e\u0301 ﷽ end"
+
+
+def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded]:
+    options = kwargs.pop("options", Options())
+    events = list(session.answer(kwargs.pop("prompt", USER), options, **kwargs))  # type: ignore[arg-type]
+    ended = events[-1]
+    assert isinstance(ended, TurnEnded)
+    return [e for e in events if isinstance(e, TextAdded)], ended
+
+
+def shown(added: list[TextAdded]) -> str:
+    return "".join(p.text for event in added for p in event.pieces)
+
+
+def test_accepted_bonus_and_plain_tokens_are_marked() -> None:
+    session, _ = scripted_session("abcdefgh", draft_length=3)
+    added, _ = play(session)
+    assert added[0].pieces == (Piece("abc", "accepted"), Piece("d", "bonus"))
+    session, _ = scripted_session("abc")
+    added, _ = play(session)
+    assert {p.mark for event in added for p in event.pieces} == {"plain"}
+
+
+@pytest.mark.parametrize("draft_length", [0, 1, 2, 3, 5])
+def test_wide_characters_and_emoji_stay_whole_over_token_borders(draft_length: int) -> None:
+    session, _ = scripted_session(WIDE, draft_length)
+    added, ended = play(session)
+    assert shown(added) == ended.text == WIDE
+    assert "\ufffd" not in "".join(p.text for event in added for p in event.pieces)
+
+
+def test_a_broken_character_at_the_end_is_shown_as_broken() -> None:
+    session, _ = scripted_session([*b"ab", 0xF0, 0x9F])
+    added, ended = play(session)
+    assert shown(added) == ended.text == "ab\ufffd"
+
+
+def test_bytes_that_never_form_a_character_do_not_hold_the_text_back_for_ever() -> None:
+    session, _ = scripted_session([0x80] * 40)
+    added, _ = play(session)
+    assert shown(added[:20])
+
+
+@pytest.mark.parametrize("draft_length", [0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize(
+    ("stops", "text"),
+    [(["END"], "one EN two "), (["two", "END"], "one EN "), (["one"], ""), (["é"], "one EN two END caf")],
+)
+def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
+    draft_length: int, stops: list[str], text: str
+) -> None:
+    session, engine = scripted_session("one EN two END café and more", draft_length)
+    added, ended = play(session, stop_texts=stops)
+    assert shown(added) == ended.text == text
+    assert ended.finish_reason == "stop"
+    assert bytes(ended.token_ids).decode() == text
+    assert engine.closed == 1
+
+
+def test_text_that_only_begins_like_a_stop_text_is_shown_in_the_end() -> None:
+    session, _ = scripted_session("say EN")
+    added, ended = play(session, stop_texts=["END"])
+    assert shown(added) == ended.text == "say EN"
+
+
+def test_the_answers_tokens_leave_the_stop_token_out() -> None:
+    session, _ = scripted_session("abc", draft_length=3)
+    _, ended = play(session)
+    assert ended.token_ids == tuple(b"abc")
+    assert (ended.finish_reason, ended.stats.tokens) == ("stop", 4)
+
+
+def test_an_answer_cut_by_max_tokens_says_length() -> None:
+    session, _ = scripted_session("abcdefgh")
+    _, ended = play(session, options=Options(max_tokens=5))
+    assert (ended.text, ended.finish_reason) == ("abcde", "length")
+
+
+def test_cancelling_between_rounds_keeps_the_text() -> None:
+    session, engine = scripted_session("abcdefgh", draft_length=1)
+    seen: list[int] = []
+    added, ended = play(session, cancelled=lambda: seen.append(1) or len(seen) > 4)
+    assert ended.finish_reason == "cancelled"
+    assert shown(added) == ended.text
+    assert 0 < len(ended.text) < 8
+    assert engine.closed == 1
+
+
+def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
+    session, engine = scripted_session("abc")
+    added, ended = play(session, cancelled=lambda: True)
+    assert (added, ended.text, ended.finish_reason) == ([], "", "cancelled")
+    assert engine.closed == 1
+
+
+def test_the_prompts_progress_is_reported_while_it_is_read() -> None:
+    session, _ = scripted_session("abc")
+    seen: list[PrefillProgressed] = []
+    play(session, progress=seen.append)
+    assert seen[0].done == 0
+    assert seen[-1].done == seen[-1].total
+
+
+def test_oldest_turns_are_dropped_only_after_saying_so() -> None:
+    history: list[Message] = [{"role": "system", "content": "be kind"}]
+    for turn in range(6):
+        history += [
+            {"role": "user", "content": f"question {turn}"},
+            {"role": "assistant", "content": "x" * 20},
+        ]
+    history.append({"role": "user", "content": "last"})
+    session, engine = scripted_session("ok", context_limit=200)
+    events = list(session.answer(history, Options(max_tokens=40)))
+    first = events[0]
+    assert isinstance(first, TurnsDropped)
+    read = bytes(engine.prompts[0]).decode()
+    assert first.count == 2 * next(turn for turn in range(6) if f"question {turn}" in read)
+    assert read.startswith("<system>be kind<user>question")
+    assert read.endswith("<user>last")
+    assert len(engine.prompts[0]) <= 160
+    assert len(history) == 14
+
+
+def test_a_conversation_that_fits_loses_nothing() -> None:
+    session, _ = scripted_session("ok")
+    assert not any(isinstance(e, TurnsDropped) for e in session.answer(USER, Options()))
+
+
+def test_raw_text_is_read_as_it_stands() -> None:
+    session, engine = scripted_session("ok")
+    play(session, prompt="just this")
+    assert bytes(engine.prompts[0]) == b"just this"
+
+
+def test_an_empty_raw_prompt_is_refused() -> None:
+    session, _ = scripted_session("ok")
+    with pytest.raises(BadInput, match="empty"):
+        play(session, prompt="")
+
+
+def test_an_empty_stop_text_is_refused() -> None:
+    session, _ = scripted_session("ok")
+    with pytest.raises(BadInput, match="stop text"):
+        play(session, stop_texts=[""])
+
+
+def test_a_model_without_a_chat_template_says_what_to_use_instead() -> None:
+    tokenizer = ByteTokenizer()
+    tokenizer.has_chat_template = False
+    session, _ = scripted_session("ok", tokenizer=tokenizer)
+    with pytest.raises(BadInput, match="--raw"):
+        play(session)
+
+
+def test_documents_reach_the_engine_as_tokens() -> None:
+    session, engine = scripted_session("ok")
+    play(session, documents=["copy me"])
+    assert engine.documents == [[list(b"copy me")]]
