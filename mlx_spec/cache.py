@@ -1,0 +1,187 @@
+"""Key-value buffers addressed by position, so that going back is only a smaller offset.
+
+One buffer per attention layer; a model sees it through a view made for one forward pass. Rows
+behind the offset may be stale (rejected drafts): no mask ever shows them, and the next pass
+overwrites them. Sliding windows keep every row and read only the window (docs/decisions/0002).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models.cache import KVCache, RotatingKVCache, make_prompt_cache
+
+from mlx_spec.errors import UnsupportedModel
+
+CAPACITY_STEP = 256
+"""Rows a buffer grows by."""
+VIEW_STEP = 64
+"""A view whose length the host only knows bounds of is rounded up to this many rows.
+
+It divides CAPACITY_STEP, so a rounded view never reaches past the buffer.
+"""
+KV_GROUP_SIZE = 64
+"""Values that share a scale in a quantized buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A count of tokens the device knows and the host may only know bounds of."""
+
+    value: int | mx.array
+    """The count: an int when `low == high`, else an int32 scalar on the device."""
+    low: int
+    high: int
+
+    @classmethod
+    def exact(cls, count: int) -> "Extent":
+        return cls(count, count, count)
+
+    def plus(self, count: int) -> "Extent":
+        return Extent(self.value + count, self.low + count, self.high + count)
+
+
+class Buffer:
+    """Keys and values of one layer: `[1, heads, capacity, dim]`, plain or quantized.
+
+    A quantized buffer holds (packed, scales, biases) for each of the two, as mlx-lm's attention
+    expects them.
+    """
+
+    def __init__(self, window: int | None = None, bits: int | None = None):
+        self.window = window
+        self.bits = bits
+        self.capacity = 0
+        self._rows: tuple[mx.array, ...] = ()
+
+    def reserve(self, keys: mx.array, values: mx.array, end: int) -> None:
+        """Make room for rows `[0, end)`; never shrinks."""
+        if end <= self.capacity:
+            return
+        capacity = _round_up(end, CAPACITY_STEP)
+        shaped = (*self._encode(keys[:, :, :1]), *self._encode(values[:, :, :1]))
+        more = [mx.zeros((*x.shape[:2], capacity - self.capacity, x.shape[3]), x.dtype) for x in shaped]
+        if self._rows:
+            more = [mx.concatenate(pair, axis=2) for pair in zip(self._rows, more, strict=True)]
+        self._rows, self.capacity = tuple(more), capacity
+
+    def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:
+        """Write rows from `start` on, in place where nothing else holds the buffer.
+
+        `end` bounds the last row written plus one: MLX checks no bounds of a start on the device.
+        """
+        self.reserve(keys, values, end)
+        new = (*self._encode(keys), *self._encode(values))
+        if isinstance(start, int):
+            for old, rows in zip(self._rows, new, strict=True):
+                old[:, :, start:end] = rows
+            return
+        where = start.reshape(1)
+        self._rows = tuple(
+            mx.slice_update(old, rows, where, axes=(2,)) for old, rows in zip(self._rows, new, strict=True)
+        )
+
+    def read(self, first: int, last: int) -> tuple[Any, Any]:
+        """Keys and values of rows `[first, last)`: views, no copy."""
+        rows = [x[:, :, first:last] for x in self._rows]
+        if self.bits is None:
+            return rows[0], rows[1]
+        return tuple(rows[:3]), tuple(rows[3:])
+
+    @property
+    def arrays(self) -> tuple[mx.array, ...]:
+        return self._rows
+
+    def _encode(self, x: mx.array) -> tuple[mx.array, ...]:
+        if self.bits is None:
+            return (x,)
+        return tuple(mx.quantize(x, group_size=KV_GROUP_SIZE, bits=self.bits))
+
+
+class View:
+    """What a model of mlx-lm takes for its cache, for one forward pass.
+
+    When the host knows the offset exactly, reads are exact slices and the mask is the fused
+    kernels' own; else the view ends at the upper bound and a mask built on the device hides the rest.
+    """
+
+    def __init__(self, buffer: Buffer, at: Extent):
+        self.buffer = buffer
+        self.at = at
+        self.offset = at.value
+
+    def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Any, Any]:
+        start, count = self.at, keys.shape[2]
+        self.buffer.write(keys, values, start.value, start.high + count)
+        self.offset = start.value + count
+        self._read = self._first(), self._last(count)
+        return self.keys_and_values()
+
+    def keys_and_values(self) -> tuple[Any, Any]:
+        return self.buffer.read(*self._read)
+
+    def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:  # noqa: N803
+        """mlx-lm's contract: None, "causal", or a boolean `[N, rows read]`."""
+        first, last = self._first(), self._last(N)
+        windows = [w for w in (window_size, self.buffer.window) if w]
+        window = min(windows, default=None)
+        exact = isinstance(self.at.value, int)
+        if exact and (window is None or last - first <= window):
+            if N == 1:
+                return None
+            if not return_array:
+                return "causal"
+        queries = self.at.value + mx.arange(N)[:, None]
+        rows = mx.arange(first, last)[None]
+        mask = rows <= queries
+        return mask if window is None else mask & (rows > queries - window)
+
+    def _first(self) -> int:
+        if self.buffer.window is None:
+            return 0
+        first = max(0, self.at.low + 1 - self.buffer.window)
+        return first if isinstance(self.at.value, int) else first // VIEW_STEP * VIEW_STEP
+
+    def _last(self, count: int) -> int:
+        last = self.at.high + count
+        return last if isinstance(self.at.value, int) else _round_up(last, VIEW_STEP)
+
+
+class QuantizedView(View):
+    """A view of a quantized buffer: mlx-lm's attention reads these two to choose its kernels."""
+
+    def __init__(self, buffer: Buffer, at: Extent):
+        super().__init__(buffer, at)
+        self.bits = buffer.bits
+        self.group_size = KV_GROUP_SIZE
+
+
+def make_buffers(model: nn.Module, bits: int | None = None) -> list[Buffer]:
+    """One buffer per cache the model asks for (models that share keys and values ask for fewer).
+
+    Raises:
+        UnsupportedModel: a layer keeps state that is not a row per token.
+    """
+    return [_buffer_for(model, cache, bits) for cache in make_prompt_cache(model)]
+
+
+def _buffer_for(model: nn.Module, cache: Any, bits: int | None) -> Buffer:
+    if type(cache) is KVCache:
+        return Buffer(bits=bits)
+    if type(cache) is RotatingKVCache and cache.keep == 0:
+        return Buffer(window=cache.max_size, bits=bits)
+    raise UnsupportedModel(
+        f"A layer of {type(model).__module__.rpartition('.')[2]} keeps its state in a "
+        f"{type(cache).__name__}, which cannot go back after a rejected draft. "
+        "Use a model with attention layers only: `mlx-spec pairs` lists some."
+    )
+
+
+def view(buffer: Buffer, at: Extent) -> View:
+    """The view that fits the buffer's kind."""
+    return View(buffer, at) if buffer.bits is None else QuantizedView(buffer, at)
+
+
+def _round_up(count: int, step: int) -> int:
+    return -(-count // step) * step

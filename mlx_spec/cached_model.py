@@ -1,0 +1,82 @@
+"""A model of mlx-lm with its buffers, and the record of which tokens their rows belong to."""
+
+from collections.abc import Callable, Sequence
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float, Int
+
+from mlx_spec.cache import Buffer, Extent, make_buffers, view
+from mlx_spec.errors import UnsupportedModel
+
+PREFILL_CHUNK = 512
+"""Prompt tokens per forward pass; progress is told after each."""
+
+Progress = Callable[[int, int], None]
+"""Called with (tokens read, tokens to read). May raise to cancel."""
+
+
+class CachedModel:
+    """Target or draft model: both are fed, remembered and rewound the same way.
+
+    `tokens[:seen]` are the tokens whose rows are valid. Going back is only a smaller `seen`.
+
+    Raises:
+        UnsupportedModel: the model keeps state that cannot be rewound, or its code needs to
+            know its offset on the host.
+    """
+
+    def __init__(self, model: nn.Module, kv_bits: int | None = None):
+        self.model = model
+        self.buffers: list[Buffer] = make_buffers(model, kv_bits)
+        self.tokens: Sequence[int] = ()
+        self.seen = 0
+        self.vocab = self._probe(kv_bits)
+        self.clamps = False
+        """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
+
+    def forward(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
+        """Logits after each of `ids`, the first of which stands at position `at`. Lazy."""
+        views = [view(buffer, at) for buffer in self.buffers]
+        if self.clamps:
+            ids = mx.minimum(ids, self.vocab - 1)
+        return self.model(ids[None], cache=views)[0]
+
+    def prefill(self, tokens: Sequence[int], count: int, progress: Progress | None = None) -> int:
+        """Bring the buffers to `tokens[:count]`, keeping the prefix they share with what is there.
+
+        Returns:
+            How many of the tokens did not need to be read again.
+        """
+        kept = _common_prefix(self.tokens[: self.seen], tokens[:count])
+        self.tokens, self.seen = tokens, kept
+        while self.seen < count:
+            stop = min(self.seen + PREFILL_CHUNK, count)
+            self.forward(mx.array(tokens[self.seen : stop], mx.int32), Extent.exact(self.seen))
+            mx.eval([buffer.arrays for buffer in self.buffers])
+            mx.clear_cache()
+            self.seen = stop
+            if progress:
+                progress(stop - kept, count - kept)
+        return kept
+
+    def _probe(self, kv_bits: int | None) -> int:
+        """Rows of the vocabulary, from a graph that is built and never run."""
+        buffers = make_buffers(self.model, kv_bits)
+        at = Extent(mx.array(1, mx.int32), 1, 2)
+        try:
+            logits = self.model(mx.zeros((1, 2), mx.int32), cache=[view(buffer, at) for buffer in buffers])
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            kind = type(self.model).__module__.rpartition(".")[2]
+            raise UnsupportedModel(
+                f"{kind} cannot run with a cache that rewinds ({error}). "
+                "Use another model: `mlx-spec pairs` lists some that work."
+            ) from error
+        return logits.shape[-1]
+
+
+def _common_prefix(ours: Sequence[int], theirs: Sequence[int]) -> int:
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=False)):
+        if a != b:
+            return i
+    return min(len(ours), len(theirs))

@@ -1,0 +1,59 @@
+"""A smaller model of the same vocabulary drafts, one token at a time, all on the device."""
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.cached_model import CachedModel, Progress
+from mlx_spec.drafters import Context
+from mlx_spec.rules import Draft, RoundRule
+
+STEADY_LAG = 2
+"""After a round of its own the draft model has seen all but the last two tokens, however many
+were accepted: no special case for "all of them", and shapes never depend on acceptance."""
+
+
+class ModelDrafter:
+    """Any model of mlx-lm whose cache rewinds.
+
+    Raises:
+        UnsupportedModel: its layers keep state that cannot be rewound.
+    """
+
+    name = "model"
+    reads_host = False
+
+    def __init__(self, model: nn.Module, target_vocab: int):
+        self.cached = CachedModel(model)
+        # The target may know ids beyond the draft model's embedding rows: MLX checks no bounds.
+        self.cached.clamps = target_vocab > self.cached.vocab
+        self.vocab = min(self.cached.vocab, target_vocab)
+        self._lag = STEADY_LAG
+
+    def prefill(
+        self, tokens: Sequence[int], documents: Sequence[Sequence[int]], progress: Progress | None
+    ) -> None:
+        count = max(0, len(tokens) - STEADY_LAG)
+        self.cached.prefill(tokens, count, progress)
+        self._lag = len(tokens) - count
+
+    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
+        ids, at = context.last(self._lag), context.length.plus(-self._lag)
+        drafted = mx.zeros((0,), mx.int32)
+        laws = []
+        for index in range(length):
+            logits = self.cached.forward(ids, at)
+            at = at.plus(ids.shape[0])
+            ids, law = rule.propose(logits[-1:, : self.vocab], index, drafted)
+            drafted = mx.concatenate([drafted, ids])
+            laws.append(law)
+        self._lag = STEADY_LAG
+        return Draft(drafted, None if laws[0] is None else mx.concatenate(laws))
+
+    def skipped(self, count: int) -> None:
+        self._lag += count
+
+    def keep(self, known: Sequence[int]) -> None:
+        self.cached.tokens = known
+        self.cached.seen = max(0, len(known) - self._lag)

@@ -1,0 +1,310 @@
+"""The one loop: token ids in, rounds out. Knows nothing of text, files, network or screens.
+
+A round is built lazily (draft, verify pass, acceptance, the new length), submitted with one
+`async_eval` and read one round late, while the next one runs. The length of the text therefore
+lives on the device; the host knows bounds of it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float
+
+from mlx_spec.cache import CAPACITY_STEP, Extent
+from mlx_spec.cached_model import CachedModel, Progress
+from mlx_spec.draft_length import DraftLength, Fixed
+from mlx_spec.drafters import Context, Drafter
+from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.errors import BadOption, ContextFull, SpecError
+from mlx_spec.rules import NO_DRAFT, Draft, RuleBook
+from mlx_spec.stats import Stats, summarise
+from mlx_spec.types import DEFAULT_DRAFT_LENGTH, Options, Round, StopReason
+
+ROUNDS_IN_FLIGHT = 1
+"""Rounds submitted and not yet read, where nothing needs the host to know the text."""
+COPY_MATCH = 5
+"""With `auto`, tokens that must have been seen before for lookup to draft instead of the model."""
+TIMED_EVERY = 32
+"""One round in so many is timed in two parts, draft and verify; it is read at once."""
+
+
+class Engine:
+    """A target, and what may draft for it.
+
+    All calls must come from one thread: MLX binds arrays to the thread that makes them.
+
+    Raises:
+        UnsupportedModel: a model keeps state that cannot be rewound.
+    """
+
+    def __init__(
+        self,
+        target: nn.Module,
+        draft: nn.Module | None = None,
+        *,
+        context_limit: int,
+        kv_bits: int | None = None,
+    ):
+        self.target = CachedModel(target, kv_bits)
+        self.context_limit = context_limit
+        self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
+        self.lookup = LookupDrafter()
+        self._turn: _Turn | None = None
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether there is a draft model; lookup is always there."""
+        return self.model_drafter is not None
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        options: Options,
+        *,
+        documents: Sequence[Sequence[int]] = (),
+        progress: Progress | None = None,
+    ) -> Iterator[Round]:
+        """Continue `prompt`, a round at a time. Not reading on is a cancel and leaves all usable.
+
+        The prefix shared with everything read or written before is not read again.
+
+        Args:
+            prompt: token ids, at least one.
+            documents: other texts the answer may copy from (lookup drafts from them).
+            progress: told (done, total) prompt tokens after each chunk.
+
+        Raises:
+            BadOption: the prompt is empty, or a draft model is asked for and there is none.
+            ContextFull: the prompt leaves no room for an answer.
+        """
+        if not prompt:
+            raise BadOption("The prompt is empty. Give at least one token.")
+        if len(prompt) >= self.context_limit:
+            raise ContextFull(
+                f"The prompt has {len(prompt)} tokens and the model's context holds {self.context_limit}. "
+                "Shorten the prompt."
+            )
+        self._turn = _Turn(self, list(prompt), options, self._drafters(options))
+        return self._turn.run(documents, progress)
+
+    def stats(self, rounds: Sequence[Round]) -> Stats:
+        """The numbers of the last generation, of which `rounds` were read."""
+        turn = self._turn
+        if turn is None:
+            return summarise(rounds)
+        return summarise(
+            rounds,
+            prompt_tokens=turn.prompt_length,
+            cached_tokens=turn.cached_tokens,
+            prefill_seconds=turn.prefill_seconds,
+            peak_memory_bytes=mx.get_peak_memory(),
+        )
+
+    def hold(self, turn: "_Turn") -> None:
+        """Refuse to go on with an answer after another one began: they share the caches."""
+        if turn is not self._turn:
+            raise SpecError("This answer was ended by a later one. Read the later one.")
+
+    def next_scores(self, tokens: Sequence[int], options: Options) -> Float[mx.array, " vocab"]:
+        """What the choice of the token after `tokens` is the argmax of, by one plain pass.
+
+        Logits at temperature 0, noisy log probabilities above it.
+        """
+        self._turn = None
+        self.target.prefill(list(tokens), len(tokens) - 1)
+        logits = self.target.forward(mx.array(tokens[-1:], mx.int32), Extent.exact(len(tokens) - 1))
+        rule = RuleBook(options, self.target.vocab).open(
+            mx.array(tokens, mx.int32), Extent.exact(len(tokens)), 0
+        )
+        return rule.scores(logits)[0]
+
+    def _drafters(self, options: Options) -> "_Choice":
+        if options.drafter == "model" and self.model_drafter is None:
+            raise BadOption("There is no draft model in this pair. Use drafter lookup or none, or add one.")
+        length = DEFAULT_DRAFT_LENGTH if options.draft_length is None else options.draft_length
+        drafts = options.drafter != "none" and length > 0
+        return _Choice(
+            self.model_drafter if drafts and options.drafter in ("model", "auto") else None,
+            self.lookup if drafts and options.drafter in ("lookup", "auto") else None,
+            Fixed(length if drafts else 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Who may draft in one generation, and how long."""
+
+    model: ModelDrafter | None
+    lookup: LookupDrafter | None
+    length: DraftLength
+
+    @property
+    def all(self) -> list[Drafter]:
+        return [drafter for drafter in (self.model, self.lookup) if drafter is not None]
+
+    def drafter(self) -> Drafter | None:
+        """Who drafts the next round: lookup where the text is being copied, else the model.
+
+        Asked before the last round is read, so that text which copies nothing never waits.
+        """
+        if self.lookup and self.lookup.match_length >= (COPY_MATCH if self.model else MIN_MATCH):
+            return self.lookup
+        return self.model
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A round that was submitted and not yet read."""
+
+    result: mx.array
+    """[1 + k + k + 1]: accepted, the draft, the tokens gained."""
+    drafted: int
+    drafter: Drafter | None
+    draft_seconds: float | None
+
+
+class _Turn:
+    """One generation."""
+
+    def __init__(self, engine: Engine, prompt: list[int], options: Options, choice: _Choice):
+        self.engine = engine
+        self.target = engine.target
+        self.known = prompt
+        self.prompt_length = len(prompt)
+        self.options = options
+        self.choice = choice
+        self.book = RuleBook(options, engine.target.vocab)
+        self.limit = min(engine.context_limit, len(prompt) + options.max_tokens)
+        self.length = Extent.exact(len(prompt))
+        self.context = mx.zeros((0,), mx.int32)
+        self.pending: deque[_Pending] = deque()
+        self.rounds: list[Round] = []
+        self.cached_tokens = 0
+        self.prefill_seconds = 0.0
+        self.read_at = 0.0
+
+    def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
+        self._prefill(documents, progress)
+        while not self.rounds or self.rounds[-1].stop is None:
+            self.engine.hold(self)
+            drafter, k, timed = self._plan()
+            waits = timed or (drafter is not None and drafter.reads_host)
+            if self.pending and (waits or not self._has_room()):
+                yield self._read()
+                continue
+            self._submit(drafter, k, timed)
+            if len(self.pending) > (0 if waits else ROUNDS_IN_FLIGHT):
+                yield self._read()
+
+    def _prefill(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> None:
+        mx.reset_peak_memory()
+        start = time.perf_counter()
+        self.cached_tokens = self.target.prefill(self.known, self.prompt_length - 1, progress)
+        for drafter in self.choice.all:
+            drafter.prefill(self.known, documents, None)
+        self._reserve(self.prompt_length)
+        self.context[: self.prompt_length] = mx.array(self.known, mx.int32)
+        self.read_at = time.perf_counter()
+        self.prefill_seconds = self.read_at - start
+
+    def _has_room(self) -> bool:
+        """Whether one more round is wanted whatever the rounds in flight bring."""
+        return self.length.low < self.limit and self.length.high < self.engine.context_limit
+
+    def _plan(self) -> tuple[Drafter | None, int, bool]:
+        """Who drafts the next round, how long, and whether it is timed in two parts.
+
+        A round gains at most k + 1 tokens: k is cut where the text must end.
+        """
+        room = min(self.limit - self.length.low, self.engine.context_limit - self.length.high) - 1
+        k = max(0, min(self.choice.length(self.rounds), room))
+        drafter = self.choice.drafter() if k else None
+        number = len(self.rounds) + len(self.pending)
+        return drafter, k if drafter else 0, drafter is not None and number % TIMED_EVERY == TIMED_EVERY // 4
+
+    def _submit(self, drafter: Drafter | None, k: int, timed: bool) -> None:
+        """Build one round and start it. Only a timed draft waits for the device."""
+        start = time.perf_counter()
+        context = Context(self.known, self.context, self.length)
+        rule = self.book.open(self.context, self.length, k)
+        draft = drafter.draft(context, k, rule) if drafter else NO_DRAFT
+        seconds = _seconds_of(draft, start) if timed else None
+        logits = self.target.forward(mx.concatenate([context.last(1), draft.tokens]), self.length.plus(-1))
+        accepted, bonus = rule.judge(draft, logits)
+        gained = mx.where(mx.arange(draft.length + 1) < accepted, mx.pad(draft.tokens, (0, 1)), bonus)
+        self._append(gained, accepted)
+        result = mx.concatenate([accepted[None], draft.tokens, gained])
+        mx.async_eval(result, self.context)
+        self.pending.append(_Pending(result, draft.length, drafter if draft.length else None, seconds))
+        if not draft.length:
+            for other in self.choice.all:
+                other.skipped(1)
+
+    def _append(self, gained: mx.array, accepted: mx.array) -> None:
+        count, length = gained.shape[0], self.length
+        self._reserve(length.high + count)
+        if isinstance(length.value, int):
+            self.context[length.value : length.value + count] = gained
+        else:
+            self.context = mx.slice_update(self.context, gained, length.value.reshape(1), axes=(0,))
+        grown = length.value + 1 if count == 1 else length.value + (accepted + 1)
+        self.length = Extent(grown, length.low + 1, length.high + count)
+
+    def _reserve(self, end: int) -> None:
+        """Room for `end` tokens on the device."""
+        if end > self.context.shape[0]:
+            more = -(-end // CAPACITY_STEP) * CAPACITY_STEP - self.context.shape[0]
+            self.context = mx.concatenate([self.context, mx.zeros((more,), mx.int32)])
+
+    def _read(self) -> Round:
+        """Wait for the oldest round in flight and take its tokens: the one host read of a round."""
+        pending, before = self.pending.popleft(), len(self.known)
+        accepted, *rest = pending.result.tolist()
+        drafted, gained = rest[: pending.drafted], rest[pending.drafted :][: accepted + 1]
+        tokens, stop = self._cut(gained)
+        self.known += tokens
+        self.target.tokens, self.target.seen = self.known, min(before + accepted, len(self.known))
+        for drafter in self.choice.all:
+            if pending.drafter is not None and drafter is not pending.drafter:
+                drafter.skipped(len(gained))
+            drafter.keep(self.known)
+        self._settle(before + len(gained))
+        now = time.perf_counter()
+        last = Round(
+            drafted=tuple(drafted if stop is None else drafted[: len(tokens)]),
+            accepted=min(accepted, len(tokens)),
+            tokens=tuple(tokens),
+            drafter=pending.drafter.name if pending.drafter else "none",
+            seconds=now - self.read_at,
+            stop=stop,
+            draft_seconds=pending.draft_seconds,
+        )
+        self.read_at = now
+        self.rounds.append(last)
+        return last
+
+    def _cut(self, gained: list[int]) -> tuple[list[int], StopReason | None]:
+        """The tokens up to the first stop, and why they stop there."""
+        for i, token in enumerate(gained, 1):
+            if token in self.options.stop_tokens:
+                return gained[:i], "stop"
+            if len(self.known) + i == self.limit:
+                return gained[:i], "length"
+        return gained, None
+
+    def _settle(self, length: int) -> None:
+        """Bring the bounds of the length up to what was read."""
+        low = length + len(self.pending)
+        high = length + sum(pending.drafted + 1 for pending in self.pending)
+        assert self.length.low <= high and low <= self.length.high, "a round left its bounds"
+        self.length = Extent(low if low == high else self.length.value, low, high)
+
+
+def _seconds_of(draft: Draft, start: float) -> float:
+    mx.eval(draft.tokens)
+    return time.perf_counter() - start

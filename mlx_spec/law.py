@@ -1,0 +1,35 @@
+"""From a model's logits to the law a token is drawn from. Pure, over any number of rows at once.
+
+Order: repetition penalty, temperature, top-k, top-p, min-p. Target and drafter go through the same.
+"""
+
+import mlx.core as mx
+from jaxtyping import Float, Int
+from mlx_lm.sample_utils import apply_min_p, apply_top_k, apply_top_p
+
+from mlx_spec.types import Options
+
+
+def penalise(
+    logits: Float[mx.array, "rows vocab"], recent: Int[mx.array, "rows seen"], penalty: float
+) -> Float[mx.array, "rows vocab"]:
+    """Repetition penalty (Keskar et al. 2019, CTRL, section 4.1), each row by its own recent tokens."""
+    chosen = mx.take_along_axis(logits, recent, axis=-1)
+    chosen = mx.where(chosen < 0, chosen * penalty, chosen / penalty)
+    return mx.put_along_axis(logits, recent, chosen, axis=-1)
+
+
+def logprobs(logits: Float[mx.array, "rows vocab"], options: Options) -> Float[mx.array, "rows vocab"]:
+    """Log probabilities at the options' temperature (above 0) after their filters; -inf where dropped."""
+    scores = logits.astype(mx.float32) / options.temperature
+    scores = scores - mx.logsumexp(scores, axis=-1, keepdims=True)
+    filtered = scores
+    if 0 < options.top_k < logits.shape[-1]:
+        filtered = apply_top_k(filtered, options.top_k)
+    if options.top_p < 1:
+        filtered = apply_top_p(filtered, options.top_p)
+    if options.min_p > 0:
+        filtered = apply_min_p(filtered, options.min_p)
+    if filtered is scores:
+        return scores
+    return filtered - mx.logsumexp(filtered, axis=-1, keepdims=True)
