@@ -1,0 +1,148 @@
+"""Is this folder a whole model? Reads names, sizes and safetensors headers; loads no weights."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
+
+INDEX = "model.safetensors.index.json"
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
+_BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "U16": 16, "I16": 16,
+         "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
+         "C64": 64, "F4": 4}  # fmt: skip
+_HEADER_LIMIT = 100_000_000
+
+
+class BrokenFile(BrokenFiles):
+    """One file is truncated or holds something else; the rest of the folder may be fine."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path.name} in {path.parent} {why}.")
+        self.path = path
+
+
+def check_folder(folder: Path) -> int:
+    """Bytes of the weights of a whole model.
+
+    Raises:
+        UnsupportedFormat: no config.json, no safetensors, no tokenizer.
+        BrokenFiles: a file is missing that the index names, or is truncated or unreadable.
+    """
+    config = read_json(folder / "config.json")
+    if config is None:
+        raise UnsupportedFormat(f"{folder} holds no config.json; it is not a model folder.")
+    check_config(config, str(folder))
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise UnsupportedFormat(f"{folder} holds no tokenizer.json or tokenizer.model.")
+    return sum(check_safetensors(path) for path in weight_files(folder))
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether `check_folder` finds nothing to say."""
+    try:
+        check_folder(folder)
+    except ModelsError:
+        return False
+    return True
+
+
+def check_config(config: dict[str, Any], where: str) -> None:
+    """Refuse what only runs with Python code from the repository, or names no architecture.
+
+    Raises:
+        UnsupportedFormat: `where` names the model in the message.
+    """
+    if "model_file" in config:
+        raise UnsupportedFormat(
+            f"{where} needs its own Python code ({config['model_file']}) to run; "
+            "code from model repositories is never executed here."
+        )
+    if not isinstance(config.get("model_type"), str):
+        raise UnsupportedFormat(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files that mlx-lm reads, each of them there.
+
+    Raises:
+        UnsupportedFormat: there is none.
+        BrokenFiles: the index names a file that is missing.
+    """
+    files = sorted(folder.glob("model*.safetensors"))
+    index = read_json(folder / INDEX)
+    named = set(index.get("weight_map", {}).values()) if index else set()
+    if missing := sorted(named - {path.name for path in files}):
+        raise BrokenFiles(
+            f"{missing[0]} is missing in {folder} ({len(missing)} of {len(named)} weight files)."
+        )
+    if not files:
+        raise UnsupportedFormat(f"{folder} holds no model*.safetensors; only safetensors weights are loaded.")
+    return files
+
+
+def check_safetensors(path: Path) -> int:
+    """Bytes of the file's tensors, when its header and its size agree.
+
+    Raises:
+        BrokenFile: they do not.
+    """
+    size = path.stat().st_size
+    header, start = _read_header(path, size)
+    end = 0
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            end = max(end, _check_tensor(path, name, tensor))
+    if start + end != size:
+        raise BrokenFile(
+            path, f"has {size:,} bytes, its header names {start + end:,}: it is truncated or damaged"
+        )
+    return end
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The file's object; None where there is no file.
+
+    Raises:
+        BrokenFile: it is no JSON object.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError) as error:
+        raise BrokenFile(path, f"cannot be read as JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise BrokenFile(path, "holds no JSON object")
+    return found
+
+
+def _read_header(path: Path, size: int) -> tuple[dict[str, Any], int]:
+    """The header and where the tensors start: 8 bytes of length, then JSON."""
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
+        if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
+            raise BrokenFile(path, f"({size:,} bytes) is no safetensors file or is truncated")
+        text = file.read(length)
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise BrokenFile(path, "is no safetensors file: its header cannot be read") from error
+    if not isinstance(header, dict):
+        raise BrokenFile(path, "is no safetensors file: its header names no tensors")
+    return header, 8 + length
+
+
+def _check_tensor(path: Path, name: str, tensor: Any) -> int:
+    """Where the tensor ends, when its shape and its place agree."""
+    try:
+        first, last = tensor["data_offsets"]
+        bits = _BITS[tensor["dtype"]]
+        for length in tensor["shape"]:
+            bits *= length
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenFile(path, f"has an unreadable header at tensor {name}") from error
+    if (last - first) * 8 != bits:
+        raise BrokenFile(path, f"has a damaged header: tensor {name} does not fill its place")
+    return last

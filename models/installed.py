@@ -1,0 +1,81 @@
+"""What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
+
+import re
+from pathlib import Path
+
+from models.catalogue import all_pairs
+from models.errors import ModelsError, NotInstalled
+from models.folder import check_folder, is_whole
+from models.pair import PairSpec, Source
+from models.paths import hub_cache
+from models.revisions import recorded_commit
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def installed(spec: PairSpec) -> bool:
+    """Whether every model of the pair is here and whole."""
+    return all(is_installed(source) for source in spec.sources)
+
+
+def is_installed(source: Source) -> bool:
+    """Whether the model is here and whole (headers and sizes are read, not the weights)."""
+    folder = find_folder(source)
+    return folder is not None and is_whole(folder)
+
+
+def installed_folder(source: Source, spec: PairSpec) -> Path:
+    """The folder to load this model of the pair from.
+
+    Raises:
+        NotInstalled: it is not (all) here; the message says how to pull the pair.
+        ModelsError: a local folder that is no whole model.
+    """
+    folder = find_folder(source)
+    if folder is None:
+        what = f"The folder {source}" if source.is_folder else f"{source}"
+        raise NotInstalled(f"{what} is not on this machine. Get it with: {pull_command(spec)}")
+    try:
+        check_folder(folder)
+    except ModelsError as error:
+        if source.is_folder:
+            raise
+        raise NotInstalled(
+            f"{source} is not whole here: {error} Mend it with: {pull_command(spec)}"
+        ) from error
+    return folder
+
+
+def find_folder(source: Source) -> Path | None:
+    """Where the model's files are, whole or not; None where there are none."""
+    if source.is_folder:
+        folder = Path(source.repo)
+    elif commit := known_commit(source):
+        folder = repository_folder(source.repo) / "snapshots" / commit
+    else:
+        return None
+    return folder if folder.is_dir() else None
+
+
+def known_commit(source: Source) -> str | None:
+    """The commit a Hub source stands at here: as pulled, as asked for, or as the cache's branch says."""
+    if commit := recorded_commit(source):
+        return commit
+    if source.revision and _COMMIT.fullmatch(source.revision):
+        return source.revision
+    try:
+        return (repository_folder(source.repo) / "refs" / (source.revision or "main")).read_text().strip()
+    except OSError:
+        return None
+
+
+def repository_folder(repo: str) -> Path:
+    """A repository's folder in the Hub's cache, there or not."""
+    return hub_cache() / f"models--{repo.replace('/', '--')}"
+
+
+def pull_command(spec: PairSpec) -> str:
+    """The command line that pulls the pair."""
+    if any(pair.spec == spec for pair in all_pairs()):
+        return f"mlx-spec pull {spec.name}"
+    return f"mlx-spec pull --target {spec.target} --draft {spec.draft or 'none'}"

@@ -1,0 +1,116 @@
+"""From a pair on this machine's disk to a running engine. Downloads nothing, runs no code from repositories.
+
+On a CPU device weights become float32: quantized products are slow there and cost the same per row,
+which takes away what drafting lives on.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten
+from mlx_lm.tokenizer_utils import TokenizerWrapper
+from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, maybe_set_recommended_wired_limit
+
+from mlx_spec import Engine
+from models.catalogue import fitting_draft
+from models.compatibility import check_folders
+from models.context import context_limit
+from models.errors import BrokenFiles, DoesNotFit, ModelsError, UnsupportedFormat
+from models.folder import check_config, read_json
+from models.installed import installed_folder
+from models.pair import PairSpec
+from models.tokenizer import LOCAL_ONLY, tokenizer_trouble
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPair:
+    """A pair ready to answer. All of it belongs to the thread that loaded it."""
+
+    spec: PairSpec
+    engine: Engine
+    tokenizer: TokenizerWrapper
+    context_limit: int
+    """Tokens the target reads at most, prompt and answer together."""
+    stop_tokens: frozenset[int]
+    memory_bytes: int
+    """Weights of both models as they lie in memory."""
+    notes: tuple[str, ...] = ()
+    """Harmless things worth saying once, for example unused tokens that differ."""
+
+
+def load(spec: PairSpec, *, kv_bits: int | None = None) -> LoadedPair:
+    """Load both models and the target's tokenizer.
+
+    Args:
+        kv_bits: quantize the key-value caches to so many bits.
+
+    Raises:
+        NotInstalled: a model of the pair is not on this machine.
+        IncompatibleTokenizers: the draft reads text differently.
+        UnsupportedFormat: mlx-lm does not know the architecture, or it needs code from the repository.
+        BrokenFiles: files are truncated or do not belong together.
+        DoesNotFit: the weights do not fit into memory.
+        SpecError: the engine refuses the models.
+    """
+    folders = [installed_folder(source, spec) for source in spec.sources]
+    target_folder, draft_folder = folders[0], folders[-1] if spec.draft else None
+    notes: tuple[str, ...] = ()
+    if draft_folder is not None:
+        notes = check_folders(target_folder, draft_folder, fitting=fitting_draft(spec.target))
+    maybe_set_recommended_wired_limit()
+    target, config = _load_model(target_folder)
+    draft = _load_model(draft_folder)[0] if draft_folder is not None else None
+    tokenizer = _load_tokenizer(target_folder, config)
+    limit = context_limit(config)
+    return LoadedPair(
+        spec=spec,
+        engine=Engine(target, draft, context_limit=limit, kv_bits=kv_bits),
+        tokenizer=tokenizer,
+        context_limit=limit,
+        stop_tokens=frozenset(tokenizer.eos_token_ids),
+        memory_bytes=_weight_bytes(target) + (_weight_bytes(draft) if draft is not None else 0),
+        notes=notes,
+    )
+
+
+def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
+    check_config(read_json(folder / "config.json") or {}, str(folder))
+    try:
+        model, config = load_model(folder, lazy=True)
+        if mx.default_device() == mx.cpu:
+            model = dequantize_model(model)
+            model.set_dtype(mx.float32)
+        mx.eval(model.parameters())
+    except Exception as error:
+        raise _model_trouble(folder, error) from error
+    return model, config
+
+
+def _model_trouble(folder: Path, error: Exception) -> ModelsError:
+    """The error in the user's words: mlx-lm raises whatever its parts raise."""
+    text = str(error)
+    reason = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    if isinstance(error, MemoryError) or "allocate" in text or "Insufficient Memory" in text:
+        return DoesNotFit(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
+    if isinstance(error, ValueError) and "not supported" in text:
+        return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {reason}")
+    if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
+        return BrokenFiles(f"The weights in {folder} do not belong to its config.json: {reason}")
+    if isinstance(error, RuntimeError):
+        return BrokenFiles(f"The weights in {folder} cannot be read: {reason}")
+    return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
+
+
+def _load_tokenizer(folder: Path, config: dict[str, Any]) -> TokenizerWrapper:
+    """`config` names every end-of-text id: mlx-lm has merged generation_config.json into it."""
+    try:
+        return load_tokenizer(folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+    except Exception as error:
+        raise tokenizer_trouble(folder, error) from error
+
+
+def _weight_bytes(model: nn.Module) -> int:
+    return sum(array.nbytes for _, array in tree_flatten(model.parameters()))

@@ -1,0 +1,79 @@
+"""What a pair is: where its target and its draft come from. Knows no disk, network or model."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.errors import BadSource
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model: a Hub repository (`org/name`) or a local folder."""
+
+    repo: str
+    """`org/name`, or the absolute path of a folder."""
+    revision: str | None = None
+    """Branch, tag or commit of a Hub repository; None leaves it to the first pull."""
+
+    @property
+    def is_folder(self) -> bool:
+        return Path(self.repo).is_absolute()
+
+    def __str__(self) -> str:
+        return f"{self.repo}@{self.revision}" if self.revision else self.repo
+
+
+@dataclass(frozen=True, slots=True)
+class PairSpec:
+    """A target and the draft that guesses ahead for it."""
+
+    name: str
+    """The catalogue's name, or the target's where the pair is not in the catalogue."""
+    target: Source
+    draft: Source | None
+    """None: no draft model; prompt lookup and plain decoding remain."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The different models of the pair, the target first."""
+        if self.draft is None or self.draft == self.target:
+            return (self.target,)
+        return (self.target, self.draft)
+
+
+def read_source(text: str, revision: str | None = None) -> Source:
+    """`org/name`, `org/name@revision` or a folder, as a person types it.
+
+    Raises:
+        BadSource: a folder that is not there, a file, or no repository name.
+    """
+    path = os.path.expanduser(text)
+    if os.path.isdir(path):
+        if revision:
+            raise BadSource(f"{text} is a folder on this machine and has no revision {revision}.")
+        return Source(os.path.realpath(path))
+    if os.path.isfile(path):
+        raise BadSource(f"{text} is a file; name the folder that holds config.json and model.safetensors.")
+    if _reads_as_path(text):
+        raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
+    repo, _, inline = text.partition("@")
+    if inline and revision and inline != revision:
+        raise BadSource(f"{text} names revision {inline}, --revision names {revision}. Give one of them.")
+    if not _is_repository(repo):
+        raise BadSource(f"'{text}' is neither a folder here nor a Hub repository (org/name).")
+    return Source(repo, inline or revision)
+
+
+def _reads_as_path(text: str) -> bool:
+    return text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text
+
+
+def _is_repository(repo: str) -> bool:
+    """The Hub's own rules for names."""
+    if not _REPOSITORY.fullmatch(repo) or len(repo) > 96:
+        return False
+    return "--" not in repo and ".." not in repo and not repo.endswith((".git", "-", "."))

@@ -1,0 +1,32 @@
+"""Where things live on this machine. Creates nothing.
+
+Weights from the Hub stay in the Hub's own cache (`HF_HOME`, `HF_HUB_CACHE`): there is no second copy.
+"""
+
+import os
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+
+def data_folder() -> Path:
+    """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder."""
+    home = os.environ.get("MLX_SPEC_HOME")
+    return Path(home).expanduser() if home else user_data_path("mlx-spec", appauthor=False)
+
+
+def hub_cache() -> Path:
+    """The Hub's cache of repositories, as huggingface_hub finds it."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    return Path(HF_HUB_CACHE)
+
+
+def revisions_file() -> Path:
+    """The commits that pulled models stand at (`models.revisions`)."""
+    return data_folder() / "revisions.json"
+
+
+def builtin_folder() -> Path:
+    """The pair that ships with the program: folders `target` and `draft`."""
+    return Path(__file__).parent / "builtin"

@@ -1,0 +1,51 @@
+"""Which commit a pulled model stands at, kept on this machine.
+
+A pull resolves a branch once and writes the commit down here; from then on the model is found, loaded
+and pulled again at this commit, without asking the Hub.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from models.pair import Source
+from models.paths import revisions_file
+
+_MAIN = "main"
+
+
+def recorded_commit(source: Source) -> str | None:
+    """The commit this source was pulled at; None if it never was."""
+    return _read().get(source.repo, {}).get(source.revision or _MAIN)
+
+
+def record_commit(source: Source, commit: str) -> None:
+    """Remember that this source stands at the commit."""
+    table = _read()
+    table.setdefault(source.repo, {})[source.revision or _MAIN] = commit
+    _write(table)
+
+
+def forget(repo: str, commit: str) -> None:
+    """Drop what is remembered of a repository at a commit."""
+    table = _read()
+    kept = {revision: sha for revision, sha in table.pop(repo, {}).items() if sha != commit}
+    if kept:
+        table[repo] = kept
+    _write(table)
+
+
+def _read() -> dict[str, dict[str, str]]:
+    """An unreadable file counts as empty: the Hub's cache still knows its branches."""
+    try:
+        return json.loads(revisions_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _write(table: dict[str, dict[str, str]]) -> None:
+    path = revisions_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(table, indent=2), encoding="utf-8")
+    Path(draft).replace(path)
