@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from models.errors import UnknownPair
 from models.pair import PairSpec, Source
@@ -82,8 +82,8 @@ def fitting_draft(target: Source) -> str | None:
 
 
 def _pair(table: dict[str, Any]) -> Pair:
-    target, draft = _source(table["target"]), _source(table["draft"])
-    return Pair(**(table | {"target": target, "draft": draft}))
+    fields = table | {"target": _source(table["target"]), "draft": _source(table["draft"])}
+    return Pair(**cast(dict[str, Any], fields))
 
 
 def _source(text: str) -> Source:

@@ -65,7 +65,8 @@ def check_tokenizers(target: Tokenizer, draft: Tokenizer, *, fitting: str | None
         more = f" (and {len(fatal) - 2} more)" if len(fatal) > 2 else ""
         advice = f"Use the draft {fitting}" if fitting else "Choose a draft of the target's own family"
         raise IncompatibleTokenizers(
-            f"Target and draft read text differently: {'; '.join(fatal[:2])}{more}. {advice}, or --draft none."
+            f"Target and draft read text differently: {'; '.join(fatal[:2])}{more}. "
+            f"{advice}, or --draft none."
         )
     if not tokens:
         return ()
@@ -75,15 +76,13 @@ def check_tokenizers(target: Tokenizer, draft: Tokenizer, *, fitting: str | None
 def token_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[Difference]:
     """The ids that are not the same token to both, in order."""
     ours, theirs = _by_id(target), _by_id(draft)
-    added = set(target.get_added_vocab().values()), set(draft.get_added_vocab().values())
+    added = [set(side.get_added_vocab().values()) for side in (target, draft)]
     templates = f"{target.chat_template}\n{draft.chat_template}"
     for token in sorted(ours.keys() | theirs.keys()):
         names = ours.get(token), theirs.get(token)
         if names[0] == names[1]:
             continue
-        ordinary = any(
-            name is not None and token not in side for name, side in zip(names, added, strict=True)
-        )
+        ordinary = any(name and token not in side for name, side in zip(names, added, strict=True))
         spoken = any(name and name.strip() and name in templates for name in names)
         what = f"id {token} is {_quoted(names[0])} to the target and {_quoted(names[1])} to the draft"
         yield Difference(what, ordinary or spoken or token == target.eos_token_id)

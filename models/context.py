@@ -2,30 +2,24 @@
 
 from typing import Any
 
-_KEYS = (
-    "max_position_embeddings",
-    "n_positions",
-    "max_seq_len",
-    "max_sequence_length",
-    "seq_length",
-    "n_ctx",
-)
+_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length")
 _UNKNOWN = 4096
 
 
 def context_limit(config: dict[str, Any]) -> int:
     """Tokens, prompt and answer together.
 
-    A stretched rotation (`rope_scaling` with the trained length beside it) counts with its stretch. Where the
-    configuration names no limit, the architecture's default holds, and 4096 where that is unknown too.
+    A rotation stretched by YaRN counts with its stretch; other stretches are in the named limit already.
+    Where the configuration names no limit, the architecture's default holds, and 4096 where that is
+    unknown too.
     """
     text = config | (config.get("text_config") or {})
     limit = _named(text) or _architecture_default(str(text.get("model_type"))) or _UNKNOWN
     scaling = text.get("rope_scaling") or {}
-    trained, factor = scaling.get("original_max_position_embeddings"), scaling.get("factor")
-    if isinstance(trained, int) and isinstance(factor, int | float):
-        return max(limit, int(trained * factor))
-    return limit
+    if "yarn" not in (scaling.get("type"), scaling.get("rope_type")):
+        return limit
+    trained = scaling.get("original_max_position_embeddings") or limit
+    return max(limit, int(trained * scaling.get("factor", 1)))
 
 
 def _named(values: dict[str, Any]) -> int | None:

@@ -74,9 +74,8 @@ def weight_files(folder: Path) -> list[Path]:
     index = read_json(folder / INDEX)
     named = set(index.get("weight_map", {}).values()) if index else set()
     if missing := sorted(named - {path.name for path in files}):
-        raise BrokenFiles(
-            f"{missing[0]} is missing in {folder} ({len(missing)} of {len(named)} weight files)."
-        )
+        count = f"{len(missing)} of {len(named)} weight files"
+        raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
     if not files:
         raise UnsupportedFormat(f"{folder} holds no model*.safetensors; only safetensors weights are loaded.")
     return files
@@ -95,9 +94,7 @@ def check_safetensors(path: Path) -> int:
         if name != "__metadata__":
             end = max(end, _check_tensor(path, name, tensor))
     if start + end != size:
-        raise BrokenFile(
-            path, f"has {size:,} bytes, its header names {start + end:,}: it is truncated or damaged"
-        )
+        raise BrokenFile(path, f"is damaged: it has {size:,} bytes, its header names {start + end:,}")
     return end
 
 

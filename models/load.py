@@ -113,4 +113,4 @@ def _load_tokenizer(folder: Path, config: dict[str, Any]) -> TokenizerWrapper:
 
 
 def _weight_bytes(model: nn.Module) -> int:
-    return sum(array.nbytes for _, array in tree_flatten(model.parameters()))
+    return sum(array.nbytes for _, array in tree_flatten(model.parameters()) if isinstance(array, mx.array))
