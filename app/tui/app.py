@@ -1,0 +1,161 @@
+"""The terminal app: its screens, its engine link, its keys."""
+
+import time
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from app.engine_client import EngineClient
+from app.tui.command_runner import CommandRunner
+from app.tui.engine_link import PUMP_SECONDS, EngineLink
+from app.tui.messages import (
+    CommandChosen,
+    ComparisonEnded,
+    EngineDied,
+    PairFailed,
+    PairLoaded,
+    PairLoading,
+    PromptSubmitted,
+)
+from app.tui.screens.chat import ChatScreen
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.help import HelpScreen
+from app.tui.settings import Settings
+from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
+from app.tui.widgets.prompt import Prompt, PromptArea
+from mlx_spec.types import Options
+from models.pair import PairSpec
+from models.paths import data_folder
+
+CTRL_C_SECONDS = 2.0
+"""How soon the second Ctrl+C has to follow to mean leaving."""
+
+EXIT_MACHINE_FAILED = 3
+
+
+def run_chat(pair: PairSpec, options: Options) -> int:
+    """Open the chat on this terminal; returns the exit code.
+
+    The engine process starts first, so that the pair loads while the screen is drawn.
+    """
+    link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
+    link.start()
+    try:
+        app = ChatApp(link, Settings.of(options))
+        app.run()
+        return EXIT_MACHINE_FAILED if app.return_code else 0
+    finally:
+        link.close()
+
+
+class ChatApp(App[None]):
+    """The chat with everything that opens from it."""
+
+    TITLE = "mlx-spec"
+    CSS_PATH = "chat.tcss"
+    PAUSE_GC_ON_SCROLL = True
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (80, "-wide")]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (18, "-tall")]
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "Help", id="app.help", tooltip="Keys and commands"),
+        Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs", key_display="F2",
+                tooltip="Choose or download a pair of models"),
+        Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
+    ]  # fmt: skip
+
+    def __init__(self, link: EngineLink, settings: Settings) -> None:
+        super().__init__()
+        self.link = link
+        self.chat = ChatScreen(link, settings)
+        self._ctrl_c_at = float("-inf")
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.chat
+
+    def on_mount(self) -> None:
+        self.link.listen(self)
+        self.set_interval(PUMP_SECONDS, self.link.pump)
+
+    def on_pair_loading(self, message: PairLoading) -> None:
+        self.chat.on_pair_loading(message)
+
+    def on_pair_loaded(self, message: PairLoaded) -> None:
+        self.chat.on_pair_loaded(message)
+
+    def on_pair_failed(self, message: PairFailed) -> None:
+        self.chat.on_pair_failed(message)
+
+    def on_engine_died(self, message: EngineDied) -> None:
+        self.chat.on_engine_died(message)
+
+    def on_comparison_ended(self, message: ComparisonEnded) -> None:
+        self.chat.transcript.note(f"Comparison: {message.text}")
+
+    async def on_prompt_submitted(self, message: PromptSubmitted) -> None:
+        await CommandRunner(self).run(message.text)
+
+    async def on_command_chosen(self, message: CommandChosen) -> None:
+        if message.takes_value:
+            self.chat.query_one(Prompt).fill(f"/{message.name} ")
+        else:
+            await CommandRunner(self).run(f"/{message.name}")
+
+    def get_system_commands(self, screen: Screen[None]) -> Iterable[SystemCommand]:
+        for command in SLASH_COMMANDS:
+            yield SystemCommand(command.usage, command.summary, lambda command=command: self._choose(command))
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.described_keys()))
+
+    def action_compare(self) -> None:
+        """Compare the last prompt, unless an answer is still being written."""
+        self.return_to_chat()
+        if self.chat.running is not None:
+            self.chat.transcript.note("An answer is being written. Stop it with Esc, then compare.", "warning")
+        elif self.chat.conversation.last is None:
+            self.chat.transcript.note("There is no prompt to compare yet. Send one first.", "warning")
+        else:
+            messages = self.chat.conversation.messages()
+            self.push_screen(CompareScreen(self.link, messages, self.chat.settings))
+
+    def action_pairs(self) -> None:
+        self.return_to_chat()
+
+    async def action_quit(self) -> None:
+        self.exit()
+
+    async def action_help_quit(self) -> None:
+        """Ctrl+C: the first says how to leave, the second leaves."""
+        if time.monotonic() - self._ctrl_c_at < CTRL_C_SECONDS:
+            await self.action_quit()
+            return
+        self._ctrl_c_at = time.monotonic()
+        self.notify("Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
+
+    def return_to_chat(self) -> None:
+        """Close whatever lies above the chat."""
+        while self.screen is not self.chat:
+            self.pop_screen()
+
+    def described_keys(self) -> list[tuple[str, str]]:
+        """Every key of the chat with what it does."""
+        bindings = [*PromptArea.BINDINGS, *ChatScreen.BINDINGS, *ChatApp.BINDINGS]
+        keys = [
+            (" or ".join(_key_name(key) for key in b.key.split(",")), b.tooltip)
+            for b in bindings
+            if isinstance(b, Binding)
+        ]
+        return [*keys, ("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
+
+    async def _choose(self, command: SlashCommand) -> None:
+        self.return_to_chat()
+        await self.on_command_chosen(CommandChosen(command.name, takes_value=bool(command.value)))
+
+
+def _key_name(key: str) -> str:
+    return "+".join(part.capitalize() for part in key.split("+"))

@@ -1,0 +1,146 @@
+"""The engine as screens see it: ask, and the events of the answer arrive as messages.
+
+Events are collected on a timer, not one by one: neighbouring pieces of text are joined first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from textual.message_pump import MessagePump
+
+from app.answer_text import merged
+from app.chat_prompt import Message
+from app.engine_client import EngineClient, describe_death
+from app.engine_protocol import (
+    Answer,
+    Answered,
+    AnswerFailed,
+    Cancel,
+    Died,
+    EngineEvent,
+    Load,
+    Loaded,
+    LoadFailed,
+)
+from app.events import PairInfo, TextAdded, TurnEnded
+from app.tui.messages import EngineDied, PairFailed, PairLoaded, PairLoading, TurnAdvanced, TurnFailed
+from mlx_spec.types import Options
+from models.pair import PairSpec
+
+EngineState = Literal["loading", "ready", "failed", "dead"]
+
+PUMP_SECONDS = 1 / 20
+
+
+class EngineLink:
+    """Owns the engine process: starts it, restarts a dead one when it is asked something."""
+
+    def __init__(self, client: EngineClient, pair: PairSpec) -> None:
+        self.client = client
+        self.pair = pair
+        self.info: PairInfo | None = None
+        """The loaded pair; None until it is in memory."""
+        self.state: EngineState = "loading"
+        self._listener: MessagePump | None = None
+        self._askers: dict[int, MessagePump] = {}
+        self._last_id = 0
+
+    def start(self) -> None:
+        """Start the process and the loading. To be called before the app runs."""
+        self.client.start()
+        self.client.send(Load(self.pair))
+
+    def listen(self, listener: MessagePump) -> None:
+        """Name who hears of the pair and of the process."""
+        self._listener = listener
+
+    def use(self, pair: PairSpec) -> None:
+        """Open another pair in place of this one."""
+        self.pair = pair
+        if self.client.alive:
+            self._load()
+        else:
+            self._restart()
+
+    def ask(self, asker: MessagePump, messages: Sequence[Message], options: Options) -> int:
+        """Request an answer. Its `TurnAdvanced` and `TurnFailed` go to the asker, with the id returned."""
+        if not self.client.alive:
+            self._restart()
+        self._last_id += 1
+        self._askers[self._last_id] = asker
+        self.client.send(Answer(self._last_id, tuple(messages), options))
+        return self._last_id
+
+    def cancel(self, id: int) -> None:
+        """Stop an answer; its `TurnEnded` still arrives."""
+        self.client.send(Cancel(id))
+
+    def pump(self) -> None:
+        """Pass on what the process sent since the last call."""
+        for event in _joined(self.client.poll()):
+            self._pass_on(event)
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _restart(self) -> None:
+        self.client.start()
+        # What the dead process left behind is dealt with before anything is asked of the next one.
+        self.pump()
+        self._load()
+
+    def _load(self) -> None:
+        self.info, self.state = None, "loading"
+        self._tell(PairLoading(self.pair.name))
+        self.client.send(Load(self.pair))
+
+    def _pass_on(self, event: EngineEvent) -> None:
+        match event:
+            case Loaded(info):
+                self.info, self.state = info, "ready"
+                self._tell(PairLoaded(info))
+            case LoadFailed(text):
+                self.state = "failed"
+                self._tell(PairFailed(text))
+            case Answered(id, turn_event):
+                done = isinstance(turn_event, TurnEnded)
+                asker = self._askers.pop(id, None) if done else self._askers.get(id)
+                if asker is not None:
+                    asker.post_message(TurnAdvanced(id, turn_event))
+            case AnswerFailed(id, text):
+                self._fail(id, text)
+            case Died():
+                self.info, self.state = None, "dead"
+                text = describe_death(event)
+                for id in list(self._askers):
+                    self._fail(id, text)
+                self._tell(EngineDied(text))
+
+    def _fail(self, id: int, text: str) -> None:
+        asker = self._askers.pop(id, None)
+        if asker is not None:
+            asker.post_message(TurnFailed(id, text))
+
+    def _tell(self, message: PairLoading | PairLoaded | PairFailed | EngineDied) -> None:
+        if self._listener is not None:
+            self._listener.post_message(message)
+
+
+def _joined(events: Sequence[EngineEvent]) -> list[EngineEvent]:
+    """The events, neighbouring texts of one answer made one with the later one's numbers."""
+    out: list[EngineEvent] = []
+    for event in events:
+        last = out[-1] if out else None
+        if (
+            isinstance(event, Answered)
+            and isinstance(last, Answered)
+            and event.id == last.id
+            and isinstance(event.event, TextAdded)
+            and isinstance(last.event, TextAdded)
+        ):
+            pieces = merged((*last.event.pieces, *event.event.pieces))
+            out[-1] = Answered(event.id, replace(event.event, pieces=pieces))
+        else:
+            out.append(event)
+    return out

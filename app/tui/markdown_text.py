@@ -1,0 +1,28 @@
+"""A model's text as Rich Markdown that hides nothing and lets nothing through to the terminal."""
+
+from collections.abc import Iterable
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.markdown import Markdown
+
+from app.printable import printable
+
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+
+
+def markdown(text: str, code_theme: str) -> Markdown:
+    """Renderable Markdown: HTML is text, a line break stays one, link targets are written out."""
+    out = Markdown("", code_theme=code_theme, hyperlinks=False)
+    out.markup = printable(text)
+    out.parsed = _PARSER.parse(out.markup)
+    _keep_line_breaks(out.parsed)
+    return out
+
+
+def _keep_line_breaks(tokens: Iterable[Token]) -> None:
+    for token in tokens:
+        if token.type == "softbreak":
+            token.type = "hardbreak"
+        if token.children:
+            _keep_line_breaks(token.children)

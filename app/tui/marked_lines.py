@@ -1,0 +1,103 @@
+"""Marked text broken into lines of a given width. Growing it touches the last line only."""
+
+import re
+from collections.abc import Iterable
+
+from rich.cells import cell_len, split_graphemes
+
+from app.answer_text import merged
+from app.events import Mark, Piece
+from app.printable import printable
+
+Line = tuple[Piece, ...]
+
+_WORD = re.compile(r"\S+\s*|\s+")
+_TAB = "    "
+
+
+class MarkedLines:
+    """Lines of pieces, each at most `width` cells wide, blanks at a line's end not counted."""
+
+    def __init__(self, width: int) -> None:
+        self._pieces: list[Piece] = []
+        self.lines: list[Line] = [()]
+        self.width = max(1, width)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All of it, unbroken."""
+        return tuple(self._pieces)
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self._pieces)
+
+    def add(self, pieces: Iterable[Piece]) -> int:
+        """Append; returns the index of the first line that changed."""
+        shown = [Piece(printable(piece.text).replace("\t", _TAB), piece.mark) for piece in pieces]
+        last = len(self.lines) - 1
+        for piece in shown:
+            if self._pieces and self._pieces[-1].mark == piece.mark:
+                piece = Piece(self._pieces.pop().text + piece.text, piece.mark)
+            self._pieces.append(piece)
+        self.lines[last:] = _broken((*self.lines[last], *shown), self.width)
+        return last
+
+    def resize(self, width: int) -> None:
+        """Break everything again for another width."""
+        self.width = max(1, width)
+        self.lines = _broken(self._pieces, self.width)
+
+
+def _broken(pieces: Iterable[Piece], width: int) -> list[Line]:
+    pieces = tuple(pieces)
+    text = "".join(piece.text for piece in pieces)
+    marks = _marks(pieces, text)
+    lines: list[Line] = []
+    start = 0
+    for paragraph in text.split("\n"):
+        for length in _line_lengths(paragraph, width):
+            lines.append(_cut(text, marks, start, start + length))
+            start += length
+        start += 1
+    return lines
+
+
+def _line_lengths(text: str, width: int) -> list[int]:
+    """How many characters each line takes."""
+    lengths: list[int] = []
+    length = cells = 0
+    for match in _WORD.finditer(text):
+        word = match.group()
+        size = cell_len(word.rstrip())
+        if length and cells + size > width:
+            lengths.append(length)
+            length = cells = 0
+        if size > width:
+            for start, end, grapheme in _graphemes(word):
+                if length and cells + grapheme > width and not word[start].isspace():
+                    lengths.append(length)
+                    length = cells = 0
+                length += end - start
+                cells += grapheme
+        else:
+            length += len(word)
+            cells += cell_len(word)
+    return [*lengths, length]
+
+
+def _graphemes(text: str) -> list[tuple[int, int, int]]:
+    return split_graphemes(text)[0]
+
+
+def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:
+    """A mark per character; the parts of one visible character share the first one's."""
+    marks: list[Mark] = [piece.mark for piece in pieces for _ in piece.text]
+    if not text.isascii():
+        for start, end, _ in _graphemes(text):
+            marks[start:end] = [marks[start]] * (end - start)
+    return marks
+
+
+def _cut(text: str, marks: list[Mark], start: int, end: int) -> Line:
+    return merged([Piece(text[i], marks[i]) for i in range(start, end)])

@@ -1,0 +1,80 @@
+"""What happened, as messages between the engine link, the screens and the widgets."""
+
+from textual.message import Message
+
+from app.events import PairInfo, TurnEvent
+
+
+class PairLoading(Message):
+    """The engine process began to open a pair."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class PairLoaded(Message):
+    """The engine process has the pair in memory."""
+
+    def __init__(self, info: PairInfo) -> None:
+        super().__init__()
+        self.info = info
+
+
+class PairFailed(Message):
+    """The pair could not be opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class EngineDied(Message):
+    """The engine process ended without being asked to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class TurnAdvanced(Message, bubble=False):
+    """One event of an answer, sent to the screen that asked for it."""
+
+    def __init__(self, id: int, event: TurnEvent) -> None:
+        super().__init__()
+        self.id = id
+        self.event = event
+
+
+class TurnFailed(Message, bubble=False):
+    """An answer ended without a result, sent to the screen that asked for it."""
+
+    def __init__(self, id: int, text: str) -> None:
+        super().__init__()
+        self.id = id
+        self.text = text
+
+
+class PromptSubmitted(Message):
+    """The person pressed Enter on a prompt or a command."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class CommandChosen(Message):
+    """A command was picked from the completion list."""
+
+    def __init__(self, name: str, *, takes_value: bool) -> None:
+        super().__init__()
+        self.name = name
+        self.takes_value = takes_value
+
+
+class ComparisonEnded(Message):
+    """A comparison ran to its end; the text sums it up in one line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text

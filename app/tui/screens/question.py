@@ -1,0 +1,39 @@
+"""A question with two answers."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+
+class QuestionScreen(ModalScreen[bool]):
+    """Gives True for the first answer, False for the second and for Esc."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n", "answer(False)", "No", id="question.no", tooltip="No"),
+        Binding("y", "answer(True)", "Yes", id="question.yes", tooltip="Yes"),
+    ]
+
+    def __init__(self, question: str, yes: str, no: str) -> None:
+        super().__init__()
+        self._question, self._yes, self._no = question, yes, no
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="question"):
+            yield Static(Content(self._question))
+            with Horizontal():
+                yield Button(Content(self._yes), id="yes", variant="warning")
+                yield Button(Content(self._no), id="no", variant="primary")
+
+    def on_mount(self) -> None:
+        self.query_one("#no").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)

@@ -1,0 +1,72 @@
+"""The `/` commands as data: one list serves typing, completion, help and the command palette."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from app.errors import BadInput
+from app.tui.settings import FIELDS
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    name: str
+    value: str
+    """What follows the name, as shown in help; empty if nothing does."""
+    summary: str
+
+    @property
+    def usage(self) -> str:
+        return f"/{self.name} {self.value}".rstrip()
+
+    @property
+    def is_setting(self) -> bool:
+        """It changes what the next answer is asked for."""
+        return self.name == "draft" or self.name in FIELDS
+
+
+SLASH_COMMANDS = (
+    SlashCommand("help", "", "Keys and commands"),
+    SlashCommand("compare", "", "The last prompt without and with drafting, side by side"),
+    SlashCommand("draft", "on|off", "Drafting for the next answer"),
+    SlashCommand("length", "N|auto", "Tokens drafted per round; 0 is plain decoding"),
+    SlashCommand("drafter", "auto|model|lookup", "Who drafts: the draft model, text seen before, or both"),
+    SlashCommand("verify", "coupled|token|block", "How drafts are checked above temperature 0"),
+    SlashCommand("pairs", "", "Choose or download a pair of models"),
+    SlashCommand("temperature", "T", "Randomness; 0 always takes the likeliest token"),
+    SlashCommand("top-p", "P", "Sample among the likeliest tokens that sum up to P"),
+    SlashCommand("top-k", "K", "Sample among the K likeliest tokens; 0 is off"),
+    SlashCommand("min-p", "P", "Leave out tokens below P times the likeliest; 0 is off"),
+    SlashCommand("penalty", "X", "Make repeated tokens less likely; 1 is off"),
+    SlashCommand("seed", "N", "Same seed, same text"),
+    SlashCommand("max-tokens", "N", "Longest answer"),
+    SlashCommand("system", "TEXT", "Instructions for the whole chat; `/system none` takes them away"),
+    SlashCommand("marks", "on|off", "Keep the drafting marks on finished answers"),
+    SlashCommand("copy", "", "Copy the last answer"),
+    SlashCommand("stop", "", "Stop the answer and keep its text"),
+    SlashCommand("clear", "", "Begin a new conversation"),
+    SlashCommand("theme", "", "Choose the colours"),
+    SlashCommand("log", "", "Where the engine's log is"),
+    SlashCommand("quit", "", "Leave"),
+)
+
+
+def parse(text: str) -> tuple[SlashCommand, str]:
+    """A typed command and its value.
+
+    Raises:
+        BadInput: there is no such command; the nearest one is named.
+    """
+    name, _, value = text.removeprefix("/").strip().partition(" ")
+    for command in SLASH_COMMANDS:
+        if command.name == name.lower():
+            return command, value.strip()
+    near = get_close_matches(name.lower(), [c.name for c in SLASH_COMMANDS], n=1)
+    hint = f"Did you mean /{near[0]}?" if near else "/help lists them all."
+    raise BadInput(f"There is no command /{name}. {hint} A prompt may begin with a space and then a slash.")
+
+
+def completions(text: str) -> list[SlashCommand]:
+    """Commands that the beginning `/na` may become; none once a value is being typed."""
+    if not text.startswith("/") or any(c.isspace() for c in text):
+        return []
+    return [command for command in SLASH_COMMANDS if command.name.startswith(text[1:].lower())]

@@ -1,0 +1,1 @@
+"""One widget per file. Widgets show values they are given; screens decide."""

@@ -1,0 +1,47 @@
+"""One side of a comparison: a growing answer with its numbers."""
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from app.events import TextAdded, TurnEnded
+from app.tui.widgets.live_answer import LiveAnswer
+
+
+class ComparePane(Vertical):
+    """Titled in its border; fills while its run is on."""
+
+    def __init__(self, title: str, *, id: str) -> None:
+        super().__init__(id=id)
+        self.border_title = title
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield LiveAnswer()
+        yield Static(Content("waiting"), classes="numbers")
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).anchor()
+
+    @property
+    def text(self) -> str:
+        return self.query_one(LiveAnswer).text
+
+    def add(self, event: TextAdded) -> None:
+        """Show one more round."""
+        self.query_one(LiveAnswer).add(event.pieces)
+        self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens")
+
+    def end(self, event: TurnEnded) -> None:
+        """Show the run's result."""
+        stats = event.stats
+        drafted = f" · {stats.acceptance_rate:.0%} accepted · {stats.accepted_per_round:.2f} per round"
+        self.say(
+            f"{stats.tokens_per_second:.0f} tok/s · {stats.tokens} tokens in {stats.decode_seconds:.2f} s"
+            + (drafted if stats.draft_n else "")
+        )
+
+    def say(self, text: str) -> None:
+        """The line below the text."""
+        self.query_one(".numbers", Static).update(Content(text))

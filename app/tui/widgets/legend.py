@@ -1,0 +1,36 @@
+"""What the marks of an answer mean."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+from app.tui.mark_styles import MARK_CLASSES
+
+
+class Legend(Static):
+    """Three words, each looking like the tokens it stands for."""
+
+    COMPONENT_CLASSES = set(MARK_CLASSES.values())
+
+    WORDS = (
+        ("accepted", "drafted, stood"),
+        ("bonus", "target, after a draft"),
+        ("plain", "target alone"),
+    )
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self.is_mounted:
+            self._draw()
+
+    def _draw(self) -> None:
+        parts: list[Content] = []
+        for mark, meaning in self.WORDS:
+            style = self.get_visual_style(MARK_CLASSES[mark])
+            parts.append(Content.styled(mark, style) + (f" {meaning}" if self.size.width >= 72 else ""))
+        self.update(Content("   ").join(parts))
