@@ -21,7 +21,7 @@ from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import BadOption, ContextFull, SpecError
-from mlx_spec.rules import NO_DRAFT, Draft, RuleBook
+from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import DEFAULT_DRAFT_LENGTH, Options, Round, StopReason
 
@@ -162,7 +162,7 @@ class _Pending:
     """A round that was submitted and not yet read."""
 
     result: mx.array
-    """[1 + k + k + 1]: accepted, the draft, the tokens gained."""
+    """What `_verify` or `_plain` returned."""
     drafted: int
     drafter: Drafter | None
     draft_seconds: float | None
@@ -234,26 +234,40 @@ class _Turn:
         rule = self.book.open(self.context, self.length, k)
         draft = drafter.draft(context, k, rule) if drafter else NO_DRAFT
         seconds = _seconds_of(draft, start) if timed else None
+        if draft.length:
+            result = self._verify(draft, rule, context)
+            self.pending.append(_Pending(result, draft.length, drafter, seconds))
+        else:
+            result = self._plain(rule, context)
+            self.pending.append(_Pending(result, 0, None, None))
+            for other in self.choice.all:
+                other.skipped(1)
+        mx.async_eval(result, self.context)
+
+    def _plain(self, rule: RoundRule, context: Context) -> mx.array:
+        """The target's own next token: [1]."""
+        logits = self.target.forward(context.last(1), self.length.plus(-1))
+        own = mx.argmax(rule.scores(logits), axis=-1).astype(mx.int32)
+        self._append(own, 0)
+        return own
+
+    def _verify(self, draft: Draft, rule: RoundRule, context: Context) -> mx.array:
+        """One target pass over the draft: [1 + k + k + 1], accepted, the draft, the tokens gained."""
         logits = self.target.forward(mx.concatenate([context.last(1), draft.tokens]), self.length.plus(-1))
         accepted, bonus = rule.judge(draft, logits)
         gained = mx.where(mx.arange(draft.length + 1) < accepted, mx.pad(draft.tokens, (0, 1)), bonus)
         self._append(gained, accepted)
-        result = mx.concatenate([accepted[None], draft.tokens, gained])
-        mx.async_eval(result, self.context)
-        self.pending.append(_Pending(result, draft.length, drafter if draft.length else None, seconds))
-        if not draft.length:
-            for other in self.choice.all:
-                other.skipped(1)
+        return mx.concatenate([accepted[None], draft.tokens, gained])
 
-    def _append(self, gained: mx.array, accepted: mx.array) -> None:
+    def _append(self, gained: mx.array, accepted: mx.array | int) -> None:
+        """Write the tokens gained to the text on the device and let its length grow."""
         count, length = gained.shape[0], self.length
         self._reserve(length.high + count)
         if isinstance(length.value, int):
             self.context[length.value : length.value + count] = gained
         else:
             self.context = mx.slice_update(self.context, gained, length.value.reshape(1), axes=(0,))
-        grown = length.value + 1 if count == 1 else length.value + (accepted + 1)
-        self.length = Extent(grown, length.low + 1, length.high + count)
+        self.length = Extent(length.value + (accepted + 1), length.low + 1, length.high + count)
 
     def _reserve(self, end: int) -> None:
         """Room for `end` tokens on the device."""
@@ -264,8 +278,8 @@ class _Turn:
     def _read(self) -> Round:
         """Wait for the oldest round in flight and take its tokens: the one host read of a round."""
         pending, before = self.pending.popleft(), len(self.known)
-        accepted, *rest = pending.result.tolist()
-        drafted, gained = rest[: pending.drafted], rest[pending.drafted :][: accepted + 1]
+        drafted, gained = _unpack(pending.result.tolist(), pending.drafted)
+        accepted = len(gained) - 1
         tokens, stop = self._cut(gained)
         self.known += tokens
         self.target.tokens, self.target.seen = self.known, min(before + accepted, len(self.known))
@@ -303,6 +317,14 @@ class _Turn:
         high = length + sum(pending.drafted + 1 for pending in self.pending)
         assert self.length.low <= high and low <= self.length.high, "a round left its bounds"
         self.length = Extent(low if low == high else self.length.value, low, high)
+
+
+def _unpack(values: list[int], k: int) -> tuple[list[int], list[int]]:
+    """(the draft, the tokens gained) from a round's result."""
+    if k == 0:
+        return [], values
+    accepted, drafted, gained = values[0], values[1 : 1 + k], values[1 + k :]
+    return drafted, gained[: accepted + 1]
 
 
 def _seconds_of(draft: Draft, start: float) -> float:

@@ -95,7 +95,9 @@ class GreedyRound:
 class CoupledRound:
     """Shared Gumbel noise, keyed by the position in the context."""
 
-    def __init__(self, options: Options, history: History, stream: Stream, length: Extent, k: int, vocab: int):
+    def __init__(
+        self, options: Options, history: History, stream: Stream, length: Extent, k: int, vocab: int
+    ):
         self.options = options
         self.history = history
         self.gumbel = gumbel_rows(stream, length.value, k + 1, vocab)
