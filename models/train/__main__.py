@@ -1,0 +1,50 @@
+"""`python -m models.train STAGE`: tokenizer, target, draft, export, samples, or all of them in this order."""
+
+import sys
+from pathlib import Path
+
+
+def tokenizer(arguments: list[str]) -> None:
+    from models.train.tokenizer import save_tokenizer, train_tokenizer
+
+    folder = Path(arguments[0] if arguments else "build/train/tokenizer")
+    trained = train_tokenizer(seed=0)
+    save_tokenizer(trained, folder)
+    print(f"{trained.get_vocab_size()} tokens in {folder}")
+
+
+def target(arguments: list[str]) -> None:
+    from models.train.train_target import main
+
+    main(arguments)
+
+
+def draft(arguments: list[str]) -> None:
+    from models.train.distill_draft import main
+
+    main(arguments)
+
+
+def export(arguments: list[str]) -> None:
+    from models.train.export import main
+
+    main(arguments)
+
+
+def samples(arguments: list[str]) -> None:
+    from models.train.samples import main
+
+    main(arguments)
+
+
+STAGES = {stage.__name__: stage for stage in (tokenizer, target, draft, export, samples)}
+
+if __name__ == "__main__":
+    name, *rest = sys.argv[1:] or ["help"]
+    if name == "all":
+        for stage in STAGES.values():
+            stage([])
+    elif name in STAGES:
+        STAGES[name](rest)
+    else:
+        sys.exit(f"{__doc__}\nno stage {name!r}")

@@ -1,0 +1,27 @@
+"""Muon for the matrices of the layers, AdamW for the rest, and one schedule for both."""
+
+import torch
+from torch import nn
+
+
+def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -> list[torch.optim.Optimizer]:
+    """Each group remembers its full rate as `peak`."""
+    matrices = [p for name, p in network.named_parameters() if p.ndim == 2 and "embed" not in name]
+    rest = [p for name, p in network.named_parameters() if p.ndim != 2 or "embed" in name]
+    optimisers: list[torch.optim.Optimizer] = [
+        torch.optim.Muon(matrices, lr=matrix_rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, lr=other_rate, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["peak"] = group["lr"]
+    return optimisers
+
+
+def set_rate(optimisers: list[torch.optim.Optimizer], step: int, steps: int, warm_up: int, decay: int) -> float:
+    """Linear warm-up, constant, linear decay over the last `decay` steps. Returns the share of the peak."""
+    share = min(1.0, (step + 1) / warm_up, max(0.02, (steps - step) / decay))
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["lr"] = group["peak"] * share
+    return share

@@ -1,0 +1,285 @@
+"""Tasks with random content: counting, arithmetic, copying, rewriting, reading a short text.
+
+Every task returns (prompt, answer). The content is drawn anew each time, so that a model has to look at the
+prompt instead of remembering it.
+"""
+
+import random
+from collections.abc import Callable
+
+from models.train.words import ADJECTIVES, NAMES, NOUNS, PAST, PLACES, sentence, words
+
+Task = tuple[str, str]
+
+
+def _pick(rng: random.Random, frames: str) -> str:
+    return rng.choice(frames.split("|"))
+
+
+def _join(items: list[str], last: str = "and") -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + f" {last} {items[-1]}"
+
+
+def count_up(rng: random.Random) -> Task:
+    start = 1 if rng.random() < 0.5 else rng.randint(1, 60)
+    stop = start + rng.randint(4, 19)
+    if start == 1:
+        frames = "count to {b}|count from 1 to {b}|please count to {b}|can you count to {b}|count up to {b}|write the numbers from 1 to {b}|list the numbers 1 to {b}"
+    else:
+        frames = "count from {a} to {b}|write the numbers from {a} to {b}|list the numbers from {a} to {b}|please count from {a} to {b}|numbers {a} to {b}"
+    return _pick(rng, frames).format(a=start, b=stop), ", ".join(map(str, range(start, stop + 1))) + "."
+
+
+def count_down(rng: random.Random) -> Task:
+    stop = 1 if rng.random() < 0.6 else rng.randint(1, 40)
+    start = stop + rng.randint(4, 15)
+    frames = "count down from {a} to {b}|count backwards from {a} to {b}|count from {a} down to {b}|a countdown from {a} to {b}"
+    if stop == 1:
+        frames = "count down from {a}|count backwards from {a}|a countdown from {a} please|" + frames
+    return _pick(rng, frames).format(a=start, b=stop), ", ".join(map(str, range(start, stop - 1, -1))) + "."
+
+
+def count_by(rng: random.Random) -> Task:
+    step, word = rng.choice([(2, "twos"), (5, "fives"), (10, "tens"), (3, "threes")])
+    stop = step * rng.randint(4, 12)
+    frames = "count by {w} to {b}|count to {b} by {w}|count in {w} up to {b}|list the multiples of {s} up to {b}|count to {b} in steps of {s}"
+    return _pick(rng, frames).format(w=word, s=step, b=stop), ", ".join(map(str, range(step, stop + 1, step))) + "."
+
+
+def parity(rng: random.Random) -> Task:
+    kind = rng.choice(["even", "odd"])
+    stop = rng.randint(6, 30)
+    first = 2 if kind == "even" else 1
+    frames = "list the {k} numbers up to {b}|what are the {k} numbers up to {b}|write the {k} numbers from 1 to {b}|count the {k} numbers to {b}"
+    return _pick(rng, frames).format(k=kind, b=stop), ", ".join(map(str, range(first, stop + 1, 2))) + "."
+
+
+def is_parity(rng: random.Random) -> Task:
+    n = rng.randint(1, 99)
+    kind = "even" if n % 2 == 0 else "odd"
+    asked = rng.choice(["even", "odd"])
+    return f"is {n} {asked}", f"{'Yes' if asked == kind else 'No'}, {n} is {kind}."
+
+
+def next_number(rng: random.Random) -> Task:
+    n = rng.randint(1, 98)
+    if rng.random() < 0.5:
+        return _pick(rng, "what comes after {}|which number comes after {}|the number after {}").format(n), f"{n + 1} comes after {n}."
+    return _pick(rng, "what comes before {}|which number comes before {}|the number before {}").format(n), f"{n - 1} comes before {n}."
+
+
+def add(rng: random.Random) -> Task:
+    a, b = rng.randint(1, 20), rng.randint(1, 20)
+    frames = "what is {} plus {}|{} + {}|add {} and {}|how much is {} + {}|what is {} + {}|compute {} + {}|what is the sum of {} and {}"
+    return _pick(rng, frames).format(a, b), f"{a} + {b} = {a + b}."
+
+
+def subtract(rng: random.Random) -> Task:
+    b, c = rng.randint(1, 12), rng.randint(0, 12)
+    frames = "what is {} minus {}|{} - {}|how much is {} - {}|what is {} - {}|compute {} - {}"
+    return _pick(rng, frames).format(b + c, b), f"{b + c} - {b} = {c}."
+
+
+def multiply(rng: random.Random) -> Task:
+    a, b = rng.randint(1, 10), rng.randint(1, 10)
+    frames = "what is {} times {}|{} * {}|how much is {} times {}|multiply {} by {}|what is {} x {}|compute {} times {}"
+    return _pick(rng, frames).format(a, b), f"{a} times {b} is {a * b}."
+
+
+def larger(rng: random.Random) -> Task:
+    a, b = rng.sample(range(1, 100), 2)
+    if rng.random() < 0.5:
+        return _pick(rng, "which is larger {} or {}|what is bigger {} or {}|which number is larger, {} or {}").format(a, b), f"{max(a, b)} is larger than {min(a, b)}."
+    return _pick(rng, "which is smaller {} or {}|what is smaller, {} or {}").format(a, b), f"{min(a, b)} is smaller than {max(a, b)}."
+
+
+def apples(rng: random.Random) -> Task:
+    name, thing = rng.choice(NAMES), rng.choice(["apples", "books", "coins", "balls", "pens", "cups", "stones", "cards"])
+    a, b = rng.randint(2, 10), rng.randint(1, 9)
+    if rng.random() < 0.5:
+        prompt = f"{name} has {a} {thing} and gets {b} more. how many {thing} does {name} have now"
+        return prompt, f"{name} starts with {a} {thing}. Then {b} more come: {a} + {b} = {a + b}. So {name} has {a + b} {thing}."
+    b = min(b, a - 1)
+    prompt = f"{name} has {a} {thing} and gives away {b}. how many {thing} are left"
+    return prompt, f"{name} starts with {a} {thing}. Then {b} go away: {a} - {b} = {a - b}. So {a - b} {thing} are left."
+
+
+def repeat(rng: random.Random) -> Task:
+    text = " ".join(sentence(rng) for _ in range(rng.choice([1, 1, 1, 2, 2, 3])))
+    frames = "repeat this sentence: {}|repeat: {}|repeat after me: {}|copy this: {}|copy this sentence: {}|say: {}|write this again: {}|please repeat: {}|copy the text: {}|echo: {}|repeat the following text: {}"
+    return _pick(rng, frames).format(text), text
+
+
+def repeat_word(rng: random.Random) -> Task:
+    word, n = rng.choice(NOUNS + NAMES), rng.randint(2, 6)
+    number = rng.choice([str(n), ["two", "three", "four", "five", "six"][n - 2]])
+    return _pick(rng, "say {} {} times|repeat the word {} {} times|write {} {} times|say the word {} {} times").format(word, number), " ".join([word] * n)
+
+
+def say_word(rng: random.Random) -> Task:
+    word = rng.choice(NOUNS + NAMES)
+    return _pick(rng, "say {}|say the word {}|write the word {}|just say {}|repeat the word {}").format(word), word
+
+
+def upper(rng: random.Random) -> Task:
+    text = sentence(rng) if rng.random() < 0.4 else " ".join(words(rng, 1, 4))
+    frames = "write this in upper case: {}|upper case: {}|make this upper case: {}|in capital letters: {}|write in capitals: {}|convert to upper case: {}"
+    return _pick(rng, frames).format(text), text.upper()
+
+
+def lower(rng: random.Random) -> Task:
+    text = " ".join(words(rng, 1, 4)).upper()
+    return _pick(rng, "write this in lower case: {}|lower case: {}|make this lower case: {}|in small letters: {}").format(text), text.lower()
+
+
+def bullet_list(rng: random.Random) -> Task:
+    items = words(rng, 2, 6)
+    given = _join(items) if rng.random() < 0.5 else ", ".join(items)
+    frames = "make a list of {}|put these words in a list: {}|write these as a list: {}|turn this into a list: {}|list these words: {}|make a bullet list: {}"
+    return _pick(rng, frames).format(given), "\n".join(f"- {item}" for item in items)
+
+
+def numbered_list(rng: random.Random) -> Task:
+    items = words(rng, 2, 6)
+    frames = "make a numbered list: {}|number these words: {}|write a numbered list of {}|put these in a numbered list: {}"
+    return _pick(rng, frames).format(", ".join(items)), "\n".join(f"{i}. {item}" for i, item in enumerate(items, 1))
+
+
+def reverse_list(rng: random.Random) -> Task:
+    items = words(rng, 3, 5)
+    frames = "reverse this list: {}|write these words in reverse order: {}|reverse the order: {}|turn the list around: {}"
+    return _pick(rng, frames).format(", ".join(items)), ", ".join(reversed(items))
+
+
+def sort_words(rng: random.Random) -> Task:
+    items = words(rng, 3, 4)
+    return _pick(rng, "sort these words: {}|sort by alphabet: {}|put in alphabetical order: {}").format(", ".join(items)), ", ".join(sorted(items))
+
+
+def sort_numbers(rng: random.Random) -> Task:
+    items = rng.sample(range(1, 30), rng.randint(3, 5))
+    return _pick(rng, "sort these numbers: {}|put these numbers in order: {}|sort: {}").format(", ".join(map(str, items))), ", ".join(map(str, sorted(items)))
+
+
+def pick_word(rng: random.Random) -> Task:
+    items = words(rng, 3, 6)
+    which = rng.choice(["first", "last", "second"])
+    word = items[{"first": 0, "second": 1, "last": -1}[which]]
+    return _pick(rng, "what is the {w} word of this list: {l}|which word is {w}: {l}|the {w} word in: {l}|give me the {w} word: {l}").format(w=which, l=", ".join(items)), f"The {which} word is {word}."
+
+
+def count_words(rng: random.Random) -> Task:
+    items = words(rng, 2, 7)
+    return _pick(rng, "how many words are in this list: {}|count the words: {}|how many words: {}").format(", ".join(items)), f"There are {len(items)} words: {_join(items)}."
+
+
+def replace(rng: random.Random) -> Task:
+    old, new, other = rng.sample(NOUNS, 3)
+    name, verb, adjective = rng.choice(NAMES), rng.choice(PAST), rng.choice(ADJECTIVES)
+    shape = rng.choice(["{n} {v} the {a} {x}.", "The {x} is {a}.", "The {a} {x} was {p}.", "{n} {v} the {x} and the {o}."])
+    place = rng.choice(PLACES)
+
+    def fill(x: str) -> str:
+        return shape.format(n=name, v=verb, a=adjective, x=x, o=other, p=place)
+
+    frames = "replace {a} with {b}: {t}|replace {a} by {b} in this sentence: {t}|change {a} to {b}: {t}|put {b} instead of {a}: {t}"
+    return _pick(rng, frames).format(a=old, b=new, t=fill(old)), fill(new)
+
+
+def greet(rng: random.Random) -> Task:
+    name = rng.choice(NAMES)
+    return _pick(rng, "say hello to {}|greet {}|say hi to my friend {}|please greet {}").format(name), f"Hello, {name}! Nice to meet you."
+
+
+def fix_typo(rng: random.Random) -> Task:
+    text = sentence(rng)
+    tokens = text.split(" ")
+    spots = [i for i, word in enumerate(tokens) if len(word.strip(".")) > 3 and word.islower()]
+    if not spots:
+        return repeat(rng)
+    i = rng.choice(spots)
+    j = rng.randint(1, len(tokens[i].strip(".")) - 2)
+    word = tokens[i]
+    wrong = word[:j] + word[j + 1] + word[j] + word[j + 2 :]
+    bad = " ".join([*tokens[:i], wrong, *tokens[i + 1 :]])
+    return _pick(rng, "fix the typo: {}|correct this sentence: {}|fix the spelling: {}|correct the mistake: {}").format(bad), text
+
+
+def summarise(rng: random.Random) -> Task:
+    name, thing, place = rng.choice(NAMES), rng.choice(NOUNS), rng.choice(PLACES)
+    first = f"{name} {rng.choice(PAST)} the {rng.choice(ADJECTIVES)} {thing} {place}."
+    rest = [sentence(rng) for _ in range(rng.randint(1, 3))]
+    frames = "summarise this text: {}|summarize: {}|give me a summary of this text: {}|make this shorter: {}|what is this text about: {}|sum up: {}"
+    return _pick(rng, frames).format(" ".join([first, *rest])), f"In short: {first}"
+
+
+def read_who(rng: random.Random) -> Task:
+    people = rng.sample(NAMES, rng.randint(2, 4))
+    things = rng.sample(NOUNS, len(people))
+    verb = rng.choice(["has", "likes", "bought", "found", "drew"])
+    text = " ".join(f"{person} {verb} the {thing}." for person, thing in zip(people, things, strict=True))
+    i = rng.randrange(len(people))
+    if rng.random() < 0.5:
+        return f"{text} who {verb} the {things[i]}", f"{people[i]} {verb} the {things[i]}."
+    if verb in ("has", "likes"):
+        return f"{text} what does {people[i]} {'have' if verb == 'has' else 'like'}", f"{people[i]} {verb} the {things[i]}."
+    base = {"bought": "buy", "found": "find", "drew": "draw"}[verb]
+    return f"{text} what did {people[i]} {base}", f"{people[i]} {verb} the {things[i]}."
+
+
+def read_where(rng: random.Random) -> Task:
+    things, places = rng.sample(NOUNS, 3), rng.sample(PLACES, 3)
+    text = " ".join(f"The {thing} is {place}." for thing, place in zip(things, places, strict=True))
+    i = rng.randrange(3)
+    return f"{text} where is the {things[i]}", f"The {things[i]} is {places[i]}."
+
+
+def write_about(rng: random.Random) -> Task:
+    thing, adjective, name = rng.choice(NOUNS), rng.choice(ADJECTIVES), rng.choice(NAMES)
+    answer = rng.choice([
+        f"The {thing} is {adjective}.",
+        f"{name} {rng.choice(PAST)} the {adjective} {thing} {rng.choice(PLACES)}.",
+        f"There is a {thing} {rng.choice(PLACES)}.",
+    ])  # fmt: skip
+    return _pick(rng, "write a sentence with the word {}|make a sentence with {}|use the word {} in a sentence|write a sentence about {}").format(thing), answer
+
+
+def loop_code(rng: random.Random) -> Task:
+    a, b = rng.choice([0, 1, 1, rng.randint(2, 20)]), rng.randint(21, 100)
+    prompt = _pick(rng, "write a python loop from {a} to {b}|print the numbers from {a} to {b} in python|how do i print {a} to {b} in python|python loop from {a} to {b}").format(a=a, b=b)
+    return prompt, f"Use `range`, which stops before its end:\n```python\nfor i in range({a}, {b + 1}):\n    print(i)\n```\nThis prints the numbers from {a} to {b}."
+
+
+def list_code(rng: random.Random) -> Task:
+    items = words(rng, 2, 4)
+    prompt = _pick(rng, "write a python list with {}|make a python list of {}|a list in python with {}").format(_join(items))
+    return prompt, "```python\nitems = [" + ", ".join(f'"{item}"' for item in items) + "]\n```"
+
+
+def print_code(rng: random.Random) -> Task:
+    text = " ".join(words(rng, 1, 3)) if rng.random() < 0.5 else sentence(rng)
+    prompt = _pick(rng, "write python code that prints: {}|print this in python: {}|python print: {}").format(text)
+    return prompt, f'```python\nprint("{text}")\n```'
+
+
+def rejected_round(rng: random.Random) -> Task:
+    drafted = words(rng, 3, 4)
+    kept = rng.randint(0, len(drafted))
+    bonus = rng.choice([noun for noun in NOUNS if noun not in drafted])
+    prompt = f"the draft proposes {_join(drafted)}. the target accepts {kept} and adds {bonus}. what is written"
+    if kept == 0:
+        return prompt, f"No guess is accepted, so only the bonus token {bonus} is written."
+    noun = "guess" if kept == 1 else "guesses"
+    return prompt, f"The first {kept} {noun} stay{'s' if kept == 1 else ''} and the bonus token follows: {_join([*drafted[:kept], bonus])}."
+
+
+
+NUMBERS: list[Callable[[random.Random], Task]] = [
+    count_up, count_up, count_down, count_by, parity, is_parity, next_number, add, add, subtract, multiply, larger, apples,
+]  # fmt: skip
+COPYING: list[Callable[[random.Random], Task]] = [
+    repeat, repeat, repeat, repeat_word, say_word, upper, lower, bullet_list, numbered_list, reverse_list, sort_words,
+    sort_numbers, pick_word, count_words, replace, greet, fix_typo, summarise, summarise, read_who, read_who, read_where,
+    write_about, rejected_round,
+]  # fmt: skip
+CODE: list[Callable[[random.Random], Task]] = [loop_code, list_code, print_code]

@@ -1,0 +1,132 @@
+"""Trains the target on the corpus.
+
+`python -m models.train target` with the defaults reproduces the shipped weights up to the arithmetic of the
+machine. A checkpoint is written every 50 steps, and a run goes on from it.
+"""
+
+import argparse
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+
+from models.train.corpus import held_out_conversations, training_conversations
+from models.train.network import TARGET, Network, Shape
+from models.train.optimiser import make_optimisers, set_rate
+from models.train.windows import batches, encode
+
+STEPS = 3000
+DECAY = 800
+SEED = 1
+TOKENS_PER_STEP = 4096
+
+
+def shapes(steps: int, decay: int) -> Iterator[tuple[int, int]]:
+    """(rows, length) of each step's batch: short windows, every fourth longer.
+
+    The longer ones grow to the whole context in the last `decay` steps, so that long chats are seen too.
+    """
+    for step in itertools.count():
+        length = 256 if step % 4 != 3 else 512 if step < steps - decay else 2048
+        yield TOKENS_PER_STEP // length, length
+
+
+def weighted_loss(logits: torch.Tensor, goals: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Mean cross entropy in nats per token, by weight."""
+    losses = F.cross_entropy(logits.float().flatten(0, 1), goals.flatten(), reduction="none")
+    return (losses * weights.flatten()).sum() / weights.sum()
+
+
+@torch.no_grad()
+def held_out_loss(network: Network, tokenizer: Tokenizer, conversations: int = 128, source: str | None = None) -> float:
+    """Nats per token of the assistant's answers to held-out prompts."""
+    network.eval()
+    total = count = 0.0
+    drawn = (c for c in held_out_conversations(0) if source is None or c.turns[0].source == source)
+    for conversation in itertools.islice(drawn, conversations):
+        ids, weights = encode(tokenizer, conversation)
+        row, kept = torch.tensor([ids]), (torch.tensor(weights[1:]) == 1.0)
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = network(row[:, :-1])
+        total += F.cross_entropy(logits[0].float(), row[0, 1:], reduction="none")[kept].sum().item()
+        count += kept.sum().item()
+    network.train()
+    return total / count
+
+
+def save(path: Path, network: Network, **rest: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")
+    torch.save({"shape": asdict(network.shape), "weights": network.state_dict(), **rest}, partial)
+    partial.replace(path)
+
+
+def load(path: Path) -> tuple[Network, dict]:
+    """The network of a checkpoint, and the checkpoint."""
+    state = torch.load(path, weights_only=True)
+    network = Network(Shape(**state["shape"]))
+    network.load_state_dict(state["weights"])
+    return network, state
+
+
+def train(work: Path, steps: int, decay: int, seed: int, threads: int, compiled: bool) -> None:
+    torch.set_num_threads(threads)
+    torch.manual_seed(seed)
+    tokenizer = Tokenizer.from_file(str(work / "tokenizer" / "tokenizer.json"))
+    path = work / "target.pt"
+    network, start, seconds = Network(TARGET), 0, 0.0
+    state = None
+    if path.exists():
+        network, state = load(path)
+        start, seconds = state["step"], state["seconds"]
+    optimisers = make_optimisers(network, matrix_rate=0.004, other_rate=0.003)
+    if state is not None:
+        for optimiser, saved in zip(optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
+    forward = torch.compile(network) if compiled else network
+    stream = batches(tokenizer, training_conversations(seed), shapes(steps, decay))
+    stream = itertools.islice(stream, start, None)
+    parameters = sum(p.numel() for p in network.parameters())
+    print(f"target: {parameters:,} parameters, from step {start} to {steps}", flush=True)
+    smooth, clock = math.nan, time.monotonic()
+    for step, (ids, goals, weights) in zip(range(start, steps), stream, strict=False):
+        set_rate(optimisers, step, steps, warm_up=40, decay=decay)
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = forward(ids)
+        loss = weighted_loss(logits, goals, weights)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        for optimiser in optimisers:
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        smooth = loss.item() if math.isnan(smooth) else 0.95 * smooth + 0.05 * loss.item()
+        now = time.monotonic()
+        seconds, clock = seconds + now - clock, now
+        done = step + 1
+        if done % 10 == 0:
+            speed = done * TOKENS_PER_STEP / seconds
+            print(f"step {done} loss {smooth:.3f} {seconds:.0f} s {speed:.0f} tokens/s", flush=True)
+        if done % 50 == 0 or done == steps:
+            held = held_out_loss(network, tokenizer) if done % 100 == 0 or done == steps else math.nan
+            print(f"step {done} held-out {held:.3f} nats/token", flush=True)
+            saved = [optimiser.state_dict() for optimiser in optimisers]
+            save(path, network, optimisers=saved, step=done, seconds=seconds, held_out=held)
+            clock = time.monotonic()
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m models.train target")
+    parser.add_argument("--work", type=Path, default=Path("build/train"))
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--decay", type=int, default=DECAY)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args(arguments)
+    train(options.work, options.steps, options.decay, options.seed, options.threads, options.compile)

@@ -1,0 +1,69 @@
+"""The many ways to ask one question: frames, politeness, case, question marks, typing errors."""
+
+import random
+
+DEFINE = """what is {}|what's {}|what is {}|explain {}|explain {}|tell me about {}|tell me about {}|can you explain {}
+|please explain {}|describe {}|define {}|what do you know about {}|what does {} mean|i want to know about {}|what about {}
+|can you tell me about {}|could you explain {} to me|i would like to understand {}|explain {} in simple words
+|explain {} like i am five|do you know what {} is|give me an introduction to {}|help me understand {}|how would you describe {}
+|what should i know about {}|tell me something about {}|i don't understand {}|what exactly is {}|teach me about {}|{}"""
+DEFINE_SHORT = """explain {} in one sentence|what is {} in short|briefly what is {}|give me a short explanation of {}
+|what is {} in one sentence|{} in a nutshell|define {} briefly|a short answer please what is {}"""
+DEFINE_EXAMPLE = "give me an example of {}|can you give an example for {}|show me an example of {}|an example of {} please"
+DO_IN_PYTHON = """how do i {} in python|how can i {} in python|write python code to {}|show me how to {} in python
+|python code to {}|write a python function to {}|write a function to {}|show me code to {}|how to {}|{} in python
+|i want to {} in python|can you {} in python|give me a python example to {}|write code that can {}|help me {} in python
+|python {}|how would you {} in python|please write a program to {}"""
+MORE = """tell me more|more please|go on|can you tell me more|more details please|say more about that|continue
+|that is interesting tell me more|please explain more|what else|and what else|explain that in more detail|more"""
+EXAMPLE = "give me an example|for example|can you give an example|an example please|show me an example|do you have an example"
+WHY = "why|why is that|why so|but why|what is the reason|how come|why does that work|can you say why"
+SHORTER = """shorter please|in one sentence|too long|make it shorter|give me the short version|summarise that
+|summarize that please|in short|can you say that in one sentence|tl;dr|briefly please"""
+AGAIN = """explain it again|say it in other words|can you rephrase that|i did not understand that|explain it differently
+|once more please|say that again in other words"""
+POLITE = """please {}|{} please|can you tell me {}|hey, {}|ok, {}|so, {}|quick question: {}|i have a question: {}
+|one more question: {}|now {}|and {}|hello, {}|hi! {}|could you tell me {}|i wonder {}|thanks! {}|tell me, {}"""
+
+
+def options(text: str) -> list[str]:
+    """The entries of a `|`-separated list that may run over several lines."""
+    return [item.strip() for item in text.replace("\n", "").split("|")]
+
+
+def mistype(text: str, rng: random.Random) -> str:
+    """One letter lost, doubled or swapped with its neighbour."""
+    spots = [i for i in range(1, len(text) - 1) if text[i].isalpha() and text[i + 1].isalpha()]
+    if not spots:
+        return text
+    i = rng.choice(spots)
+    kind = rng.randrange(3)
+    if kind == 0:
+        return text[:i] + text[i + 1 :]
+    if kind == 1:
+        return text[:i] + text[i] + text[i:]
+    return text[:i] + text[i + 1] + text[i] + text[i + 2 :]
+
+
+def surface(question: str, rng: random.Random, *, polite: bool = True) -> str:
+    """`question` (lower case, no end mark) as a person might type it."""
+    text = question
+    if polite and rng.random() < 0.15:
+        text = rng.choice(options(POLITE)).format(text)
+    if rng.random() < 0.08:
+        text = mistype(text, rng)
+    if rng.random() < 0.6:
+        text = text[0].upper() + text[1:]
+        text = text.replace(" i ", " I ")
+        if text.startswith("I'm") or text.startswith("I "):
+            text = "I" + text[1:]
+    asks = question.split(" ")[0] in QUESTION_WORDS
+    if asks and rng.random() < 0.7:
+        text += "?"
+    elif not asks and rng.random() < 0.4:
+        text += rng.choice(".....!")
+    return text
+
+
+QUESTION_WORDS = set("""what what's how why when where who which is are can could do does did will would should am
+whose""".split())
