@@ -1,0 +1,1 @@
+"""Measuring what drafting brings on this machine: the same prompts with and without it."""

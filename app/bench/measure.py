@@ -1,0 +1,99 @@
+"""Runs the prompts with and without drafting, alternating, in one process after a warm-up."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.bench.prompts import BenchPrompt
+from app.chat_prompt import Message
+from app.decoding import Decoded, decode, forget
+from app.same_text import Difference, first_difference
+from app.session import Session
+from mlx_spec.stats import Stats
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+WARM_UP_TOKENS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One prompt, measured `repeats` times each way."""
+
+    prompt: BenchPrompt
+    plain: tuple[Stats, ...]
+    drafted: tuple[Stats, ...]
+    tokens: int
+    """Of the plain answer."""
+    difference: Difference | None
+    """The first repeat whose two answers were not the same."""
+
+
+def measure(
+    pair: "LoadedPair",
+    prompts: Sequence[BenchPrompt],
+    options: Options,
+    *,
+    repeats: int,
+    raw: bool = False,
+    progress: Callable[[int, BenchPrompt], None] = lambda done, prompt: None,
+) -> list[Measured]:
+    """Measure every prompt. Each run reads its prompt from the beginning; the order alternates.
+
+    Raises:
+        SpecError: a prompt does not fit the context, or the options do not fit the pair.
+    """
+    bench = _Bench(pair, replace(options, stop_tokens=options.stop_tokens | pair.stop_tokens), repeats)
+    ids = [_ids(pair, prompt, options, raw) for prompt in prompts]
+    bench.warm_up(ids[0])
+    results: list[Measured] = []
+    for number, (prompt, tokens) in enumerate(zip(prompts, ids, strict=True)):
+        progress(number, prompt)
+        results.append(bench.compare(prompt, tokens))
+    return results
+
+
+def _ids(pair: "LoadedPair", prompt: BenchPrompt, options: Options, raw: bool) -> list[int]:
+    asked = prompt.prompt if raw else [Message(role="user", content=prompt.prompt)]
+    return Session(pair).prompt_ids(asked, options.max_tokens)[0]
+
+
+class _Bench:
+    def __init__(self, pair: "LoadedPair", drafted: Options, repeats: int) -> None:
+        self.pair = pair
+        self.drafted = drafted
+        self.plain = replace(drafted, drafter="none", draft_length=0)
+        self.repeats = repeats
+
+    def warm_up(self, ids: Sequence[int]) -> None:
+        for options in (self.plain, self.drafted):
+            self._run(ids, replace(options, max_tokens=min(options.max_tokens, WARM_UP_TOKENS)))
+
+    def compare(self, prompt: BenchPrompt, ids: Sequence[int]) -> Measured:
+        runs: list[tuple[Decoded, Decoded]] = []
+        for repeat in range(self.repeats):
+            if repeat % 2 == 0:
+                plain = self._run(ids, self.plain)
+                runs.append((plain, self._run(ids, self.drafted)))
+            else:
+                drafted = self._run(ids, self.drafted)
+                runs.append((self._run(ids, self.plain), drafted))
+        return Measured(
+            prompt=prompt,
+            plain=tuple(plain.stats for plain, _ in runs),
+            drafted=tuple(drafted.stats for _, drafted in runs),
+            tokens=len(runs[0][0].tokens),
+            difference=self._difference(ids, runs),
+        )
+
+    def _run(self, ids: Sequence[int], options: Options) -> Decoded:
+        forget(self.pair.engine, ids)
+        return decode(self.pair.engine, ids, options)
+
+    def _difference(self, ids: Sequence[int], runs: Sequence[tuple[Decoded, Decoded]]) -> Difference | None:
+        for plain, drafted in runs:
+            if found := first_difference(self.pair, ids, self.plain, plain.tokens, drafted.tokens):
+                return found
+        return None

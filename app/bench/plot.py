@@ -1,0 +1,74 @@
+"""A picture of a comparison: speeds with and without drafting per category, each with its ratio."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.bench.comparison import Comparison
+from app.errors import BadInput, MachineFailed
+
+SUFFIXES = (".png", ".svg")
+PLAIN, DRAFTED, LOST = "#9aa5b1", "#2f9e63", "#c2553f"
+
+
+def check_plot(file: Path) -> None:
+    """Refuse a picture that could not be made, before the measuring begins.
+
+    Raises:
+        BadInput: another kind of file, no such folder, or matplotlib is missing.
+    """
+    from importlib.util import find_spec
+
+    if file.suffix.lower() not in SUFFIXES:
+        raise BadInput(f"--plot {file}: the name must end in .png or .svg.")
+    if not file.absolute().parent.is_dir():
+        raise BadInput(f"--plot {file}: there is no folder {file.absolute().parent}.")
+    if find_spec("matplotlib") is None:
+        raise BadInput("--plot needs matplotlib. Install it with: pip install 'mlx-spec[plot]'")
+
+
+def plot(
+    file: Path, categories: Mapping[str, Comparison], overall: Comparison, title: str, note: str
+) -> None:
+    """Draw the comparison into a file.
+
+    Raises:
+        MachineFailed: the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    groups = {**categories, "all": overall}
+    figure = Figure(figsize=(8, 1.5 + 0.62 * len(groups)), layout="constrained")
+    axes = figure.subplots()
+    ends = [_draw_group(axes, place, comparison) for place, comparison in enumerate(groups.values())]
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.get_yticklabels()[-1].set_fontweight("bold")
+    axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
+    axes.invert_yaxis()
+    axes.set_xlim(0, max(ends) * 1.28)
+    axes.set_xlabel(f"tokens per second, median of the repeats\n{note}", fontsize=9, color="0.3")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(left=False)
+    axes.set_title(f"{title}\n{overall.verdict}", loc="left", fontsize=11)
+    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    try:
+        figure.savefig(file, dpi=160)
+    except OSError as error:
+        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+
+
+def _draw_group(axes, place: int, comparison: Comparison) -> float:  # type: ignore[no-untyped-def]
+    """Two bars and the ratio with its spread; returns where the longer bar ends."""
+    first = place == 0
+    axes.barh(place - 0.19, comparison.plain_tps, 0.34, color=PLAIN, label="plain" if first else None)
+    axes.barh(place + 0.19, comparison.drafted_tps, 0.34, color=DRAFTED, label="drafted" if first else None)
+    end = max(comparison.plain_tps, comparison.drafted_tps)
+    low, high = comparison.ratio_spread
+    color = LOST if comparison.ratio < 1 else "0.15"
+    axes.annotate(
+        f" {comparison.ratio:.2f}x", (end, place), va="center", fontsize=11, fontweight="bold", color=color
+    )
+    axes.annotate(
+        f"{low:.2f} to {high:.2f}", (end, place), (52, 0), textcoords="offset points", va="center",
+        fontsize=8, color="0.45",
+    )  # fmt: skip
+    return end

@@ -1,0 +1,1 @@
+"""Proving on this machine that drafting does not change the text."""

@@ -1,0 +1,115 @@
+"""The command line: which commands there are, and how their endings become exit codes."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from app import exit_codes
+from app.commands import bench, chat, check, doctor, generate, pairs, pull, remove
+from app.errors import AppError, MachineFailed
+from app.output import ReaderGone, data, make_streams_tolerant, talk
+
+DEBUG = "--debug"
+"""Accepted anywhere on the command line."""
+
+cli = typer.Typer(
+    name="mlx-spec",
+    help="Chat with a local model faster, word for word the same: a small model guesses ahead, "
+    "the large one checks. Without a command, the chat opens.",
+    epilog="Exit codes: 0 done, 1 the answer is no, 2 wrong use, 3 machine or network failed, "
+    "130 interrupted.",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (chat, generate, bench, check):
+    cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
+cli.add_typer(pairs.group, name="pairs")
+for module in (pull, remove, doctor):
+    cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from app.machine import versions
+
+        found = versions()
+        rest = ", ".join(f"{name} {number}" for name, number in found.items() if name != "mlx-spec")
+        data(f"mlx-spec {found.get('mlx-spec', '(not installed)')} ({rest})")
+        raise typer.Exit
+
+
+@cli.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print versions and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
+) -> int:
+    return chat.open_default() if context.invoked_subcommand is None else exit_codes.DONE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code. Every error becomes one or two lines on stderr."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = DEBUG in given
+    make_streams_tolerant()
+    try:
+        code = cli(args=[a for a in given if a != DEBUG], prog_name="mlx-spec", standalone_mode=False)
+        return code if isinstance(code, int) else exit_codes.DONE
+    except ReaderGone:
+        return exit_codes.INTERRUPTED
+    except KeyboardInterrupt:
+        talk("Interrupted.")
+        return exit_codes.INTERRUPTED
+    except Exception as error:  # the last border: whatever went wrong is told in words
+        if debug:
+            import traceback
+
+            traceback.print_exc()
+        code, message = told(error)
+        talk(message)
+        return code
+
+
+def told(error: Exception) -> tuple[int, str]:
+    """The exit code of an error, and what to say about it."""
+    from models.errors import MachineTrouble, ModelsError, PullCancelled
+    from mlx_spec.errors import BadOption, SpecError
+
+    match error:
+        case typer.TyperException():
+            return exit_codes.WRONG_USE, _usage(error)
+        case typer.Abort() | PullCancelled():
+            return exit_codes.INTERRUPTED, str(error) or "Stopped."
+        case BadOption():
+            return exit_codes.WRONG_USE, _as_flag(str(error))
+        case MachineFailed() | MachineTrouble():
+            return exit_codes.MACHINE_FAILED, str(error)
+        case AppError() | ModelsError() | SpecError():
+            return exit_codes.WRONG_USE, str(error)
+        case OSError():
+            return exit_codes.MACHINE_FAILED, f"The system says: {error}"
+        case MemoryError():
+            return exit_codes.MACHINE_FAILED, "The memory is full. Choose a smaller pair (`mlx-spec pairs`)."
+        case _:
+            what = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            return (
+                exit_codes.MACHINE_FAILED,
+                f"Something failed inside: {what}\nRepeat with {DEBUG} to see where.",
+            )
+
+
+def _usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
+    command = context.command_path if context is not None else "mlx-spec"
+    return f"{error.format_message()}\nSee `{command} --help`."
+
+
+def _as_flag(message: str) -> str:
+    """`draft_length is 99; ...` in the words of the command line."""
+    name, rest = message.split(" ", 1)
+    return f"--{name.replace('_', '-')} {rest}"

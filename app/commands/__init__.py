@@ -1,0 +1,1 @@
+"""One command per file. Nothing heavy is imported until a command runs."""

@@ -1,0 +1,160 @@
+"""`bench`: does drafting pay here?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.errors import BadInput
+from app.output import Progress, data, json_data, talk
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from app.bench.measure import Measured
+    from app.bench.prompts import BenchPrompt
+    from models.load import LoadedPair
+
+EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
+
+
+def command(
+    pair: args.PairName = None,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
+    ] = None,
+    raw: args.Raw = False,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and way.")] = 3,
+    max_tokens: args.MaxTokens = 128,
+    temperature: args.Temperature = 0.0,
+    seed: Annotated[int, typer.Option(help="Of the sampling above temperature 0.")] = 0,
+    draft_length: args.DraftLength = "auto",
+    drafter: args.Drafter = None,
+    verify: args.Verify = "coupled",
+    target: args.Target = None,
+    draft: args.Draft = None,
+    revision: args.Revision = None,
+    json: args.Json = False,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
+) -> int:
+    """Compare decoding with and without drafting on the same prompts; exit code 1 if drafting lost."""
+    from app.bench.plot import check_plot
+    from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
+
+    options = Options(
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        draft_length=args.draft_length(draft_length),
+        drafter=args.drafter_name(drafter, no_draft=False),
+        verify=verify,
+    )
+    if plot is not None:
+        check_plot(plot)
+    if csv is not None and not csv.absolute().parent.is_dir():
+        raise BadInput(f"--csv {csv}: there is no folder {csv.absolute().parent}.")
+    source = prompts or DEFAULT_PROMPTS
+    wanted = read_prompts(source)
+    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision))
+    args.check_drafter(loaded, options)
+    measured = _measure(loaded, wanted, options, repeats, raw)
+    facts = _facts(loaded, options, repeats, raw, source)
+    return _report(measured, facts, json=json, csv=csv, plot=plot)
+
+
+def _measure(
+    pair: "LoadedPair", prompts: Sequence["BenchPrompt"], options: Options, repeats: int, raw: bool
+) -> list["Measured"]:
+    from app.bench.measure import measure
+
+    line = Progress()
+
+    def progress(done: int, prompt: "BenchPrompt") -> None:
+        line.show(f"Prompt {done + 1} of {len(prompts)}: {prompt.category} {prompt.id}")
+
+    line.show("Warming up ...")
+    try:
+        return measure(pair, prompts, options, repeats=repeats, raw=raw, progress=progress)
+    finally:
+        line.clear()
+
+
+def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source: Path) -> dict[str, Any]:
+    """All that somebody needs to repeat the measurement."""
+    from datetime import UTC, datetime
+
+    from app.machine import device_name, versions
+    from app.runtime import blas
+
+    spec = pair.spec
+    return {
+        "pair": {
+            "name": spec.name,
+            "target": str(spec.target),
+            "draft": str(spec.draft) if spec.draft else None,
+        },
+        "options": {
+            "max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "seed": options.seed,
+            "draft_length": "auto" if options.draft_length is None else options.draft_length,
+            "drafter": options.drafter,
+            "verify": options.verify,
+            "repeats": repeats,
+            "raw": raw,
+        },
+        "prompts": str(source),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "device": device_name(),
+        "blas": blas(),
+    }
+
+
+def _report(
+    measured: Sequence["Measured"], facts: dict[str, Any], *, json: bool, csv: Path | None, plot: Path | None
+) -> int:
+    from app.bench import comparison, report
+    from app.tables import print_table
+
+    overall, categories = comparison.compare(measured), comparison.by_category(measured)
+    rows = [report.row(m) for m in measured]
+    if csv is not None:
+        report.write_csv(csv, rows)
+    if plot is not None:
+        from app.bench.plot import plot as draw
+
+        chosen = facts["options"]
+        note = (
+            f"{facts['device']}, temperature {chosen['temperature']:g}, draft length {chosen['draft_length']}"
+        )
+        draw(plot, categories, overall, f"{facts['pair']['name']}: with and without drafting", note)
+    if json:
+        by_category = {name: c.as_json() for name, c in categories.items()}
+        json_data({"rows": rows, "by_category": by_category, "overall": overall.as_json(), **facts})
+    else:
+        print_table(report.table(categories, overall))
+        data(overall.verdict)
+    differences = _tell_differences(measured, facts["options"])
+    return exit_codes.NO if overall.lost or differences else exit_codes.DONE
+
+
+def _tell_differences(measured: Sequence["Measured"], options: dict[str, Any]) -> int:
+    """Show where texts differ; return how many of them nothing explains."""
+    from app.bench.report import difference_text
+
+    found = [(m.prompt.id, m.difference) for m in measured if m.difference]
+    if options["temperature"] and options["verify"] != "coupled":
+        talk(f"With the rule {options['verify']} the text depends on the draft: {len(found)} texts differ.")
+        return 0
+    for name, difference in found:
+        talk(f"{name}: {difference_text(difference)}")
+    unexplained = sum(not difference.near_tie for _, difference in found)
+    if not found:
+        talk(f"All {len(measured)} texts are the same with and without drafting.")
+    elif unexplained:
+        talk(f"{unexplained} texts differ without a reason that rounding gives. Please run `mlx-spec check`.")
+    return unexplained

@@ -1,0 +1,63 @@
+"""`chat`: the terminal app; without a terminal, a conversation over stdin and stdout."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from app.commands import arguments as args
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from models.pair import PairSpec
+
+EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n' | mlx-spec chat"
+
+
+def command(
+    pair: args.PairName = None,
+    max_tokens: args.MaxTokens = 512,
+    temperature: args.Temperature = 0.0,
+    top_p: args.TopP = 1.0,
+    top_k: args.TopK = 0,
+    min_p: args.MinP = 0.0,
+    repetition_penalty: args.RepetitionPenalty = 1.0,
+    seed: args.Seed = None,
+    draft_length: args.DraftLength = "auto",
+    no_draft: args.NoDraft = False,
+    drafter: args.Drafter = None,
+    verify: args.Verify = "coupled",
+    target: args.Target = None,
+    draft: args.Draft = None,
+    revision: args.Revision = None,
+) -> int:
+    """Chat in the terminal. From a pipe: one answer per group of lines, groups parted by empty lines."""
+    length = args.draft_length(draft_length)
+    options = Options(
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        top_k=top_k,
+        min_p=min_p,
+        repetition_penalty=repetition_penalty,
+        seed=args.chosen_seed(seed),
+        draft_length=length,
+        drafter=args.drafter_name(drafter, no_draft, length),
+        verify=verify,
+    )
+    return _open(args.chosen_pair(pair, target, draft, revision), options)
+
+
+def open_default() -> int:
+    """The chat as it opens without any argument."""
+    return command()
+
+
+def _open(spec: "PairSpec", options: Options) -> int:
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        from app.tui.app import run_chat
+
+        return run_chat(spec, options)
+    from app.stdin_chat import run_stdin_chat
+
+    loaded = args.loaded_pair(spec)
+    args.check_drafter(loaded, options)
+    return run_stdin_chat(loaded, options)

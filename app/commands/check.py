@@ -1,0 +1,79 @@
+"""`check`: is the drafted text the target's own, on this machine?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.output import Progress, data, json_data, talk
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from app.bench.prompts import BenchPrompt
+    from app.check.lossless import Checked
+
+EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft --max-tokens 100"
+
+PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-count")
+"""Of the default set: each drafter has something to guess in some of them."""
+
+
+def command(
+    pair: args.PairName = None,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
+    ] = None,
+    raw: args.Raw = False,
+    max_tokens: args.MaxTokens = 48,
+    seed: Annotated[int, typer.Option(help="Of the sampled texts.")] = 0,
+    target: args.Target = None,
+    draft: args.Draft = None,
+    revision: args.Revision = None,
+    json: args.Json = False,
+) -> int:
+    """Compare greedy and sampled texts with and without drafting, over all drafters and lengths.
+
+    Exit code 1 if one differs and rounding does not explain it.
+    """
+    from app.check import lossless, report
+    from app.machine import device_name, versions
+    from app.tables import print_table
+
+    Options(max_tokens=max_tokens, seed=seed)
+    wanted = _prompts(prompts)
+    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision))
+    line = Progress()
+    try:
+        steps = lossless.check(loaded, wanted, max_tokens=max_tokens, seed=seed, raw=raw, progress=line.show)
+        results = list(steps)
+    finally:
+        line.clear()
+    if json:
+        json_data({**report.as_json(results), "versions": versions(), "device": device_name()})
+    else:
+        print_table(report.table(results))
+        data(report.verdict(results))
+    _tell_differences(results)
+    return exit_codes.NO if report.unexplained(results) else exit_codes.DONE
+
+
+def _tell_differences(results: "list[Checked]") -> None:
+    from app.bench.report import difference_text
+
+    for result in results:
+        if result.difference is not None:
+            setting = result.setting
+            how = f"{result.prompt}, {setting.mode}, {setting.drafter}, length {setting.length}"
+            talk(f"{how}: {difference_text(result.difference)}")
+    if not any(result.accepted for result in results):
+        talk("No drafted token was accepted anywhere, so this check proves little.")
+
+
+def _prompts(file: Path | None) -> "list[BenchPrompt]":
+    from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
+
+    if file is not None:
+        return read_prompts(file)
+    return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]

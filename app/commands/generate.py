@@ -1,0 +1,127 @@
+"""`generate`: one prompt, one answer."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import exit_codes
+from app.chat_prompt import Message
+from app.commands import arguments as args
+from app.events import PrefillProgressed, TextAdded, TurnEnded
+from app.output import Progress, data, json_data, talk
+from app.session import Session
+from mlx_spec.types import Options
+
+EXAMPLE = '\b\nExamples:\n  mlx-spec generate --prompt "What is a draft model?" --draft-length 4\n  mlx-spec generate --prompt-file notes.txt --max-tokens 200 --json'
+
+
+def command(
+    pair: args.PairName = None,
+    prompt: Annotated[str | None, typer.Option(help="The prompt; without it, a file or stdin.")] = None,
+    prompt_file: Annotated[Path | None, typer.Option(help="Read the prompt from this file.")] = None,
+    raw: args.Raw = False,
+    max_tokens: args.MaxTokens = 512,
+    temperature: args.Temperature = 0.0,
+    top_p: args.TopP = 1.0,
+    top_k: args.TopK = 0,
+    min_p: args.MinP = 0.0,
+    repetition_penalty: args.RepetitionPenalty = 1.0,
+    seed: args.Seed = None,
+    draft_length: args.DraftLength = "auto",
+    no_draft: args.NoDraft = False,
+    drafter: args.Drafter = None,
+    verify: args.Verify = "coupled",
+    stop: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
+    ] = None,
+    target: args.Target = None,
+    draft: args.Draft = None,
+    revision: args.Revision = None,
+    json: args.Json = False,
+) -> int:
+    """Answer one prompt: the text streams to stdout, the numbers go to stderr."""
+    from app.prompt_source import read_prompt
+
+    length = args.draft_length(draft_length)
+    options = Options(
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        top_k=top_k,
+        min_p=min_p,
+        repetition_penalty=repetition_penalty,
+        seed=args.chosen_seed(seed),
+        draft_length=length,
+        drafter=args.drafter_name(drafter, no_draft, length),
+        verify=verify,
+    )
+    spec = args.chosen_pair(pair, target, draft, revision)
+    text = read_prompt(prompt, prompt_file)
+    loaded = args.loaded_pair(spec)
+    args.check_drafter(loaded, options)
+    asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]
+    ended = _answer(Session(loaded), asked, options, stop or (), quiet=json)
+    if json:
+        json_data(report(ended))
+    else:
+        talk(numbers(ended))
+    if ended.finish_reason == "cancelled":
+        talk("Interrupted: the answer is not complete.")
+        return exit_codes.INTERRUPTED
+    return exit_codes.DONE
+
+
+def _answer(
+    session: Session, asked: str | list[Message], options: Options, stops: Sequence[str], quiet: bool
+) -> TurnEnded:
+    from app.interrupt import Interrupt
+
+    progress, last = Progress(), ""
+
+    def reading(event: PrefillProgressed) -> None:
+        progress.show(f"Reading the prompt: {event.done} of {event.total} tokens")
+
+    with Interrupt() as interrupt:
+        for event in session.answer(
+            asked, options, stop_texts=stops, cancelled=lambda: interrupt.pressed, progress=reading
+        ):
+            if isinstance(event, TextAdded) and not quiet:
+                progress.clear()
+                for piece in event.pieces:
+                    data(piece.text, end="")
+                    last = piece.text
+            if isinstance(event, TurnEnded):
+                progress.clear()
+                if not quiet and not last.endswith("\n"):
+                    data("")
+                return event
+    raise AssertionError("an answer always ends with TurnEnded")
+
+
+def report(ended: TurnEnded) -> dict[str, object]:
+    """What `--json` prints."""
+    from app.machine import device_name, versions
+
+    return {
+        "text": ended.text,
+        "token_ids": list(ended.token_ids),
+        "finish_reason": ended.finish_reason,
+        "seed": ended.seed,
+        "stats": asdict(ended.stats),
+        "versions": versions(),
+        "device": device_name(),
+    }
+
+
+def numbers(ended: TurnEnded) -> str:
+    """The answer's numbers in one line."""
+    stats = ended.stats
+    parts = [f"{stats.tokens} tokens", f"{stats.tokens_per_second:.1f} tokens/s"]
+    if stats.draft_n:
+        parts.append(f"{stats.accepted_per_round:.2f} accepted per round")
+        parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n} drafted")
+    parts += [f"first token after {stats.time_to_first_token:.2f} s", f"seed {ended.seed}"]
+    return ", ".join(parts)

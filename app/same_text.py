@@ -1,0 +1,81 @@
+"""Are two answers the same tokens, and if not, was the first difference a tie that rounding decided?
+
+A pass over several rows may add numbers up in another order than a pass over one row. Two tokens
+whose scores lie closer together than that can swap places; anything else is a defect.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.decoding import forget
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+TOLERANCE = {"float32": 1e-4, "float16": 8e-3, "bfloat16": 3e-2}
+"""Share of the largest logit that reordered sums may change, by the precision of the logits.
+
+In 16 bit about eight rounding steps of the logit itself; in 32 bit, where the sums inside are as
+coarse as the result, about a thousand.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two answers part."""
+
+    position: int
+    """Index in the answer, from 0."""
+    plain: str
+    drafted: str
+    """The two tokens as text; empty where an answer had ended."""
+    margin: float | None
+    """How far the worse of the two tokens lies below the target's best, in logits, by one plain pass
+    over the text before them. None: an answer had ended."""
+    tolerance: float
+    """Margin up to which rounding explains the difference, in logits."""
+
+    @property
+    def near_tie(self) -> bool:
+        """Rounding explains it."""
+        return self.margin is not None and self.margin <= self.tolerance
+
+
+def first_difference(
+    pair: "LoadedPair", prompt: Sequence[int], options: Options, plain: Sequence[int], drafted: Sequence[int]
+) -> Difference | None:
+    """Compare two answers to one prompt with the same options; None if they are the same."""
+    if tuple(plain) == tuple(drafted):
+        return None
+    pairs = enumerate(zip(plain, drafted, strict=False))
+    position = next((i for i, (a, b) in pairs if a != b), min(len(plain), len(drafted)))
+    tokens = [answer[position] for answer in (plain, drafted) if position < len(answer)]
+    margin, tolerance = _margin(pair, [*prompt, *plain[:position]], options, tokens)
+    return Difference(
+        position=position,
+        plain=_text(pair, plain, position),
+        drafted=_text(pair, drafted, position),
+        margin=margin if len(tokens) == 2 else None,
+        tolerance=tolerance,
+    )
+
+
+def _margin(
+    pair: "LoadedPair", before: Sequence[int], options: Options, tokens: Sequence[int]
+) -> tuple[float, float]:
+    """(how far the worst of `tokens` lies below the best score, the tolerance), both in logits."""
+    greedy = Options()
+    forget(pair.engine, before)
+    logits = pair.engine.next_scores(before, greedy)
+    precision = str(logits.dtype).rpartition(".")[2]
+    largest = float(abs(logits).max().item())
+    scores = pair.engine.next_scores(before, options) if options.temperature else logits
+    gap = scores.max() - scores[list(tokens)].min()
+    scale = options.temperature or 1.0
+    return float(gap.item()) * scale, TOLERANCE.get(precision, TOLERANCE["bfloat16"]) * largest
+
+
+def _text(pair: "LoadedPair", tokens: Sequence[int], position: int) -> str:
+    return pair.tokenizer.decode([tokens[position]]) if position < len(tokens) else ""
