@@ -1,0 +1,78 @@
+"""Pulling a pair from the Hub: a child process downloads, this side shows, cancels and cleans up.
+
+A child, because a running transfer can only be stopped for sure by ending its process.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import models.errors
+from models.download_process import DownloadProcess
+from models.errors import ModelsError, PullCancelled
+from models.installed import installed
+from models.pair import PairSpec
+from models.progress import ModelProgress, Pace, Progress
+
+__all__ = ["Progress", "pull"]
+
+_TICK_SECONDS = 0.25
+
+
+def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
+    """Download what is missing of a pair; the last value has the phase `done`.
+
+    Yields several times a second, and asks `cancelled` as often. Leaving the iterator cancels too.
+    Finished files stay; what was cut off is deleted, and starts over with the next pull.
+
+    Raises:
+        PullCancelled: `cancelled` said so.
+        ModelsError: what went wrong; the classes say what can be done.
+    """
+    if installed(spec):
+        yield _done(spec)
+        return
+    child = DownloadProcess(spec)
+    try:
+        yield from _follow(spec, child, cancelled)
+    finally:
+        child.end()
+
+
+def _follow(spec: PairSpec, child: DownloadProcess, cancelled: Callable[[], bool]) -> Iterator[Progress]:
+    pace = Pace()
+    message: dict[str, Any] = {"phase": "asking"}
+    while "ended" not in message:
+        if cancelled():
+            raise PullCancelled(f"Pulling {spec.name} was cancelled. Finished files are kept.")
+        message = child.next_message(_TICK_SECONDS) or message
+        pace.add(message.get("transferred", 0))
+        yield _progress(spec, message, pace)
+    if "error" in message:
+        raise _error(message)
+    yield _done(spec, _progress(spec, message, pace))
+
+
+def _progress(spec: PairSpec, message: dict[str, Any], pace: Pace) -> Progress:
+    count = len(spec.sources)
+    done, total = message.get("done") or [0] * count, message.get("total") or [0] * count
+    parts = zip(spec.sources, done, total, strict=True)
+    return Progress(
+        phase=message["phase"],
+        models=tuple(ModelProgress(source.repo, min(d, t), t) for source, d, t in parts),
+        file=message.get("file", ""),
+        transferred_bytes=message.get("transferred", 0),
+        bytes_per_second=pace.rate(),
+        stalled=message["phase"] in ("tokenizers", "weights") and pace.stalled(),
+        notes=tuple(message.get("notes", ())),
+    )
+
+
+def _done(spec: PairSpec, last: Progress | None = None) -> Progress:
+    if last is None:
+        return Progress("done", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
+    return Progress("done", last.models, transferred_bytes=last.transferred_bytes, notes=last.notes)
+
+
+def _error(message: dict[str, Any]) -> ModelsError:
+    """The child names one of our own classes."""
+    return getattr(models.errors, message["error"])(message["message"])

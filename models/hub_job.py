@@ -1,0 +1,158 @@
+"""Fetches the models of a pair from the Hub. Runs in the download process; talks through callbacks only.
+
+The order is the point: trees and sizes first, then the disk, then the small files of both models, then
+whether they belong together, and only then the gigabytes.
+"""
+
+import shutil
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from huggingface_hub import hf_hub_download
+
+from models.architecture import check_architecture
+from models.catalogue import fitting_draft
+from models.compatibility import check_folders
+from models.errors import BrokenFiles, DoesNotFit
+from models.folder import check_folder, read_json
+from models.hub_errors import explain
+from models.installed import find_folder, is_installed
+from models.pair import Source
+from models.paths import hub_cache
+from models.repository import HubFile, Repository, ask_hub
+from models.size_text import size_text
+from models.snapshot import discard, discard_damaged, finish, is_here, snapshot_folder
+
+_WORKERS = 4
+_DISK_MARGIN = 500_000_000
+
+
+@dataclass
+class Job:
+    """The models of a pair on their way here. Counters are bytes per source; any thread may read them."""
+
+    sources: tuple[Source, ...]
+    phase: str = "asking"
+    file: str = ""
+    done: list[int] = field(default_factory=list)
+    total: list[int] = field(default_factory=list)
+    transferred: int = 0
+    notes: tuple[str, ...] = ()
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(self) -> None:
+        """Fetch what is missing, check it, and write down the commits.
+
+        Raises:
+            ModelsError: what went wrong, in the user's words.
+        """
+        self.done, self.total = [0] * len(self.sources), [0] * len(self.sources)
+        repositories = {
+            at: self._ask(source) for at, source in enumerate(self.sources) if not is_installed(source)
+        }
+        self._check_disk()
+        self._fetch(repositories, weights=False, phase="tokenizers")
+        self._check_fit(repositories)
+        self._fetch(repositories, weights=True, phase="weights")
+        self.phase, self.file = "checking", ""
+        for repository in repositories.values():
+            finish(repository)
+
+    def _ask(self, source: Source) -> Repository:
+        at = self.sources.index(source)
+        try:
+            if source.is_folder:
+                check_folder(Path(source.repo))
+            repository = ask_hub(source)
+        except Exception as error:
+            raise explain(error, source) from error
+        discard_damaged(repository)
+        self.total[at] = sum(file.size for file in repository.files)
+        self.done[at] = sum(file.size for file in repository.files if is_here(repository, file))
+        return repository
+
+    def _check_disk(self) -> None:
+        missing = sum(self.total) - sum(self.done)
+        cache = hub_cache()
+        existing = next(folder for folder in (cache, *cache.parents) if folder.is_dir())
+        free = shutil.disk_usage(existing).free
+        if missing and missing + _DISK_MARGIN > free:
+            raise DoesNotFit(
+                f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "
+                f"Free {size_text(missing + _DISK_MARGIN - free)}, or set HF_HOME to another disk."
+            )
+
+    def _check_fit(self, repositories: dict[int, Repository]) -> None:
+        """On the small files alone: known architectures, and tokenizers that belong together."""
+        self.file = ""
+        folders = [self._folder(at, repositories) for at in range(len(self.sources))]
+        for source, folder in zip(self.sources, folders, strict=True):
+            check_architecture(read_json(folder / "config.json") or {}, str(source))
+        if len(folders) == 2:
+            self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))
+
+    def _folder(self, at: int, repositories: dict[int, Repository]) -> Path:
+        if at in repositories:
+            return snapshot_folder(repositories[at])
+        folder = find_folder(self.sources[at])
+        assert folder is not None, "an installed source has a folder"
+        return folder
+
+    def _fetch(self, repositories: dict[int, Repository], *, weights: bool, phase: str) -> None:
+        """All missing files of one kind, some at a time; the first failure ends it."""
+        self.phase = phase
+        wanted = [
+            (at, repository, file)
+            for at, repository in repositories.items()
+            for file in repository.files
+            if file.is_weights is weights and not is_here(repository, file)
+        ]
+        pool = ThreadPoolExecutor(_WORKERS)
+        running = [pool.submit(self._fetch_file, *item) for item in wanted]
+        finished, _ = wait(running, return_when=FIRST_EXCEPTION)
+        pool.shutdown(wait=False, cancel_futures=True)
+        for future in finished:
+            future.result()
+
+    def _fetch_file(self, at: int, repository: Repository, file: HubFile) -> None:
+        self.file = file.name
+        source = repository.source
+        try:
+            path = hf_hub_download(
+                source.repo, file.name, revision=repository.commit, tqdm_class=_bar(self, at)
+            )
+        except Exception as error:
+            raise explain(error, source) from error
+        if Path(path).stat().st_size != file.size:
+            discard(Path(path))
+            raise BrokenFiles(
+                f"{file.name} of {source} arrived with a wrong size and was deleted. Pull again."
+            )
+
+    def count(self, at: int, amount: int) -> None:
+        """More bytes of a source are here; fewer when a cut file starts over."""
+        with self._lock:
+            self.done[at] += amount
+            self.transferred += max(amount, 0)
+
+
+def _bar(job: Job, at: int) -> Any:
+    """What huggingface_hub takes for a progress bar: counts bytes into the job, shows nothing."""
+
+    class Bar:
+        def __init__(self, *_: Any, desc: str = "", **__: Any) -> None:
+            self.counts = not str(desc).endswith("downloading bytes")
+
+        def update(self, amount: float | None = 1) -> None:
+            if self.counts:
+                job.count(at, int(amount or 0))
+
+        def __enter__(self) -> "Bar":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    return Bar

@@ -1,0 +1,77 @@
+"""How far a pull is: plain values, and the pace at which bytes come."""
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["asking", "tokenizers", "weights", "checking", "done"]
+
+_STALLED_SECONDS = 5.0
+_RATE_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProgress:
+    """One model of the pair."""
+
+    repo: str
+    done_bytes: int
+    total_bytes: int
+    """0 until the Hub has said it, and for a model that is already here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a pull is."""
+
+    phase: Phase
+    models: tuple[ModelProgress, ...]
+    file: str = ""
+    """The file that was begun last."""
+    transferred_bytes: int = 0
+    """What this pull brought over the network so far; files that were here before do not count."""
+    bytes_per_second: float = 0.0
+    stalled: bool = False
+    """No byte has come for some seconds while files are being fetched."""
+    notes: tuple[str, ...] = ()
+    """Harmless things worth saying, for example unused tokens that differ."""
+
+    @property
+    def done_bytes(self) -> int:
+        return sum(model.done_bytes for model in self.models)
+
+    @property
+    def total_bytes(self) -> int:
+        """0 until the Hub has said it."""
+        return sum(model.total_bytes for model in self.models)
+
+    @property
+    def fraction(self) -> float:
+        """0 to 1; 1 only when everything is here and checked."""
+        if self.phase == "done":
+            return 1.0
+        return min(self.done_bytes / self.total_bytes, 0.999) if self.total_bytes else 0.0
+
+
+class Pace:
+    """Bytes per second over the last seconds, and whether bytes still come."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+        self._last_change = time.monotonic()
+
+    def add(self, transferred: int) -> None:
+        now = time.monotonic()
+        if transferred != self._seen[-1][1]:
+            self._last_change = now
+        self._seen.append((now, transferred))
+        while now - self._seen[0][0] > _RATE_SECONDS and len(self._seen) > 2:
+            self._seen.popleft()
+
+    def rate(self) -> float:
+        (start, first), (end, last) = self._seen[0], self._seen[-1]
+        return max(last - first, 0) / (end - start) if end > start else 0.0
+
+    def stalled(self) -> bool:
+        return time.monotonic() - self._last_change > _STALLED_SECONDS

@@ -1,0 +1,78 @@
+"""One commit of a repository in the Hub's cache: what of it is here, what is damaged, making it known."""
+
+import re
+from pathlib import Path
+
+from models.errors import BrokenFiles
+from models.folder import BrokenFile, check_folder, check_safetensors, read_json
+from models.installed import repository_folder
+from models.repository import HubFile, Repository
+from models.revisions import record_commit
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def snapshot_folder(repository: Repository) -> Path:
+    """Where the Hub's cache has the files of this commit."""
+    return repository_folder(repository.source.repo) / "snapshots" / repository.commit
+
+
+def is_here(repository: Repository, file: HubFile) -> bool:
+    """Whether the file is here at its full size."""
+    path = snapshot_folder(repository) / file.name
+    return path.is_file() and path.stat().st_size == file.size
+
+
+def discard_damaged(repository: Repository) -> None:
+    """Delete what is here but wrong, so that it is fetched again."""
+    for file in repository.files:
+        path = snapshot_folder(repository) / file.name
+        if path.is_symlink() or path.is_file():
+            if not is_here(repository, file) or not _is_readable(path, file):
+                discard(path)
+
+
+def discard(path: Path) -> None:
+    """Delete a file of a snapshot and the blob behind it."""
+    path.resolve().unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def finish(repository: Repository) -> None:
+    """Check a fetched model and write down that it is here, at this commit.
+
+    Raises:
+        BrokenFiles: a file arrived damaged (it is deleted), or one is missing.
+    """
+    folder, source = snapshot_folder(repository), repository.source
+    try:
+        check_folder(folder)
+    except BrokenFile as error:
+        discard(error.path)
+        raise BrokenFiles(
+            f"{error.path.name} of {source} arrived damaged and was deleted. Pull again."
+        ) from error
+    except BrokenFiles as error:
+        raise BrokenFiles(f"The repository {source} is not whole: {error} Choose another.") from error
+    record_commit(source, repository.commit)
+    _name_in_cache(repository)
+
+
+def _is_readable(path: Path, file: HubFile) -> bool:
+    try:
+        if file.is_weights:
+            check_safetensors(path)
+        elif path.suffix == ".json":
+            read_json(path)
+    except BrokenFile:
+        return False
+    return True
+
+
+def _name_in_cache(repository: Repository) -> None:
+    """Let the cache's branch point here: `hf cache prune` deletes commits that no branch names."""
+    revision = repository.source.revision or "main"
+    if not _COMMIT.fullmatch(revision):
+        ref = repository_folder(repository.source.repo) / "refs" / revision
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(repository.commit)

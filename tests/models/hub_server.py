@@ -1,0 +1,156 @@
+"""A small Hub on a local port: the routes that huggingface_hub asks, real sockets, and faults on demand."""
+
+import hashlib
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+MAIN = "1" * 40
+OLD = "2" * 40
+_STEP = 64 * 1024
+
+
+@dataclass
+class HostedModel:
+    """One repository, one commit unless `commits` says more, and what is wrong with it."""
+
+    files: dict[str, bytes]
+    announced_sizes: dict[str, int] = field(default_factory=dict)
+    """Sizes in the tree that differ from the files'."""
+    commits: dict[str, str] = field(default_factory=lambda: {"main": MAIN})
+    """Branch or tag to commit; every commit serves the same files."""
+    gated: bool = False
+    token: str | None = None
+    """What opens a gated repository."""
+
+
+@dataclass
+class HubServer:
+    """Serves models until the `with` block ends; counts requests."""
+
+    models: dict[str, HostedModel] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+    """`METHOD path` of every request, in order."""
+    sent_bytes: int = 0
+    """Bytes of file bodies."""
+    cut_after: dict[str, int] = field(default_factory=dict)
+    """File name to the number of bytes after which its connection is cut, again and again."""
+    seconds_per_step: float = 0.0
+    """Waits after every 64 kB of a safetensors file."""
+    status: int | None = None
+    """Answer everything with this error."""
+
+    def __enter__(self) -> "HubServer":
+        server = self
+
+        class Handler(_Handler):
+            hub = server
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def downloads(self) -> list[str]:
+        """Names of the files that were asked for with GET, in order."""
+        return [r.split("/")[-1] for r in self.requests if r.startswith("GET") and "/resolve/" in r]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: HubServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+    def do_GET(self) -> None:
+        self.hub.requests.append(f"{self.command} {self.path}")
+        parts = self.path.split("?")[0].strip("/").split("/")
+        if self.hub.status:
+            return self._answer(self.hub.status)
+        repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
+        model = self.hub.models.get(repo)
+        if model is None:
+            return self._answer(404, **{"X-Error-Code": "RepoNotFound"})
+        if "revision" in parts:
+            return self._revision(repo, model, parts[-1])
+        if "tree" in parts:
+            return self._tree(model)
+        return self._file(model, parts[3], "/".join(parts[4:]))
+
+    do_HEAD = do_GET
+
+    def _revision(self, repo: str, model: HostedModel, revision: str) -> None:
+        commit = model.commits.get(revision, revision if revision in model.commits.values() else None)
+        if commit is None:
+            return self._answer(404, **{"X-Error-Code": "RevisionNotFound"})
+        info = {"id": repo, "sha": commit, "siblings": [], "gated": "manual" if model.gated else False}
+        self._answer(200, json.dumps(info).encode())
+
+    def _tree(self, model: HostedModel) -> None:
+        entries: list[dict[str, object]] = [
+            {"type": "directory", "path": folder, "oid": "0" * 40}
+            for folder in sorted({name.split("/")[0] for name in model.files if "/" in name})
+        ]
+        for name, body in model.files.items():
+            if "/" not in name:
+                size = model.announced_sizes.get(name, len(body))
+                entries.append({"type": "file", "path": name, "size": size, "oid": _etag(body)})
+        self._answer(200, json.dumps(entries).encode())
+
+    def _file(self, model: HostedModel, commit: str, name: str) -> None:
+        if model.gated and self.headers.get("Authorization") != f"Bearer {model.token}":
+            status = 403 if self.headers.get("Authorization") else 401
+            return self._answer(status, **{"X-Error-Code": "GatedRepo"})
+        if name not in model.files:
+            return self._answer(404, **{"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
+        body = model.files[name]
+        headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(body)}"'}
+        if wanted := self.headers.get("Range"):
+            start = int(wanted.removeprefix("bytes=").split("-")[0])
+            headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+            return self._answer(206, body[start:], name=name, first=start, **headers)
+        self._answer(200, body, name=name, **headers)
+
+    def _answer(self, status: int, body: bytes = b"", name: str = "", first: int = 0, **headers: str) -> None:
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self._send(name, body, first)
+
+    def _send(self, name: str, body: bytes, first: int) -> None:
+        stop = self.hub.cut_after.get(name)
+        body = body if stop is None else body[: max(stop - first, 0)]
+        try:
+            for start in range(0, len(body), _STEP):
+                self.wfile.write(body[start : start + _STEP])
+                self.hub.sent_bytes += len(body[start : start + _STEP]) if name else 0
+                if name.endswith(".safetensors"):
+                    time.sleep(self.hub.seconds_per_step)
+        except OSError:
+            self.close_connection = True
+        if stop is not None:
+            self.close_connection = True
+            self.wfile.flush()
+
+
+def _etag(body: bytes) -> str:
+    return hashlib.sha1(body).hexdigest()
