@@ -53,7 +53,7 @@ def summarise(
 ) -> Stats:
     """Fold rounds into the numbers people read."""
     tokens = sum(len(r.tokens) for r in rounds)
-    decode = sum(r.seconds for r in rounds)
+    decode = sum((r.seconds for r in rounds), 0.0)
     first = rounds[0].seconds if rounds else 0.0
     drafted = sum(len(r.drafted) for r in rounds)
     accepted = sum(r.accepted for r in rounds)
