@@ -3,8 +3,6 @@
 from importlib.util import find_spec
 from typing import Any
 
-from mlx_lm.utils import MODEL_REMAPPING
-
 from models.errors import UnsupportedFormat
 from models.folder import check_config
 
@@ -15,6 +13,8 @@ def check_architecture(config: dict[str, Any], where: str) -> None:
     Raises:
         UnsupportedFormat: `where` names the model in the message.
     """
+    from mlx_lm.utils import MODEL_REMAPPING  # a second to import, wasted where the Hub refuses anyway
+
     check_config(config, where)
     kind = config["model_type"]
     module = str(MODEL_REMAPPING.get(kind, kind))

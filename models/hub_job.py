@@ -4,7 +4,6 @@ The order is the point: trees and sizes first, then the disk, then the small fil
 whether they belong together, and only then the gigabytes.
 """
 
-import shutil
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +19,12 @@ from models.errors import BrokenFiles, DoesNotFit
 from models.folder import check_folder, read_json
 from models.hub_errors import explain
 from models.installed import find_folder, is_installed
+from models.machine import free_disk
 from models.pair import Source
 from models.paths import hub_cache
 from models.repository import HubFile, Repository, ask_hub
 from models.size_text import size_text
-from models.snapshot import discard, discard_damaged, finish, is_here, snapshot_folder
+from models.snapshot import discard, discard_damaged, finish, is_here, name_in_cache, snapshot_folder
 
 _WORKERS = 4
 _DISK_MARGIN = 500_000_000
@@ -69,6 +69,7 @@ class Job:
             repository = ask_hub(source)
         except Exception as error:
             raise explain(error, source) from error
+        name_in_cache(repository)
         discard_damaged(repository)
         self.total[at] = sum(file.size for file in repository.files)
         self.done[at] = sum(file.size for file in repository.files if is_here(repository, file))
@@ -77,8 +78,7 @@ class Job:
     def _check_disk(self) -> None:
         missing = sum(self.total) - sum(self.done)
         cache = hub_cache()
-        existing = next(folder for folder in (cache, *cache.parents) if folder.is_dir())
-        free = shutil.disk_usage(existing).free
+        free = free_disk(cache)
         if missing and missing + _DISK_MARGIN > free:
             raise DoesNotFit(
                 f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "

@@ -33,8 +33,9 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
     """
     folder = find_folder(source)
     if folder is None:
-        what = f"The folder {source}" if source.is_folder else f"{source}"
-        raise NotInstalled(f"{what} is not on this machine. Get it with: {pull_command(spec)}")
+        if source.is_folder:
+            raise NotInstalled(f"There is no folder {source}; the pair {spec.name} needs it.")
+        raise NotInstalled(f"{source} is not on this machine. Get it with: {pull_command(spec)}")
     try:
         check_folder(folder)
     except ModelsError as error:

@@ -17,6 +17,18 @@ def snapshot_folder(repository: Repository) -> Path:
     return repository_folder(repository.source.repo) / "snapshots" / repository.commit
 
 
+def name_in_cache(repository: Repository) -> None:
+    """Let the cache's branch point here: `hf cache prune` deletes commits that no branch names.
+
+    Done before anything is fetched, so that a pull that was cut off is found, to be finished or removed.
+    """
+    revision = repository.source.revision or "main"
+    if not _COMMIT.fullmatch(revision):
+        ref = repository_folder(repository.source.repo) / "refs" / revision
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(repository.commit)
+
+
 def is_here(repository: Repository, file: HubFile) -> bool:
     """Whether the file is here at its full size."""
     path = snapshot_folder(repository) / file.name
@@ -55,7 +67,6 @@ def finish(repository: Repository) -> None:
     except BrokenFiles as error:
         raise BrokenFiles(f"The repository {source} is not whole: {error} Choose another.") from error
     record_commit(source, repository.commit)
-    _name_in_cache(repository)
 
 
 def _is_readable(path: Path, file: HubFile) -> bool:
@@ -67,12 +78,3 @@ def _is_readable(path: Path, file: HubFile) -> bool:
     except BrokenFile:
         return False
     return True
-
-
-def _name_in_cache(repository: Repository) -> None:
-    """Let the cache's branch point here: `hf cache prune` deletes commits that no branch names."""
-    revision = repository.source.revision or "main"
-    if not _COMMIT.fullmatch(revision):
-        ref = repository_folder(repository.source.repo) / "refs" / revision
-        ref.parent.mkdir(parents=True, exist_ok=True)
-        ref.write_text(repository.commit)

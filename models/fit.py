@@ -1,0 +1,46 @@
+"""Does a pair fit this machine, and if not, why not."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from models.catalogue import Pair
+from models.installed import installed
+from models.machine import Machine, this_machine
+from models.size_text import size_text
+
+Verdict = Literal["fits", "tight", "does not fit"]
+
+_TIGHT = 0.85
+_DISK_MARGIN = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The verdict and a sentence with the numbers."""
+
+    verdict: Verdict
+    why: str
+
+
+def fit(pair: Pair, machine: Machine | None = None) -> Fit:
+    """Memory first, then the disk for what is not installed."""
+    machine = machine or this_machine()
+    needed = memory_needed(pair, machine)
+    numbers = f"needs about {size_text(needed)} of memory, {size_text(machine.memory_bytes)} can be used here"
+    if needed > machine.memory_bytes:
+        return Fit("does not fit", numbers if machine.has_metal else f"{numbers} (float32, without Metal)")
+    if pair.download_bytes + _DISK_MARGIN > machine.disk_bytes and not installed(pair.spec):
+        free = size_text(machine.disk_bytes)
+        return Fit("does not fit", f"downloads {size_text(pair.download_bytes)}, {free} of disk are free")
+    if needed > _TIGHT * machine.memory_bytes:
+        return Fit("tight", f"{numbers}; close other programs")
+    return Fit("fits", numbers)
+
+
+def memory_needed(pair: Pair, machine: Machine) -> int:
+    """Bytes at 4096 tokens of context. Without Metal weights grow to 32 bits and caches double."""
+    if machine.has_metal or not pair.download_bytes:
+        return pair.memory_bytes
+    stored_bits = int(pair.quantization.removesuffix("-bit")) + 0.5
+    weights = pair.download_bytes * 32 / stored_bits
+    return int(weights + 2 * (pair.memory_bytes - pair.download_bytes))

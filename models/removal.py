@@ -1,0 +1,95 @@
+"""Deleting a pulled pair from the Hub's cache, and saying beforehand what that frees."""
+
+import logging
+from dataclasses import dataclass
+
+from huggingface_hub import scan_cache_dir
+from huggingface_hub.errors import CacheNotFound
+from huggingface_hub.utils import DeleteCacheStrategy
+
+from models.catalogue import all_pairs
+from models.errors import NotInstalled
+from models.installed import find_folder, installed, known_commit
+from models.pair import PairSpec, Source
+from models.revisions import forget
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A model of the pair that stays, and why."""
+
+    source: Source
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What removing a pair deletes, keeps and frees."""
+
+    deleted: tuple[Source, ...]
+    kept: tuple[Kept, ...]
+    freed_bytes: int
+
+
+def plan_removal(spec: PairSpec) -> Removal:
+    """What `remove` would do. Models of other installed pairs of the catalogue, and local folders, stay.
+
+    Raises:
+        NotInstalled: nothing of the pair is in the Hub's cache.
+    """
+    deleted, kept = _sort(spec)
+    return Removal(deleted, kept, _strategy(deleted).expected_freed_size if deleted else 0)
+
+
+def removable_bytes(spec: PairSpec) -> int:
+    """What `remove` would free; 0 where nothing of the pair is in the Hub's cache."""
+    try:
+        return plan_removal(spec).freed_bytes
+    except NotInstalled:
+        return 0
+
+
+def remove(spec: PairSpec) -> Removal:
+    """Delete the pair's models from the Hub's cache; whoever calls has asked the person before.
+
+    Raises:
+        NotInstalled: nothing of the pair is in the Hub's cache.
+    """
+    plan = plan_removal(spec)
+    if plan.deleted:
+        _strategy(plan.deleted).execute()
+    for source in plan.deleted:
+        if commit := known_commit(source):
+            forget(source.repo, commit)
+    return plan
+
+
+def _sort(spec: PairSpec) -> tuple[tuple[Source, ...], tuple[Kept, ...]]:
+    deleted: list[Source] = []
+    kept: list[Kept] = []
+    for source in spec.sources:
+        if find_folder(source) is None:
+            continue
+        if why := _reason_to_keep(source, spec):
+            kept.append(Kept(source, why))
+        else:
+            deleted.append(source)
+    if not deleted and not kept:
+        raise NotInstalled(f"Nothing of {spec.name} is on this machine; there is nothing to remove.")
+    return tuple(deleted), tuple(kept)
+
+
+def _reason_to_keep(source: Source, spec: PairSpec) -> str | None:
+    if source.is_folder:
+        return "a folder of yours or of the program"
+    users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
+    return f"used by {', '.join(users)}" if users else None
+
+
+def _strategy(sources: tuple[Source, ...]) -> DeleteCacheStrategy:
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    commits = [commit for source in sources if (commit := known_commit(source))]
+    try:
+        return scan_cache_dir().delete_revisions(*commits)
+    except CacheNotFound as error:
+        raise NotInstalled(f"There is no cache of the Hub at {error.cache_dir}.") from error
