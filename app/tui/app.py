@@ -8,6 +8,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from app import exit_codes
 from app.engine_client import EngineClient
 from app.tui.command_runner import CommandRunner
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
@@ -20,20 +21,25 @@ from app.tui.messages import (
     PairLoading,
     PromptSubmitted,
 )
+from app.tui.pull_job import PullJob
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.help import HelpScreen
+from app.tui.screens.pairs import PairsScreen, outcome
+from app.tui.screens.question import QuestionScreen
 from app.tui.settings import Settings
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.prompt import Prompt, PromptArea
 from mlx_spec.types import Options
+from models.catalogue import Pair
 from models.pair import PairSpec
 from models.paths import data_folder
 
 CTRL_C_SECONDS = 2.0
 """How soon the second Ctrl+C has to follow to mean leaving."""
 
-EXIT_MACHINE_FAILED = 3
+WATCH_SECONDS = 0.5
+"""How often the end of a download is looked for."""
 
 
 def run_chat(pair: PairSpec, options: Options) -> int:
@@ -46,7 +52,7 @@ def run_chat(pair: PairSpec, options: Options) -> int:
     try:
         app = ChatApp(link, Settings.of(options))
         app.run()
-        return EXIT_MACHINE_FAILED if app.return_code else 0
+        return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
         link.close()
 
@@ -71,6 +77,9 @@ class ChatApp(App[None]):
         super().__init__()
         self.link = link
         self.chat = ChatScreen(link, settings)
+        self.pull: PullJob | None = None
+        """The last download, running or ended."""
+        self._pull_watched = False
         self._ctrl_c_at = float("-inf")
 
     def get_default_screen(self) -> Screen[None]:
@@ -79,6 +88,11 @@ class ChatApp(App[None]):
     def on_mount(self) -> None:
         self.link.listen(self)
         self.set_interval(PUMP_SECONDS, self.link.pump)
+        self.set_interval(WATCH_SECONDS, self._watch_pull)
+
+    def on_unmount(self) -> None:
+        if self.pull is not None:
+            self.pull.end()
 
     def on_pair_loading(self, message: PairLoading) -> None:
         self.chat.on_pair_loading(message)
@@ -125,9 +139,20 @@ class ChatApp(App[None]):
 
     def action_pairs(self) -> None:
         self.return_to_chat()
+        self.push_screen(PairsScreen(self.link.pair.name), self._use)
+
+    def start_pull(self, pair: PairSpec) -> None:
+        """Download a pair; one at a time."""
+        self.pull = PullJob(pair)
+        self._pull_watched = True
 
     async def action_quit(self) -> None:
-        self.exit()
+        """Leave; ask first if that would end a download."""
+        if self.pull is None or not self.pull.running:
+            self.exit()
+        elif not isinstance(self.screen, QuestionScreen):
+            question = f"{self.pull.pair.name} is being downloaded. Leave and cancel the download?"
+            self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
 
     async def action_help_quit(self) -> None:
         """Ctrl+C: the first says how to leave, the second leaves."""
@@ -151,6 +176,23 @@ class ChatApp(App[None]):
             if isinstance(b, Binding)
         ]
         return [*keys, ("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
+
+    def _use(self, pair: Pair | None) -> None:
+        if pair is None or pair.spec == self.link.pair:
+            return
+        self.chat.action_stop()
+        self.chat.transcript.note(f"Opening {pair.name}. The conversation goes on with it.")
+        self.link.use(pair.spec)
+
+    def _leave(self, wanted: bool | None) -> None:
+        if wanted:
+            self.exit()
+
+    def _watch_pull(self) -> None:
+        if self._pull_watched and self.pull is not None and not self.pull.running:
+            self._pull_watched = False
+            failed = self.pull.error is not None
+            self.chat.transcript.note(outcome(self.pull).removeprefix("✗ "), "error" if failed else "info")
 
     async def _choose(self, command: SlashCommand) -> None:
         self.return_to_chat()

@@ -49,17 +49,11 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f4,ctrl+t", "toggle_drafting", "Drafting", id="chat.draft", key_display="F4",
                 tooltip="Switch drafting on or off for the next answer"),
-        Binding("f5,ctrl+r", "compare", "Compare", id="chat.compare", key_display="F5",
+        Binding("f5,ctrl+r", "app.compare", "Compare", id="chat.compare", key_display="F5",
                 tooltip="Run the last prompt without and with drafting, side by side"),
-        Binding("f6", "toggle_marks", "Marks", id="chat.marks", show=False,
+        Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
         Binding("escape", "stop", "Stop", id="chat.stop", tooltip="Stop the answer and keep its text"),
-        Binding("pageup", "page(-1)", "Page up", id="chat.page_up", show=False, priority=True,
-                tooltip="Scroll the conversation up"),
-        Binding("pagedown", "page(1)", "Page down", id="chat.page_down", show=False, priority=True,
-                tooltip="Scroll the conversation down"),
-        Binding("ctrl+end", "follow", "Follow", id="chat.follow", show=False, priority=True,
-                tooltip="Go to the end of the conversation and follow it"),
     ]  # fmt: skip
 
     def __init__(self, link: EngineLink, settings: Settings) -> None:
@@ -179,6 +173,8 @@ class ChatScreen(Screen[None]):
         self.show_marks(not self.marks)
 
     def action_page(self, direction: int) -> None:
+        if self.transcript.max_scroll_y == 0:
+            return
         if direction < 0:
             self.transcript.scroll_page_up()
         else:

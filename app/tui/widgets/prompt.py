@@ -14,24 +14,23 @@ from app.tui.messages import CommandChosen, PromptSubmitted
 from app.tui.slash_commands import completions
 from app.tui.widgets.command_menu import CommandMenu
 
-MENU_KEYS = ("up", "down", "tab", "escape")
+MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 
 
 class PromptArea(TextArea):
     """The text being written."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Send", id="prompt.send", tooltip="Send the prompt", show=False, priority=True),
-        Binding(
-            "shift+enter,ctrl+j,alt+enter",
-            "newline",
-            "New line",
-            id="prompt.newline",
-            tooltip="Begin another line (Ctrl+J where the terminal does not tell Shift+Enter)",
-            show=False,
-            priority=True,
-        ),
-    ]
+        Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
+        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", id="prompt.newline", show=False,
+                tooltip="Begin another line (Ctrl+J where the terminal does not tell Shift+Enter)"),
+        Binding("pageup", "screen.page(-1)", "Page up", id="prompt.page_up", show=False,
+                tooltip="Scroll the conversation up"),
+        Binding("pagedown", "screen.page(1)", "Page down", id="prompt.page_down", show=False,
+                tooltip="Scroll the conversation down"),
+        Binding("ctrl+end", "screen.follow", "Follow", id="prompt.follow", show=False,
+                tooltip="Go to the end of the conversation and follow it"),
+    ]  # fmt: skip
 
     class MenuKeyPressed(Message):
         """A key that belongs to the open command list."""
@@ -51,9 +50,7 @@ class PromptArea(TextArea):
         self.menu_is_open = False
 
     def action_submit(self) -> None:
-        if self.menu_is_open:
-            self.post_message(self.MenuKeyPressed("enter"))
-        elif self.text.strip():
+        if self.text.strip():
             self.post_message(PromptSubmitted(self.text))
             self.clear()
 
@@ -61,10 +58,17 @@ class PromptArea(TextArea):
         self.insert("\n")
 
     def on_key(self, event: Key) -> None:
+        """Not left to priority bindings: those overtake letters that were typed before them."""
         if self.menu_is_open and event.key in MENU_KEYS:
-            event.stop()
-            event.prevent_default()
             self.post_message(self.MenuKeyPressed(event.key))
+        elif event.key == "enter":
+            self.action_submit()
+        elif event.key in ("shift+enter", "ctrl+j", "alt+enter"):
+            self.action_newline()
+        else:
+            return
+        event.stop()
+        event.prevent_default()
 
     def on_paste(self, event: Paste) -> None:
         """Pasted control characters become signs; line ends become plain ones."""

@@ -1,0 +1,54 @@
+"""Runs the real app on a scripted engine process. Async tests need no plugin: each gets its own loop."""
+
+import asyncio
+import inspect
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from app.engine_client import EngineClient
+from app.tui.app import ChatApp
+from app.tui.engine_link import EngineLink
+from app.tui.settings import Settings
+from mlx_spec.types import Options
+from models.pair import PairSpec, Source
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+@pytest.fixture
+def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    @asynccontextmanager
+    async def running(
+        size: tuple[int, int] = (100, 30), pair: str = "scripted", options: Options | None = None
+    ) -> AsyncIterator[Chat]:
+        client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
+        link = EngineLink(client, PairSpec(pair, Source("/target"), Source("/draft")))
+        link.start()
+        app = ChatApp(link, Settings.of(options or Options()))
+        try:
+            async with app.run_test(size=size) as pilot:
+                yield Chat(app, pilot)
+        finally:
+            link.close()
+
+    return running

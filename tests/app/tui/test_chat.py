@@ -1,0 +1,251 @@
+"""The chat screen on a scripted engine process: messages and state, not pixels."""
+
+import os
+import signal
+
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.command_menu import CommandMenu
+from app.tui.widgets.live_answer import LiveAnswer
+from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.status_line import StatusLine
+from app.tui.widgets.user_message import UserMessage
+from mlx_spec.types import Options
+from tests.app.tui.chat_driver import OpenChat
+
+TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
+
+
+async def test_a_prompt_is_answered_and_settles_into_one_widget(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        answer = await chat.ask("hello")
+        assert answer.text == TEXT
+        assert not chat.app.chat.query(LiveAnswer)
+        assert "6 tokens" in answer.stats and "100% of 3 drafted accepted" in answer.stats
+        assert [turn.answer for turn in chat.app.chat.conversation.turns] == [TEXT]
+
+
+async def test_a_prompt_sent_while_the_pair_loads_waits_and_runs(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        assert chat.app.link.state == "loading"
+        assert (await chat.ask("hello")).text == TEXT
+
+
+async def test_tokens_are_marked_while_they_stream(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        live = chat.app.chat.query_one(LiveAnswer)
+        assert {piece.mark for piece in live.pieces} == {"accepted", "bonus"}
+        strip = live.render_line(0)
+        first = next(segment for segment in strip if segment.text.startswith("The target"))
+        assert first.style is not None and first.style.underline
+
+
+async def test_esc_stops_and_keeps_the_text(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: bool(chat.answers))
+        answer = chat.answers[0]
+        assert answer.text.startswith("The target")
+        assert "stopped by you" in answer.stats
+        assert chat.app.chat.conversation.turns[0].answer == answer.text
+        assert (await chat.ask("hello")).text == TEXT
+
+
+async def test_the_drafting_key_changes_the_next_request(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        assert "3 drafted" in (await chat.ask("hello")).stats
+        await chat.pilot.press("f4")
+        assert "no draft" in (await chat.ask("hello")).stats
+        await chat.type("/draft on")
+        assert "3 drafted" in (await chat.ask("hello")).stats
+
+
+async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenChat) -> None:
+    async with open_chat(options=Options(draft_length=0)) as chat:
+        assert "no draft" in (await chat.ask("hello")).stats
+        await chat.pilot.press("f4")
+        assert "3 drafted" in (await chat.ask("hello")).stats
+
+
+async def test_a_prompt_sent_while_another_is_answered_is_queued_and_runs(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.type("hello")
+        assert any("Queued" in notice for notice in chat.notices)
+        await chat.pilot.press("escape")
+        await chat.until(lambda: len(chat.answers) == 2)
+        assert chat.answers[1].text == TEXT
+        assert chat.app.chat.queued == []
+
+
+async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_works(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        pid = chat.app.link.client.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await chat.until(lambda: len(chat.answers) == 2)
+        assert any("SIGKILL" in notice for notice in chat.notices)
+        assert chat.answers[1].text.startswith("The target")
+        assert (await chat.ask("again")).text == TEXT
+        assert chat.app.link.client.pid != pid
+        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["hello", "slow", "again"]
+
+
+async def test_an_engine_killed_between_answers_is_restarted_by_the_next_prompt(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        pid = chat.app.link.client.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await chat.until(lambda: chat.app.link.state == "dead")
+        assert (await chat.ask("again")).text == TEXT
+        assert sum("SIGKILL" in notice for notice in chat.notices) == 1
+
+
+async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("fail")
+        await chat.until(lambda: chat.app.chat.running is None)
+        assert any("scripted failure" in notice for notice in chat.notices)
+        assert chat.app.chat.query_one(PromptArea).text == "fail"
+        assert chat.app.chat.conversation.turns == []
+
+
+async def test_a_pair_that_cannot_load_is_told_once_with_what_to_do(open_chat: OpenChat) -> None:
+    async with open_chat(pair="absent") as chat:
+        await chat.until(lambda: chat.app.link.state == "failed")
+        await chat.until(lambda: bool(chat.notices))
+        assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
+
+
+async def test_control_characters_and_markup_are_shown_never_obeyed(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        answer = await chat.ask("controls")
+        shown = chat.pilot.app.export_screenshot(simplify=True)
+        assert "\x1b" in answer.text
+        for sign in ("[bold]not", "[/oops]", "␛[31m", "\\x9b2J", "\\u202e"):
+            assert sign.replace(" ", "&#160;") in shown, sign
+        await chat.ask("[red]mine[/red] [/bad]")
+        assert chat.app.chat.query(UserMessage).last().text == "[red]mine[/red] [/bad]"
+        assert "[red]mine[/red]" in chat.pilot.app.export_screenshot(simplify=True)
+
+
+async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(open_chat: OpenChat) -> None:
+    from textual.events import Paste
+
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
+        await chat.until(lambda: bool(area.text))
+        assert area.text.startswith("␛[31mlong line")
+        assert area.text.count("\n") == 5000 and "\r" not in area.text
+        assert area.size.height == 8
+
+
+async def test_the_prompt_grows_with_its_lines(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        assert area.size.height == 1
+        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
+        await chat.until(lambda: area.size.height == 3)
+        assert area.text == "a\nb\nc"
+        await chat.pilot.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.app.chat.conversation.turns[0].prompt == "a\nb\nc"
+        assert area.text == "" and area.size.height == 1
+
+
+async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.pilot.press("slash", "d", "r", "a")
+        menu = chat.app.chat.query_one(CommandMenu)
+        await chat.until(lambda: menu.is_open)
+        assert menu.chosen is not None and menu.chosen.name == "draft"
+        await chat.pilot.press("enter")
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.until(lambda: area.text == "/draft ")
+        await chat.pilot.press("o", "f", "f", "enter")
+        await chat.until(lambda: not chat.app.chat.settings.drafting)
+        assert not menu.is_open
+
+
+async def test_a_wrong_command_names_the_nearest_and_a_wrong_value_says_the_range(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("/temprature 1")
+        await chat.until(lambda: any("/temperature" in notice for notice in chat.notices))
+        await chat.type("/temperature 99")
+        await chat.until(lambda: any("between 0 and 10" in notice for notice in chat.notices))
+        await chat.type("/length 4")
+        await chat.until(lambda: chat.app.chat.settings.options.draft_length == 4)
+        await chat.type("/length auto")
+        await chat.until(lambda: chat.app.chat.settings.options.draft_length is None)
+
+
+async def test_clear_begins_a_new_conversation_even_while_answering(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.type("/clear")
+        await chat.until(lambda: not chat.app.chat.query(LiveAnswer))
+        assert chat.app.chat.conversation.turns == []
+        assert (await chat.ask("hello")).text == TEXT
+
+
+async def test_finished_answers_can_keep_their_marks(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        answer = await chat.ask("hello")
+        await chat.pilot.press("f3")
+        await chat.until(lambda: answer.marks)
+        later = await chat.ask("again")
+        assert later.marks
+        await chat.pilot.press("f3")
+        await chat.until(lambda: not any(answer.marks for answer in chat.app.chat.query(Answer)))
+
+
+async def test_the_status_line_keeps_what_matters_most_at_forty_columns(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 20)) as chat:
+        await chat.ask("hello")
+        line = str(chat.app.chat.query_one(StatusLine).content)
+        assert "scripted" in line and "tok/s" in line
+        assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
+
+
+async def test_ctrl_q_leaves_at_once_with_code_0(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.pilot.press("ctrl+q")
+        await chat.until(lambda: chat.app._exit)
+        assert chat.app.return_code == 0
+
+
+async def test_ctrl_c_leaves_only_when_pressed_twice(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.pilot.press("ctrl+c")
+        assert not chat.app._exit
+        await chat.pilot.press("ctrl+c")
+        await chat.until(lambda: chat.app._exit)
+
+
+async def test_help_lists_every_key_and_command(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 60)) as chat:
+        await chat.pilot.press("f1")
+        await chat.pilot.pause()
+        shown = chat.pilot.app.export_screenshot(simplify=True).replace("&#160;", " ")
+        for word in ("F4", "F5", "/compare", "/draft on|off", "Ctrl+Q", "word for word"):
+            assert word in shown, word
+        await chat.pilot.press("escape")
+        assert chat.app.screen is chat.app.chat
+
+
+async def test_the_palette_offers_every_command(open_chat: OpenChat) -> None:
+    from app.tui.slash_commands import SLASH_COMMANDS
+
+    async with open_chat() as chat:
+        offered = {command.title for command in chat.app.get_system_commands(chat.app.screen)}
+        assert offered == {command.usage for command in SLASH_COMMANDS}
