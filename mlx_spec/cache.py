@@ -121,7 +121,7 @@ class View:
     def keys_and_values(self) -> tuple[Any, Any]:
         return self.buffer.read(*self._read)
 
-    def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:  # noqa: N803
+    def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:
         """mlx-lm's contract: None, "causal", or a boolean `[N, rows read]`."""
         first, last = self._first(), self._last(N)
         windows = [w for w in (window_size, self.buffer.window) if w]

@@ -1,11 +1,12 @@
 """How long to draft: a function of past rounds that knows nothing of drafters."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mlx_spec.types import Round
 
 
+@runtime_checkable
 class DraftLength(Protocol):
     """Chooses the next round's draft length from the rounds read so far; 0 is a plain round."""
 

@@ -6,7 +6,7 @@ guesses are as good as they can be; losslessness never rests on it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import mlx.core as mx
 from jaxtyping import Float, Int
@@ -55,16 +55,17 @@ class History:
         return penalise(logits, recent, self.penalty)
 
 
+@runtime_checkable
 class RoundRule(Protocol):
     """One rule for one round."""
 
     def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " index"]
+        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> tuple[Int[mx.array, "1"], Float[mx.array, "1 vocab"] | None]:
         """The drafter's token at draft position `index`, and the law it was drawn from if it was."""
         ...
 
-    def judge(self, draft: Draft, logits: Float[mx.array, "k+1 vocab"]) -> Verdict:
+    def judge(self, draft: Draft, logits: Float[mx.array, "rows vocab"]) -> Verdict:
         """How many drafted tokens stand, and the target's own token after them."""
         ...
 
@@ -80,12 +81,12 @@ class GreedyRound:
         self.history = history
 
     def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " index"]
+        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> tuple[Int[mx.array, "1"], None]:
         scores = self.history.penalise(logits, index, drafted)
         return mx.argmax(scores, axis=-1).astype(mx.int32), None
 
-    def judge(self, draft: Draft, logits: Float[mx.array, "k+1 vocab"]) -> Verdict:
+    def judge(self, draft: Draft, logits: Float[mx.array, "rows vocab"]) -> Verdict:
         return verify.coupled(draft.tokens, self.history.penalise(logits, 0, draft.tokens), None)
 
     def scores(self, logits: Float[mx.array, "1 vocab"]) -> Float[mx.array, "1 vocab"]:
@@ -103,13 +104,13 @@ class CoupledRound:
         self.gumbel = gumbel_rows(stream, length.value, k + 1, vocab)
 
     def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " index"]
+        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> tuple[Int[mx.array, "1"], None]:
         law = self._law(logits, index, drafted)
         noisy = law + self.gumbel[index : index + 1, : logits.shape[-1]]
         return mx.argmax(noisy, axis=-1).astype(mx.int32), None
 
-    def judge(self, draft: Draft, logits: Float[mx.array, "k+1 vocab"]) -> Verdict:
+    def judge(self, draft: Draft, logits: Float[mx.array, "rows vocab"]) -> Verdict:
         return verify.coupled(draft.tokens, self._law(logits, 0, draft.tokens), self.gumbel)
 
     def scores(self, logits: Float[mx.array, "1 vocab"]) -> Float[mx.array, "1 vocab"]:
@@ -147,13 +148,13 @@ class RejectionRound:
         self.gumbel = mx.random.gumbel((vocab,), key=bonus)
 
     def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " index"]
+        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> tuple[Int[mx.array, "1"], Float[mx.array, "1 vocab"]]:
         law = self._law(logits, index, drafted)
         noise = mx.random.gumbel(law.shape, key=self.proposals[index])
         return mx.argmax(law + noise, axis=-1).astype(mx.int32), mx.exp(law)
 
-    def judge(self, draft: Draft, logits: Float[mx.array, "k+1 vocab"]) -> Verdict:
+    def judge(self, draft: Draft, logits: Float[mx.array, "rows vocab"]) -> Verdict:
         p = mx.exp(self._law(logits, 0, draft.tokens))
         q = draft.laws
         if q is None:

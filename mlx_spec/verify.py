@@ -38,9 +38,15 @@ def token(
 
     Leviathan et al. 2023 (arXiv 2211.17192), algorithm 1.
     """
-    p_draft, q_draft = _at(p[:-1], draft), _at(q, draft)
-    accepted = _leading(uniform * q_draft < p_draft)
-    return accepted, _residual_draw(p, q, accepted, mx.array(1.0), gumbel)
+    accepted = _leading(uniform < token_limits(draft, q, p))
+    return accepted, _draw(bonus_weights(q, p, accepted, mx.array(1.0)), gumbel)
+
+
+def token_limits(
+    draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"], p: Float[mx.array, "k+1 vocab"]
+) -> Float[mx.array, " k"]:
+    """Probability that each drafted token stands, given that all before it do."""
+    return mx.minimum(_at(p[:-1], draft) / _at(q, draft), 1)
 
 
 def block(
@@ -54,21 +60,43 @@ def block(
 
     Sun et al. 2024 (arXiv 2403.10444), algorithm 2.
     """
-    k = draft.shape[0]
-    if k == 0:
-        return token(draft, q, p, uniform, gumbel)
+    limits, joint = block_limits(draft, q, p)
+    places = mx.arange(1, draft.shape[0] + 1)
+    accepted = mx.max(mx.where(uniform < limits, places, 0)).astype(mx.int32)
+    return accepted, _draw(bonus_weights(q, p, accepted, joint[accepted]), gumbel)
+
+
+def block_limits(
+    draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"], p: Float[mx.array, "k+1 vocab"]
+) -> tuple[Float[mx.array, " k"], Float[mx.array, "k+1"]]:
+    """(h_1..h_k: the prefix of length i is a candidate with probability h_i, P_0..P_k)."""
     ratio = _at(p[:-1], draft) / _at(q, draft)
-    joint = [mx.array(1.0)]
-    for i in range(k):
-        joint.append(mx.minimum(joint[-1] * ratio[i], 1.0))
-    weights = mx.stack(joint)
-    left = mx.maximum(weights[1:-1, None] * p[1:-1] - q[1:], 0).sum(axis=-1)
-    room = left + 1 - weights[1:-1]
-    inner = mx.where(room > 0, left / mx.where(room > 0, room, 1), 1)
-    limits = mx.concatenate([inner, weights[-1:]])
-    standing = mx.where(uniform < limits, mx.arange(1, k + 1), 0)
-    accepted = mx.max(standing).astype(mx.int32)
-    return accepted, _residual_draw(p, q, accepted, weights[accepted], gumbel)
+    chain = [mx.array(1.0)]
+    for i in range(draft.shape[0]):
+        chain.append(mx.minimum(chain[-1] * ratio[i], 1.0))
+    joint = mx.stack(chain)
+    inner = joint[1:-1]
+    left = mx.maximum(inner[:, None] * p[1:-1] - q[1:], 0).sum(axis=-1)
+    room = left + 1 - inner
+    limits = mx.where(room > 0, left / mx.where(room > 0, room, 1), 1)
+    return mx.concatenate([limits, joint[-1:]]), joint
+
+
+def bonus_weights(
+    q: Float[mx.array, "k vocab"],
+    p: Float[mx.array, "k+1 vocab"],
+    accepted: Int[mx.array, ""],
+    weight: Float[mx.array, ""],
+) -> Float[mx.array, " vocab"]:
+    """The bonus token's law, not normalised: (weight p - q)+ after a rejection, p after the last row."""
+    own = p[accepted]
+    padded = mx.concatenate([q, mx.zeros((1, p.shape[1]), p.dtype)])
+    residual = mx.maximum(mx.where(accepted < q.shape[0], weight, 1) * own - padded[accepted], 0)
+    return mx.where(residual.sum() > 0, residual, own)
+
+
+def _draw(weights: mx.array, gumbel: mx.array) -> mx.array:
+    return mx.argmax(mx.log(weights) + gumbel).astype(mx.int32)
 
 
 def _leading(holds: mx.array) -> mx.array:
@@ -78,14 +106,3 @@ def _leading(holds: mx.array) -> mx.array:
 
 def _at(rows: mx.array, ids: mx.array) -> mx.array:
     return mx.take_along_axis(rows, ids[:, None], axis=-1)[:, 0]
-
-
-def _residual_draw(
-    p: mx.array, q: mx.array, accepted: mx.array, weight: mx.array, gumbel: mx.array
-) -> mx.array:
-    """A draw from norm((weight p - q)+) at the row after the accepted ones; from p after the last."""
-    padded = mx.concatenate([q, mx.zeros((1, p.shape[1]), p.dtype)])
-    own = p[accepted]
-    residual = mx.maximum(mx.where(accepted < q.shape[0], weight, 1) * own - padded[accepted], 0)
-    law = mx.where(residual.sum() > 0, residual, own)
-    return mx.argmax(mx.log(law) + gumbel).astype(mx.int32)

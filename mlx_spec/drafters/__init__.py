@@ -7,7 +7,7 @@ always legal. It knows nothing of how long is best or how drafts are verified.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import mlx.core as mx
 from jaxtyping import Int
@@ -35,6 +35,7 @@ class Context:
         return mx.slice(self.tokens, start.reshape(1), (0,), (count,))
 
 
+@runtime_checkable
 class Drafter(Protocol):
     """One idea of how to guess."""
 

@@ -1,0 +1,118 @@
+"""Greedy text with any drafting is mlx-lm's own plain text, token for token (float32, stock BLAS)."""
+
+import mlx.core as mx
+import pytest
+from mlx_lm.generate import generate_step
+
+from mlx_spec import Engine, Options
+from mlx_spec.draft_length import Fixed
+from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
+
+TOKENS = 48
+PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(45, 4), prompt(63, 5)]
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    return [t for r in engine.generate(ids, Options(**{"max_tokens": TOKENS, **options})) for t in r.tokens]
+
+
+def reference(model, ids: list[int], count: int = TOKENS, **processors) -> list[int]:
+    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("ids", PROMPTS, ids=lambda p: f"prompt{len(p)}")
+def test_greedy_text_is_that_of_mlx_lm(name, ids):
+    target = ARCHITECTURES[name](0)
+    wanted = reference(target, ids)
+    assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
+    engine = Engine(target, nearly(ARCHITECTURES[name]), context_limit=2048)
+    assert text(engine, ids, drafter="none") == wanted
+    for length in (1, 4):
+        assert text(engine, ids, drafter="model", draft_length=length) == wanted
+    assert text(engine, ids, drafter="auto", draft_length=4) == wanted
+    assert text(engine, ids, drafter="lookup", draft_length=4) == wanted
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3"])
+def test_a_target_that_is_not_rewound_is_caught(name, monkeypatch):
+    """The broken mutant: rejected rows stay in the cache, as in mlx-lm's D1."""
+    from mlx_spec import cached_model
+
+    target = ARCHITECTURES[name](0)
+    wanted = reference(target, PROMPTS[1])
+    engine = Engine(target, nearly(ARCHITECTURES[name], noise=0.3), context_limit=2048)
+
+    plain_view = cached_model.view
+    skew = {"rows": 0}
+
+    def not_rewound(buffer, at):
+        skewed = at.plus(skew["rows"])
+        return plain_view(buffer, skewed)
+
+    forward = cached_model.CachedModel.forward
+
+    def counting(self, ids, at):
+        logits = forward(self, ids, at)
+        if self is engine.target and ids.shape[0] == 4:
+            skew["rows"] += 1
+        return logits
+
+    monkeypatch.setattr(cached_model, "view", not_rewound)
+    monkeypatch.setattr(cached_model.CachedModel, "forward", counting)
+    assert text(engine, PROMPTS[1], drafter="model", draft_length=3) != wanted
+
+
+def test_the_draft_is_right_often_enough_for_equality_to_mean_something():
+    for name, make in ARCHITECTURES.items():
+        engine = Engine(make(0), nearly(make), context_limit=2048)
+        rounds = list(
+            engine.generate(PROMPTS[2], Options(max_tokens=TOKENS, drafter="model", draft_length=3))
+        )
+        stats = engine.stats(rounds)
+        assert 0.2 < stats.acceptance_rate < 1, (name, stats.acceptance_rate)
+
+
+def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing():
+    target = tiny_llama(0, vocab=100)
+    wanted = reference(target, PROMPTS[1][:5])
+    for rows in (80, 100, 140):
+        engine = Engine(target, tiny_llama(1, vocab=rows), context_limit=2048)
+        ids = PROMPTS[1][:5]
+        for options in ({}, {"temperature": 1.0, "verify": "block"}, {"temperature": 1.0, "verify": "token"}):
+            out = text(engine, ids, drafter="model", draft_length=3, **options)
+            assert len(out) == TOKENS and all(0 <= t < 100 for t in out)
+            if not options:
+                assert out == wanted
+
+
+def test_untied_embeddings_and_many_layers_change_nothing():
+    target = tiny_llama(3, layers=5, tied=False)
+    engine = Engine(target, tiny_llama(3, layers=1, tied=False), context_limit=2048)
+    assert text(engine, PROMPTS[0], drafter="model", draft_length=2) == reference(target, PROMPTS[0])
+
+
+def test_no_rounding_differs_between_plain_and_drafted_rows():
+    """Bitwise: the verify pass gives each row the logits that a plain pass gives it."""
+    from mlx_spec.cache import Extent
+    from mlx_spec.cached_model import CachedModel
+
+    model, ids = tiny_llama(0), prompt(24, 9)
+    one, many = CachedModel(model), CachedModel(model)
+    one.prefill(ids, 20)
+    many.prefill(ids, 20)
+    rows = [one.forward(mx.array([ids[i]]), Extent.exact(i))[0] for i in range(20, 24)]
+    lazy = many.forward(mx.array(ids[20:24]), Extent(mx.array(20, mx.int32), 18, 22))
+    assert mx.array_equal(mx.stack(rows), lazy)
+
+
+def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds(monkeypatch):
+    """The target drafts for itself: one token out of step and it would not accept everything."""
+    target, ids = tiny_llama(0), prompt(9, 1)
+    engine = Engine(target, target, context_limit=2048)
+    lengths = iter([3, 0, 0, 2, 0, 5, 1, 0, 0, 0, 4] * 20)
+    monkeypatch.setattr(Fixed, "__call__", lambda self, rounds: next(lengths))
+    rounds = list(engine.generate(ids, Options(max_tokens=TOKENS, drafter="model", draft_length=3)))
+    assert [t for r in rounds for t in r.tokens] == reference(target, ids)
+    assert engine.stats(rounds).acceptance_rate == 1
+    assert {len(r.drafted) for r in rounds} >= {0, 1, 2, 3, 4, 5}

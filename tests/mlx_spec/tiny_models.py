@@ -1,0 +1,103 @@
+"""Tiny random models of mlx-lm's own architectures, and drafts that are nearly right."""
+
+from collections.abc import Callable
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_map
+from mlx_lm.models import gemma3_text, gemma4_text, llama, qwen3
+
+VOCAB = 120
+
+
+def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
+    """Random weights from a seed; wider than at initialisation, so that texts vary and ties are rare."""
+    keys = iter(mx.random.split(mx.random.key(seed), 500))
+    weights = tree_map(
+        lambda x: mx.random.normal(x.shape, key=next(keys)) * spread * x.shape[-1] ** -0.5
+        if x.ndim > 1
+        else x,
+        model.parameters(),
+    )
+    model.update(weights)
+    mx.eval(model.parameters())
+    return model
+
+
+def tiny_llama(seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32) -> nn.Module:
+    args = llama.ModelArgs(
+        model_type="llama", hidden_size=dim, num_hidden_layers=layers, intermediate_size=2 * dim,
+        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=vocab,
+        tie_word_embeddings=tied,
+    )  # fmt: skip
+    return settled(llama.Model(args), seed)
+
+
+def tiny_sliding_llama(seed: int = 0) -> nn.Module:
+    args = llama.ModelArgs(
+        model_type="llama", hidden_size=32, num_hidden_layers=2, intermediate_size=64,
+        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=VOCAB,
+        layer_types=["sliding_attention", "full_attention"], sliding_window=32,
+    )  # fmt: skip
+    return settled(llama.Model(args), seed)
+
+
+def tiny_qwen3(seed: int = 0) -> nn.Module:
+    args = qwen3.ModelArgs(
+        model_type="qwen3", hidden_size=32, num_hidden_layers=3, intermediate_size=64,
+        num_attention_heads=4, num_key_value_heads=1, rms_norm_eps=1e-5, vocab_size=VOCAB,
+        max_position_embeddings=2048, rope_theta=10000.0, head_dim=8, tie_word_embeddings=False,
+    )  # fmt: skip
+    return settled(qwen3.Model(args), seed)
+
+
+def tiny_gemma3(seed: int = 0) -> nn.Module:
+    args = gemma3_text.ModelArgs(
+        model_type="gemma3_text", hidden_size=32, num_hidden_layers=4, intermediate_size=64,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, vocab_size=VOCAB,
+        sliding_window=24, sliding_window_pattern=2, query_pre_attn_scalar=8,
+    )  # fmt: skip
+    return settled(gemma3_text.Model(args), seed)
+
+
+def tiny_gemma4(seed: int = 0) -> nn.Module:
+    """Fewer caches than layers: the last four layers read the keys and values of earlier ones."""
+    args = gemma4_text.ModelArgs(
+        model_type="gemma4_text", hidden_size=32, num_hidden_layers=8, num_kv_shared_layers=4,
+        intermediate_size=64, num_attention_heads=4, num_key_value_heads=1, head_dim=8,
+        global_head_dim=8, vocab_size=VOCAB, vocab_size_per_layer_input=VOCAB,
+        hidden_size_per_layer_input=8, sliding_window=24, sliding_window_pattern=2,
+        tie_word_embeddings=False,
+    )  # fmt: skip
+    model = settled(gemma4_text.Model(args), seed)
+    # Its embeddings are scaled up: left as they are, each token would only repeat itself.
+    model.model.embed_tokens.weight = model.model.embed_tokens.weight * 0.1
+    return model
+
+
+ARCHITECTURES: dict[str, Callable[[int], nn.Module]] = {
+    "llama": tiny_llama,
+    "llama_sliding": tiny_sliding_llama,
+    "qwen3": tiny_qwen3,
+    "gemma3": tiny_gemma3,
+    "gemma4_shared": tiny_gemma4,
+}
+
+
+def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
+    """A draft that is often right: the same model with noise on its weights."""
+    model = make(seed)
+    keys = iter(mx.random.split(mx.random.key(seed + 1000), 500))
+    model.update(
+        tree_map(
+            lambda x: x + noise * mx.random.normal(x.shape, key=next(keys)) * mx.std(x) if x.ndim > 1 else x,
+            model.parameters(),
+        )
+    )
+    mx.eval(model.parameters())
+    return model
+
+
+def prompt(length: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
+    ids: list[int] = mx.random.randint(1, vocab, (length,), key=mx.random.key(seed)).tolist()  # type: ignore[assignment]
+    return ids
