@@ -87,7 +87,7 @@ class Job:
 
     def _check_fit(self, repositories: dict[int, Repository]) -> None:
         """On the small files alone: known architectures, and tokenizers that belong together."""
-        self.file = ""
+        self.phase, self.file = "checking", ""
         folders = [self._folder(at, repositories) for at in range(len(self.sources))]
         for source, folder in zip(self.sources, folders, strict=True):
             check_architecture(read_json(folder / "config.json") or {}, str(source))

@@ -16,10 +16,15 @@ def data_folder() -> Path:
 
 
 def hub_cache() -> Path:
-    """The Hub's cache of repositories, as huggingface_hub finds it."""
-    from huggingface_hub.constants import HF_HUB_CACHE
+    """The Hub's cache of repositories: `HF_HUB_CACHE`, `HF_HOME` or the default, as huggingface_hub reads them.
 
-    return Path(HF_HUB_CACHE)
+    Read here and not there, because importing huggingface_hub is slow and freezes the values.
+    """
+    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return _expanded(cache)
+    if home := os.environ.get("HF_HOME"):
+        return _expanded(home) / "hub"
+    return _expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface" / "hub"
 
 
 def revisions_file() -> Path:
@@ -30,3 +35,7 @@ def revisions_file() -> Path:
 def builtin_folder() -> Path:
     """The pair that ships with the program: folders `target` and `draft`."""
     return Path(__file__).parent / "builtin"
+
+
+def _expanded(path: str) -> Path:
+    return Path(os.path.expandvars(path)).expanduser()

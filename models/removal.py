@@ -11,6 +11,7 @@ from models.catalogue import all_pairs
 from models.errors import NotInstalled
 from models.installed import find_folder, installed, known_commit
 from models.pair import PairSpec, Source
+from models.paths import hub_cache
 from models.revisions import forget
 
 
@@ -90,6 +91,6 @@ def _strategy(sources: tuple[Source, ...]) -> DeleteCacheStrategy:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     commits = [commit for source in sources if (commit := known_commit(source))]
     try:
-        return scan_cache_dir().delete_revisions(*commits)
+        return scan_cache_dir(hub_cache()).delete_revisions(*commits)
     except CacheNotFound as error:
         raise NotInstalled(f"There is no cache of the Hub at {error.cache_dir}.") from error

@@ -75,18 +75,18 @@ class _Handler(BaseHTTPRequestHandler):
     hub: HubServer
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *args: object) -> None:
         """Silent."""
 
     def do_GET(self) -> None:
         self.hub.requests.append(f"{self.command} {self.path}")
         parts = self.path.split("?")[0].strip("/").split("/")
         if self.hub.status:
-            return self._answer(self.hub.status)
+            return self._answer(self.hub.status, {})
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
         model = self.hub.models.get(repo)
         if model is None:
-            return self._answer(404, **{"X-Error-Code": "RepoNotFound"})
+            return self._answer(404, {"X-Error-Code": "RepoNotFound"})
         if "revision" in parts:
             return self._revision(repo, model, parts[-1])
         if "tree" in parts:
@@ -98,9 +98,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _revision(self, repo: str, model: HostedModel, revision: str) -> None:
         commit = model.commits.get(revision, revision if revision in model.commits.values() else None)
         if commit is None:
-            return self._answer(404, **{"X-Error-Code": "RevisionNotFound"})
+            return self._answer(404, {"X-Error-Code": "RevisionNotFound"})
         info = {"id": repo, "sha": commit, "siblings": [], "gated": "manual" if model.gated else False}
-        self._answer(200, json.dumps(info).encode())
+        self._answer(200, {}, json.dumps(info).encode())
 
     def _tree(self, model: HostedModel) -> None:
         entries: list[dict[str, object]] = [
@@ -111,23 +111,25 @@ class _Handler(BaseHTTPRequestHandler):
             if "/" not in name:
                 size = model.announced_sizes.get(name, len(body))
                 entries.append({"type": "file", "path": name, "size": size, "oid": _etag(body)})
-        self._answer(200, json.dumps(entries).encode())
+        self._answer(200, {}, json.dumps(entries).encode())
 
     def _file(self, model: HostedModel, commit: str, name: str) -> None:
         if model.gated and self.headers.get("Authorization") != f"Bearer {model.token}":
             status = 403 if self.headers.get("Authorization") else 401
-            return self._answer(status, **{"X-Error-Code": "GatedRepo"})
+            return self._answer(status, {"X-Error-Code": "GatedRepo"})
         if name not in model.files:
-            return self._answer(404, **{"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
+            return self._answer(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         body = model.files[name]
         headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(body)}"'}
         if wanted := self.headers.get("Range"):
             start = int(wanted.removeprefix("bytes=").split("-")[0])
             headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
-            return self._answer(206, body[start:], name=name, first=start, **headers)
-        self._answer(200, body, name=name, **headers)
+            return self._answer(206, headers, body[start:], name, start)
+        self._answer(200, headers, body, name)
 
-    def _answer(self, status: int, body: bytes = b"", name: str = "", first: int = 0, **headers: str) -> None:
+    def _answer(
+        self, status: int, headers: dict[str, str], body: bytes = b"", name: str = "", first: int = 0
+    ) -> None:
         self.send_response(status)
         for key, value in headers.items():
             self.send_header(key, value)

@@ -1,4 +1,4 @@
-"""Real models and tokenizers of a few kilobytes: random weights, a byte-pair vocabulary learned in the test."""
+"""Real models and tokenizers of a few kilobytes: random weights, byte pairs learned on the spot."""
 
 import json
 from pathlib import Path
