@@ -1,0 +1,51 @@
+# Everything a person does with a clone. `make` alone lists it.
+
+VENV := .venv
+LOCKS := --universal --python-version 3.11 --generate-hashes --no-header --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev chat test check bench bench-peers train-builtin slow format lock
+
+help: ## list what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@echo "  Arguments go through ARGS: make bench ARGS='--repeats 5 --json'"
+
+setup: ## leave .venv/bin/mlx-spec ready (uv if it is there, else venv and pip)
+	@scripts/setup $(VENV) requirements.lock
+
+chat: setup ## chat with the built-in pair; from a pipe, answer the prompts on stdin
+	@$(VENV)/bin/mlx-spec chat $(ARGS)
+
+bench: setup ## measure decoding with and without drafting
+	@$(VENV)/bin/mlx-spec bench $(ARGS)
+
+bench-peers: setup ## measure against mlx-lm's own generation on the same pair
+	@$(VENV)/bin/python -m app.bench.peers $(ARGS)
+
+setup-dev:
+	@scripts/setup $(VENV) requirements-dev.lock
+
+test: setup-dev ## run the tests
+	@$(VENV)/bin/python -m pytest -q $(ARGS)
+
+check: setup-dev ## formatting, lint, types, layers, tests
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/pyright
+	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/python -m pytest -q $(ARGS)
+
+slow: setup-dev ## the long statistical and soak tests
+	@$(VENV)/bin/python -m pytest -q -m slow $(ARGS)
+
+format: setup-dev ## format the code and mend what the linter can
+	@$(VENV)/bin/ruff format .
+	@$(VENV)/bin/ruff check --fix .
+
+train-builtin: ## train the built-in pair anew (hours; installs PyTorch)
+	@scripts/setup $(VENV) requirements.lock train
+	@$(VENV)/bin/python -m models.train all $(ARGS)
+
+lock: ## write the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
+	@uv pip compile pyproject.toml --group build $(LOCKS) -o requirements.lock $(ARGS)
+	@uv pip compile pyproject.toml --group dev -c requirements.lock $(LOCKS) -o requirements-dev.lock $(ARGS)
