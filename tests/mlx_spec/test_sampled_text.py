@@ -1,0 +1,134 @@
+"""Above temperature 0: same seed, same text; and the real loop emits the target's joint law."""
+
+import itertools
+from collections import Counter
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from mlx_spec import Engine, Options, rules, verify
+from mlx_spec.law import logprobs
+from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma3, tiny_llama
+
+SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    return [t for r in engine.generate(ids, Options(**options)) for t in r.tokens]
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3])
+def test_same_seed_same_text_whatever_drafts_and_how_long(make):
+    engine, ids = Engine(make(0), nearly(make), context_limit=2048), prompt(12, 3)
+    filters = {"top_k": 40, "top_p": 0.95, "min_p": 0.01, "repetition_penalty": 1.2}
+    for extra in ({}, filters):
+        wanted = text(engine, ids, drafter="none", **SAMPLED, **extra)
+        for drafter in ("model", "lookup", "auto"):
+            for length in (1, 2, 5):
+                assert text(engine, ids, drafter=drafter, draft_length=length, **SAMPLED, **extra) == wanted
+        other = text(engine, ids, drafter="none", **{**SAMPLED, "seed": 12}, **extra)
+        assert other != wanted
+
+
+def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
+    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(12, 3)
+    wanted = text(engine, ids, drafter="none", **SAMPLED)
+    honest = rules.gumbel_rows
+    monkeypatch.setattr(
+        rules, "gumbel_rows", lambda stream, first, count, vocab: honest(stream, first + count, count, vocab)
+    )
+    assert text(engine, ids, drafter="model", draft_length=3, **SAMPLED) != wanted
+
+
+def test_the_same_seed_repeats_itself_for_token_and_block():
+    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(12, 3)
+    for rule in ("token", "block"):
+        once = text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED)
+        assert text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED) == once
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+def test_a_target_that_drafts_for_itself_is_always_accepted(rule, temperature):
+    target = tiny_llama(0)
+    engine = Engine(target, target, context_limit=2048)
+    options = Options(
+        max_tokens=48, temperature=temperature, verify=rule, drafter="model", draft_length=4, seed=5
+    )
+    stats = engine.stats(list(engine.generate(prompt(10, 1), options)))
+    assert stats.acceptance_rate == 1
+
+
+def test_an_answer_that_fills_its_context_keeps_its_seeded_text():
+    ids = prompt(20, 2)
+    target, draft = tiny_llama(0), nearly(tiny_llama)
+    wide = text(Engine(target, draft, context_limit=2048), ids, drafter="none", **SAMPLED)
+    tight = Engine(target, draft, context_limit=40)
+    for drafter in ("none", "model", "auto"):
+        rounds = list(tight.generate(ids, Options(drafter=drafter, draft_length=5, **SAMPLED)))
+        assert [t for r in rounds for t in r.tokens] == wide[:20]
+        assert rounds[-1].stop == "length"
+
+
+VOCAB, TOKENS = 6, 3
+
+
+def joint_law(model, ids: list[int], options: Options) -> dict[tuple[int, ...], float]:
+    law = {}
+    for text in itertools.product(range(VOCAB), repeat=TOKENS):
+        logits = model(mx.array([[*ids, *text]]))[0][len(ids) - 1 : -1]
+        logs = np.array(logprobs(logits, options))
+        law[text] = float(np.exp(sum(logs[i, x] for i, x in enumerate(text))))
+    return law
+
+
+def chi_square(counts: Counter, law: dict[tuple[int, ...], float], trials: int) -> float:
+    """How many standard deviations the statistic lies above its mean; rare cells are pooled."""
+    cells, rare_seen, rare_expected = [], 0, 0.0
+    for text, share in law.items():
+        if share * trials >= 5:
+            cells.append((counts[text], share * trials))
+        else:
+            rare_seen, rare_expected = rare_seen + counts[text], rare_expected + share * trials
+    if rare_expected >= 1:
+        cells.append((rare_seen, rare_expected))
+    statistic = sum((seen - expected) ** 2 / expected for seen, expected in cells)
+    freedom = len(cells) - 1
+    assert freedom >= 10
+    return (statistic - freedom) / (2 * freedom) ** 0.5
+
+
+def deviation(rule: str, drafter: str, trials: int, **filters) -> float:
+    target = tiny_llama(4, layers=1, vocab=VOCAB, dim=16)
+    draft = tiny_llama(5, layers=1, vocab=VOCAB, dim=16)
+    engine, ids = Engine(target, draft, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
+    options = Options(max_tokens=TOKENS, temperature=1.5, verify=rule, drafter=drafter, **filters)  # type: ignore[arg-type]
+    counts: Counter = Counter()
+    for seed in range(trials):
+        out = text(engine, ids, max_tokens=TOKENS, temperature=1.5, verify=rule, drafter=drafter,
+                   draft_length=2, seed=seed, **filters)  # fmt: skip
+        counts[tuple(out)] += 1
+    return chi_square(counts, joint_law(target, ids, options), trials)
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+def test_the_loop_emits_the_joint_law_of_three_tokens(rule):
+    assert deviation(rule, "model", 500) < 4
+
+
+def test_the_loop_emits_the_joint_law_when_it_copies():
+    assert deviation("block", "lookup", 500) < 4
+
+
+def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
+    monkeypatch.setattr(verify, "bonus_weights", lambda q, p, accepted, weight: p[accepted])
+    assert deviation("token", "model", 500) > 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("drafter", ["none", "model", "lookup", "auto"])
+@pytest.mark.parametrize("filters", [{}, {"top_k": 4, "top_p": 0.9, "min_p": 0.05}], ids=["plain", "filtered"])
+def test_the_loop_emits_the_joint_law_over_many_runs(rule, drafter, filters):
+    assert deviation(rule, drafter, 10_000, **filters) < 4
