@@ -1,0 +1,86 @@
+"""Imports go only downwards, and each part loads only what it is for."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("app", "models", "mlx_spec")
+WATCHED = ("mlx", "mlx_lm", "transformers", "huggingface_hub", "textual", "typer", "torch")
+
+
+def run(program: str, *arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Which of the watched packages a fresh interpreter holds after the statement."""
+    result = run(f"import sys\n{statement}\nprint(*(name for name in {WATCHED} if name in sys.modules))")
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.split())
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    return run("from importlinter.cli import lint_imports_command as lint; lint(['--no-cache'])", folder=folder)
+
+
+def test_the_import_contracts_hold() -> None:
+    result = lint_imports(ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("mlx_spec/engine.py", "import models.pair"),
+        ("models/pair.py", "import app.events"),
+        ("mlx_spec/types.py", "import huggingface_hub"),
+        ("mlx_spec/drafters/lookup.py", "import mlx_spec.drafters.model"),
+        ("app/session.py", "import textual"),
+        ("app/tui/figures.py", "import mlx.core"),
+    ],
+)
+def test_a_forbidden_import_is_noticed(tmp_path: Path, module: str, line: str) -> None:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=lambda _, names: without_data(names))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / module).open("a") as source:
+        source.write(f"\n{line}\n")
+    result = lint_imports(tmp_path)
+    assert result.returncode == 1, result.stdout
+    assert "BROKEN" in result.stdout
+
+
+def without_data(names: list[str]) -> set[str]:
+    return {name for name in names if "." in name and not name.endswith(".py") or name == "__pycache__"}
+
+
+def test_importing_the_engine_package_loads_nothing() -> None:
+    assert loaded_by("import mlx_spec, mlx_spec.types, mlx_spec.stats, mlx_spec.errors") == set()
+
+
+def test_the_engine_loads_no_screen_and_no_command_line() -> None:
+    assert loaded_by("from mlx_spec import Engine") & {"textual", "typer", "torch"} == set()
+
+
+def test_naming_a_pair_loads_no_model_library() -> None:
+    assert loaded_by("import models, models.pair, models.catalogue, models.paths") == set()
+
+
+def test_the_terminal_app_loads_no_model_library() -> None:
+    assert loaded_by("import app.tui.app") == {"textual"}
+
+
+def test_the_command_line_starts_without_screens_and_models() -> None:
+    assert loaded_by("import app.cli") == {"typer"}
+
+
+def test_the_session_and_its_events_load_no_screen() -> None:
+    assert loaded_by("import app.events") == set()
+    assert "textual" not in loaded_by("import app.session, app.engine_process")
