@@ -77,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def told(error: Exception) -> tuple[int, str]:
     """The exit code of an error, and what to say about it."""
-    from models.errors import MachineTrouble, ModelsError, PullCancelled
     from mlx_spec.errors import BadOption, SpecError
+    from models.errors import MachineTrouble, ModelsError, PullCancelled
 
     match error:
         case typer.TyperException():

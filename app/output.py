@@ -44,19 +44,20 @@ class Progress:
     """One line on stderr that is written over; quiet where nobody is looking."""
 
     def __init__(self) -> None:
-        self._seen = sys.stderr.isatty()
+        self.seen = sys.stderr.isatty()
+        """Somebody is looking."""
         self._width = 0
 
     def show(self, text: str) -> None:
         """Replace the line."""
-        if self._seen:
+        if self.seen:
             line = printable(text)[: _columns() - 1]
             _to_stderr("\r" + line.ljust(self._width))
             self._width = len(line)
 
     def clear(self) -> None:
         """Take the line away."""
-        if self._seen and self._width:
+        if self.seen and self._width:
             _to_stderr("\r" + " " * self._width + "\r")
             self._width = 0
 

@@ -12,6 +12,8 @@ from app.decoding import forget
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
+    import mlx.core as mx
+
     from models.load import LoadedPair
 
 TOLERANCE = {"float32": 1e-4, "float16": 8e-3, "bfloat16": 3e-2}
@@ -70,11 +72,16 @@ def _margin(
     forget(pair.engine, before)
     logits = pair.engine.next_scores(before, greedy)
     precision = str(logits.dtype).rpartition(".")[2]
-    largest = float(abs(logits).max().item())
+    largest = _number(abs(logits).max())
     scores = pair.engine.next_scores(before, options) if options.temperature else logits
     gap = scores.max() - scores[list(tokens)].min()
     scale = options.temperature or 1.0
-    return float(gap.item()) * scale, TOLERANCE.get(precision, TOLERANCE["bfloat16"]) * largest
+    return _number(gap) * scale, TOLERANCE.get(precision, TOLERANCE["bfloat16"]) * largest
+
+
+def _number(array: "mx.array") -> float:
+    """The one element of a real array."""
+    return float(array.item())  # type: ignore[arg-type]
 
 
 def _text(pair: "LoadedPair", tokens: Sequence[int], position: int) -> str:

@@ -95,8 +95,8 @@ class Session:
         )
         turn = _Turn(options, AnswerText(self._decode, stop_texts))
         try:
-            for round in rounds:
-                yield turn.add(round)
+            for played in rounds:
+                yield turn.add(played)
                 if turn.finish_reason is not None:
                     break
                 if cancelled():
@@ -142,21 +142,21 @@ class _Turn:
         self._tokens = 0
         self._mark: Mark = "plain"
 
-    def add(self, round: Round) -> TextAdded:
+    def add(self, played: Round) -> TextAdded:
         """Take a round and say what it added."""
-        self.rounds.append(round)
-        self._tokens += len(round.tokens)
+        self.rounds.append(played)
+        self._tokens += len(played.tokens)
         pieces: list[Piece] = []
-        for position, token in enumerate(round.tokens):
-            last = position == len(round.tokens) - 1
-            if last and round.stop == "stop" and token in self.options.stop_tokens:
+        for position, token in enumerate(played.tokens):
+            last = position == len(played.tokens) - 1
+            if last and played.stop == "stop" and token in self.options.stop_tokens:
                 break
-            self._mark = _mark(round, position)
+            self._mark = _mark(played, position)
             pieces += self.text.add(token, self._mark)
         if self.text.stopped:
             self.finish_reason = "stop"
-        elif round.stop is not None:
-            self.finish_reason = round.stop
+        elif played.stop is not None:
+            self.finish_reason = played.stop
         return self._added(pieces)
 
     def end(self) -> TextAdded | None:
@@ -181,7 +181,7 @@ class _Turn:
         )
 
 
-def _mark(round: Round, position: int) -> Mark:
-    if not round.drafted:
+def _mark(played: Round, position: int) -> Mark:
+    if not played.drafted:
         return "plain"
-    return "accepted" if position < round.accepted else "bonus"
+    return "accepted" if position < played.accepted else "bonus"

@@ -40,7 +40,7 @@ def plot(
     figure = Figure(figsize=(8, 1.5 + 0.62 * len(groups)), layout="constrained")
     axes = figure.subplots()
     ends = [_draw_group(axes, place, comparison) for place, comparison in enumerate(groups.values())]
-    axes.set_yticks(range(len(groups)), list(groups))
+    axes.set_yticks(range(len(groups)), list(groups), parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
     axes.invert_yaxis()
@@ -48,8 +48,8 @@ def plot(
     axes.set_xlabel(f"tokens per second, median of the repeats\n{note}", fontsize=9, color="0.3")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
-    axes.set_title(f"{title}\n{overall.verdict}", loc="left", fontsize=11)
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    axes.set_title(f"{title}\n{overall.verdict}", loc="left", fontsize=11, parse_math=False)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     try:
         figure.savefig(file, dpi=160)
     except OSError as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.bench.prompts import BenchPrompt
     from app.check.lossless import Checked
 
-EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft --max-tokens 100"
+EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
 PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-count")
 """Of the default set: each drafter has something to guess in some of them."""

@@ -1,8 +1,41 @@
-"""`doctor`: download a pair."""
+"""`doctor`: what is wrong on this machine, and how to mend it."""
 
-EXAMPLE = "Example: mlx-spec doctor smollm2-1.7b"
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.output import data, json_data
+from app.printable import one_line
+
+if TYPE_CHECKING:
+    from app.diagnosis import Finding
+
+EXAMPLE = "\b\nExamples:\n  mlx-spec doctor\n  mlx-spec doctor --json"
+
+SIGNS = {"good": " ", "note": "!", "bad": "x"}
 
 
-def command() -> int:
-    """Look for problems."""
-    return 0
+def command(json: args.Json = False) -> int:
+    """Look at device, memory, versions, network and folders.
+
+    Says what is wrong and how to mend it. Exit code 1 if something will not work.
+    """
+    from app.diagnosis import diagnose
+
+    findings = list(diagnose())
+    wrong = sum(finding.state == "bad" for finding in findings)
+    if json:
+        json_data({"ok": not wrong, "findings": [asdict(finding) for finding in findings]})
+    else:
+        _print(findings)
+        data(f"{wrong} things are wrong (x)." if wrong else "Everything works.")
+    return exit_codes.NO if wrong else exit_codes.DONE
+
+
+def _print(findings: "list[Finding]") -> None:
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        data(f"{SIGNS[finding.state]} {finding.name:<{width}}  {one_line(finding.value)}")
+        if finding.mend:
+            data(f"  {'':<{width}}  {finding.mend}")

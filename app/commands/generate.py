@@ -10,12 +10,16 @@ import typer
 from app import exit_codes
 from app.chat_prompt import Message
 from app.commands import arguments as args
+from app.errors import BadInput
 from app.events import PrefillProgressed, TextAdded, TurnEnded
 from app.output import Progress, data, json_data, talk
 from app.session import Session
 from mlx_spec.types import Options
 
-EXAMPLE = '\b\nExamples:\n  mlx-spec generate --prompt "What is a draft model?" --draft-length 4\n  mlx-spec generate --prompt-file notes.txt --max-tokens 200 --json'
+EXAMPLE = """\b
+Examples:
+  mlx-spec generate --prompt "What is a draft model?" --draft-length 4
+  mlx-spec generate --prompt-file notes.txt --max-tokens 200 --json"""
 
 
 def command(
@@ -58,6 +62,8 @@ def command(
         drafter=args.drafter_name(drafter, no_draft, length),
         verify=verify,
     )
+    if pair is not None and " " in pair:
+        raise BadInput(f"'{pair}' is no pair's name. For a prompt: --prompt TEXT.")
     spec = args.chosen_pair(pair, target, draft, revision)
     text = read_prompt(prompt, prompt_file)
     loaded = args.loaded_pair(spec)

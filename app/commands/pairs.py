@@ -12,7 +12,7 @@ from app.printable import one_line
 if TYPE_CHECKING:
     from models.catalogue import Pair
 
-EXAMPLE = "Example: mlx-spec pairs show smollm2-1.7b"
+EXAMPLE = "\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show smollm2-1.7b"
 
 group = typer.Typer(
     help="List the known pairs: sizes, memory, licence, installed or not, fits here or not and why.",
@@ -51,13 +51,16 @@ def show(
     else:
         width = max(map(len, facts))
         for key, value in facts.items():
-            data(f"{key.replace('_', ' '):<{width}}  {_shown(key, value)}")
+            label = key.removesuffix("_bytes").replace("_", " ")
+            data(f"{label:<{width}}  {_shown(key, value)}")
     return exit_codes.DONE
 
 
 def _facts(pair: "Pair") -> dict[str, Any]:
+    from models.fit import fit
     from models.installed import installed
 
+    here = fit(pair)
     return {
         "name": pair.name,
         "good_for": pair.good_for,
@@ -70,12 +73,16 @@ def _facts(pair: "Pair") -> dict[str, Any]:
         "licence": pair.licence,
         "verified": pair.verified,
         "installed": installed(pair.spec),
+        "fits": here.verdict,
+        "why": here.why,
     }
 
 
 def _shown(key: str, value: object) -> str:
     from models.size_text import size_text
 
+    if key == "download_bytes" and value == 0:
+        return "none"
     if key.endswith("_bytes") and isinstance(value, int):
         return size_text(value)
     if isinstance(value, bool):
@@ -86,12 +93,13 @@ def _shown(key: str, value: object) -> str:
 def _print(facts: list[dict[str, Any]]) -> None:
     from app.tables import plain_table, print_table
 
-    grid = plain_table("pair", ">download", ">memory", "licence", "installed")
+    keys = ("name", "download_bytes", "memory_bytes", "licence", "installed")
+    grid = plain_table("pair", ">download", ">memory", "licence", "installed", "fits here")
     for pair in facts:
-        grid.add_row(
-            *(
-                _shown(key, pair[key])
-                for key in ("name", "download_bytes", "memory_bytes", "licence", "installed")
-            )
-        )
+        unverified = "" if pair["verified"] else " *"
+        name, *cells = (_shown(key, pair[key]) for key in keys)
+        fits = pair["fits"] if pair["fits"] == "fits" else f"{pair['fits']}: {pair['why']}"
+        grid.add_row(name + unverified, *cells, one_line(fits))
     print_table(grid)
+    if not all(pair["verified"] for pair in facts):
+        data("* Sizes and licence are unverified: computed or from memory, not read from the repository.")

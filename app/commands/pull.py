@@ -1,8 +1,101 @@
 """`pull`: download a pair."""
 
-EXAMPLE = "Example: mlx-spec pull smollm2-1.7b"
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.errors import BadInput
+from app.output import Progress as Line
+from app.output import talk
+
+if TYPE_CHECKING:
+    from models.download import Progress
+
+EXAMPLE = """\b
+Examples:
+  mlx-spec pull smollm2-1.7b
+  mlx-spec pull --target mlx-community/Qwen3-8B-4bit --draft mlx-community/Qwen3-0.6B-4bit"""
+
+PHASES = {
+    "asking": "Asking the Hub",
+    "tokenizers": "Fetching tokenizers",
+    "weights": "Fetching weights",
+    "checking": "Checking the files",
+}
 
 
-def command() -> int:
-    """Download a pair."""
-    return 0
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")] = None,
+    target: args.Target = None,
+    draft: args.Draft = None,
+    revision: args.Revision = None,
+) -> int:
+    """Download a pair into the Hub's cache.
+
+    Ctrl+C stops: finished files stay, the one in progress starts over with the next pull.
+    """
+    from app.interrupt import Interrupt
+    from models.download import pull
+    from models.size_text import size_text
+
+    if name is None and target is None:
+        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
+    spec = args.chosen_pair(name, target, draft, revision)
+    report, brought, notes = _Report(), 0, ()
+    with Interrupt() as interrupt:
+        try:
+            for progress in pull(spec, cancelled=lambda: interrupt.pressed):
+                report.show(progress)
+                brought, notes = progress.transferred_bytes, progress.notes
+        finally:
+            report.clear()
+    for note in notes:
+        talk(note)
+    came = f"{size_text(brought)} downloaded" if brought else "nothing had to be downloaded"
+    talk(f"{spec.name} is here: {came}.")
+    return exit_codes.DONE
+
+
+class _Report:
+    """A line that is written over on a terminal; elsewhere a line per phase and tenth."""
+
+    def __init__(self) -> None:
+        self._line = Line()
+        self._said = ("", 0)
+
+    def show(self, progress: "Progress") -> None:
+        if progress.phase == "done":
+            return
+        if self._line.seen:
+            self._line.show(_text(progress))
+        elif (step := (progress.phase, int(progress.fraction * 10))) != self._said:
+            self._said = step
+            talk(_text(progress))
+
+    def clear(self) -> None:
+        self._line.clear()
+
+
+def _text(progress: "Progress") -> str:
+    from models.size_text import size_text
+
+    parts = [PHASES[progress.phase]]
+    if progress.total_bytes:
+        done, total = size_text(progress.done_bytes), size_text(progress.total_bytes)
+        parts.append(f"{progress.fraction:.0%}, {done} of {total}")
+    if progress.stalled:
+        parts.append("stalled: no data is coming")
+    elif progress.bytes_per_second:
+        rate = progress.bytes_per_second
+        parts.append(f"{size_text(int(rate))}/s")
+        left = progress.total_bytes - progress.done_bytes
+        if left > 0 and progress.phase == "weights":
+            parts.append(f"{_duration(left / rate)} left")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes}:{rest:02d} min"

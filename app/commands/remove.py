@@ -1,8 +1,60 @@
-"""`remove`: download a pair."""
+"""`remove`: delete a pulled pair."""
 
-EXAMPLE = "Example: mlx-spec remove smollm2-1.7b"
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.errors import BadInput
+from app.output import data, json_data, talk
+
+if TYPE_CHECKING:
+    from models.removal import Removal
+
+EXAMPLE = "\b\nExamples:\n  mlx-spec remove smollm2-1.7b\n  mlx-spec remove smollm2-1.7b --yes"
 
 
-def command() -> int:
-    """Delete a pair."""
-    return 0
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    target: args.Target = None,
+    draft: args.Draft = None,
+    revision: args.Revision = None,
+    json: args.Json = False,
+) -> int:
+    """Delete a pulled pair from the Hub's cache, after asking.
+
+    Local folders and models that other pairs use stay. Exit code 1 if the answer was no.
+    """
+    from models.removal import plan_removal, remove
+    from models.size_text import size_text
+
+    if name is None and target is None:
+        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
+    spec = args.chosen_pair(name, target, draft, revision)
+    plan = plan_removal(spec)
+    for kept in plan.kept:
+        talk(f"{kept.source} stays: {kept.why}.")
+    if not plan.deleted:
+        raise BadInput(f"Nothing of {spec.name} can be removed.")
+    if not yes and not _agrees(plan, size_text(plan.freed_bytes)):
+        talk("Nothing was removed.")
+        return exit_codes.NO
+    done = remove(spec)
+    if json:
+        deleted = [str(source) for source in done.deleted]
+        json_data({"name": spec.name, "deleted": deleted, "freed_bytes": done.freed_bytes})
+    else:
+        data(f"{spec.name} was removed: {size_text(done.freed_bytes)} freed.")
+    return exit_codes.DONE
+
+
+def _agrees(plan: "Removal", freed: str) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise BadInput("Without a terminal nobody can be asked. Add --yes to remove.")
+    for source in plan.deleted:
+        talk(f"  {source}")
+    talk(f"Delete these and free {freed}? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,12 +1,12 @@
 """A session turns rounds into marked text, ends it where it must, and keeps what there was."""
 
 import pytest
-from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
 from app.errors import BadInput
 from app.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
 from app.session import Message, Session
 from mlx_spec.types import Options
+from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
 USER: list[Message] = [{"role": "user", "content": "hi"}]
 WIDE = "naïve café 漢字かな 👩‍👩‍👧‍👦 🇩🇪 e\u0301 ﷽ end"
@@ -116,10 +116,8 @@ def test_the_prompts_progress_is_reported_while_it_is_read() -> None:
 def test_oldest_turns_are_dropped_only_after_saying_so() -> None:
     history: list[Message] = [{"role": "system", "content": "be kind"}]
     for turn in range(6):
-        history += [
-            {"role": "user", "content": f"question {turn}"},
-            {"role": "assistant", "content": "x" * 20},
-        ]
+        history.append({"role": "user", "content": f"question {turn}"})
+        history.append({"role": "assistant", "content": "x" * 20})
     history.append({"role": "user", "content": "last"})
     session, engine = scripted_session("ok", context_limit=200)
     events = list(session.answer(history, Options(max_tokens=40)))

@@ -1,6 +1,7 @@
 """A pair with random weights and a byte tokenizer, written to a folder as `mlx-spec` loads it."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import mlx.core as mx
@@ -13,12 +14,25 @@ END = "<|end|>"
 TEMPLATE = "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}\n{% endfor %}[assistant] "
 
 
-def write_tiny_pair(folder: Path) -> tuple[Path, Path]:
-    """A target of two layers and a draft of one; returns their folders."""
-    target, draft = folder / "target", folder / "draft"
-    _write_model(target, layers=2, seed=1)
-    _write_model(draft, layers=1, seed=2)
-    return target, draft
+@dataclass(frozen=True)
+class TinyPair:
+    """Folders of the two models."""
+
+    target: Path
+    draft: Path
+
+    @property
+    def arguments(self) -> list[str]:
+        """As the command line names the pair."""
+        return ["--target", str(self.target), "--draft", str(self.draft)]
+
+
+def write_tiny_pair(folder: Path, target_layers: int = 2, draft_layers: int = 1) -> TinyPair:
+    """Two models that share a tokenizer and not much else."""
+    pair = TinyPair(folder / "target", folder / "draft")
+    _write_model(pair.target, target_layers, seed=1)
+    _write_model(pair.draft, draft_layers, seed=2)
+    return pair
 
 
 def _write_model(folder: Path, layers: int, seed: int) -> None:
@@ -33,13 +47,14 @@ def _write_model(folder: Path, layers: int, seed: int) -> None:
         "num_key_value_heads": 2,
         "rms_norm_eps": 1e-5,
         "vocab_size": len(tokenizer),
-        "max_position_embeddings": 512,
+        "max_position_embeddings": 4096,
         "tie_word_embeddings": True,
         "eos_token_id": tokenizer.eos_token_id,
     }
     mx.random.seed(seed)
     model = llama.Model(llama.ModelArgs.from_dict(config))
-    weights = {name: mx.random.normal(w.shape) * 0.2 for name, w in tree_flatten(model.parameters())}
+    flat: list[tuple[str, mx.array]] = tree_flatten(model.parameters())  # type: ignore[assignment]
+    weights = {name: mx.random.normal(array.shape) * 0.2 for name, array in flat}
     mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
     (folder / "config.json").write_text(json.dumps(config))
     tokenizer.save_pretrained(folder)

@@ -1,0 +1,167 @@
+"""What could keep the program from working on this machine, found by trying it."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app import runtime
+from app.machine import device_name, versions
+from models.machine import free_disk, this_machine
+from models.size_text import size_text
+
+State = Literal["good", "note", "bad"]
+"""`note`: works, but could be better or is good to know. `bad`: something will not work."""
+
+LOW_DISK = 5 * 10**9
+"""Bytes; less does not hold the smallest real pair and room to work."""
+HUB_TIMEOUT = 5
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    value: str
+    state: State = "good"
+    mend: str = ""
+    """What to do about it."""
+
+
+def diagnose(ask_hub: bool = True) -> Iterator[Finding]:
+    """Look at everything. A look that fails is itself a bad finding."""
+    looks: list[Callable[[], Iterator[Finding]]] = [_program, _machine, _mlx, _builtin_pair, _disk, _terminal]
+    if ask_hub:
+        looks.insert(4, _hub)
+    for look in looks:
+        try:
+            yield from look()
+        except Exception as error:  # an unforeseen failure must not hide the other findings
+            name = look.__name__.strip("_").replace("_", " ")
+            yield Finding(name, f"{type(error).__name__}: {error}", "bad", "Run `make setup` again.")
+
+
+def _program() -> Iterator[Finding]:
+    for name, number in versions().items():
+        yield Finding(name, number)
+
+
+def _machine() -> Iterator[Finding]:
+    yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
+    if sys.platform == "darwin" and platform.machine() != "arm64":
+        yield Finding(
+            "processor",
+            "Python runs as an Intel program",
+            "bad",
+            "Install a Python for Apple silicon (arm64).",
+        )
+    machine = this_machine()
+    kind = "for models on the GPU" if machine.has_metal else "physical; without Metal models run on the CPU"
+    yield Finding("memory", f"{size_text(machine.memory_bytes)} {kind}")
+
+
+def _mlx() -> Iterator[Finding]:
+    runtime.prepare()
+    import mlx.core as mx
+
+    product = mx.ones((8, 8)) @ mx.ones((8, 8))
+    works = product.sum().item() == 512.0
+    again = "Reinstall MLX: `make setup`."
+    yield Finding("device", device_name(), "good" if works else "bad", "" if works else again)
+    blas = runtime.blas()
+    if blas == "reference":
+        mend = "apt install libopenblas0-pthread: decoding is then many times faster."
+        yield Finding("BLAS", blas, "note", mend)
+    else:
+        yield Finding("BLAS", blas)
+
+
+def _builtin_pair() -> Iterator[Finding]:
+    from models.catalogue import DEFAULT_PAIR, all_pairs, find
+    from models.installed import installed
+
+    if installed(find(DEFAULT_PAIR).spec):
+        yield Finding("built-in pair", "complete")
+    else:
+        yield Finding("built-in pair", "files are missing or broken", "bad", "Install the program again.")
+    here = [pair.name for pair in all_pairs() if pair.name != DEFAULT_PAIR and installed(pair.spec)]
+    yield Finding("pulled pairs", ", ".join(here) or "none")
+
+
+def _hub() -> Iterator[Finding]:
+    from huggingface_hub import constants, get_token
+    from huggingface_hub.utils import get_session
+
+    token = "set" if get_token() else "none"
+    yield Finding("Hub token", token, "good" if token == "set" else "note",
+                  "" if token == "set" else "Only gated repositories need one: `hf auth login`.")  # fmt: skip
+    if constants.HF_HUB_OFFLINE:
+        mend = "Unset HF_HUB_OFFLINE to download."
+        yield Finding("Hub", "offline mode (HF_HUB_OFFLINE)", "note", mend)
+        return
+    try:
+        answer = get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT, follow_redirects=True)
+    except Exception as error:  # whatever the network raises, it means the same here
+        mend = "Pulling pairs needs it; everything else works without. Check the network or HF_ENDPOINT."
+        yield Finding("Hub", f"{constants.ENDPOINT} does not answer ({type(error).__name__})", "note", mend)
+        return
+    if answer.status_code < 500:
+        yield Finding("Hub", f"{constants.ENDPOINT} answers")
+    else:
+        yield Finding(
+            "Hub", f"{constants.ENDPOINT} answers with {answer.status_code}", "note", "Try again later."
+        )
+
+
+def _disk() -> Iterator[Finding]:
+    from models.paths import data_folder, hub_cache
+
+    for name, folder in (("models", hub_cache()), ("own files", data_folder())):
+        there = next(place for place in (folder, *folder.parents) if place.is_dir())
+        free = free_disk(folder)
+        value = f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free"
+        if not os.access(there, os.W_OK):
+            variable = "HF_HOME" if name == "models" else "MLX_SPEC_HOME"
+            yield Finding(
+                f"folder of {name}", value, "bad", f"Not writable. Set {variable} to another folder."
+            )
+        elif name == "models" and free < LOW_DISK:
+            yield Finding(
+                f"folder of {name}", value, "note", "Little room: `mlx-spec remove NAME` frees some."
+            )
+        else:
+            yield Finding(f"folder of {name}", value)
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk; links into the Hub's blob store are not counted twice."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                total += path.stat().st_size
+    return total
+
+
+def _terminal() -> Iterator[Finding]:
+    encoding = (sys.stdout.encoding or "unknown").lower()
+    if not sys.stdout.isatty():
+        yield Finding("terminal", "none: the output goes to a pipe or file")
+        return
+    size = shutil.get_terminal_size()
+    value = f"{os.environ.get('TERM', 'unknown')}, {size.columns} x {size.lines}, {encoding}"
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        yield Finding("terminal", value, "bad", "The chat needs a terminal that moves the cursor; set TERM.")
+    elif "utf" not in encoding:
+        yield Finding("terminal", value, "note", "Use a UTF-8 locale, for example LANG=en_US.UTF-8.")
+    elif size.columns < 60 or size.lines < 16:
+        yield Finding("terminal", value, "note", "Make the window larger: 60 x 16 at least.")
+    else:
+        yield Finding("terminal", value)

@@ -1,0 +1,39 @@
+"""A tiny pair on disk, written once for all tests of the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.tiny_pair import TinyPair, write_tiny_pair
+
+
+@pytest.fixture(scope="session")
+def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
+    return write_tiny_pair(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def slow_draft_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
+    """A draft that costs many times the target and guesses wrong."""
+    return write_tiny_pair(tmp_path_factory.mktemp("slow"), target_layers=1, draft_layers=8)
+
+
+@pytest.fixture
+def three_prompts(tmp_path: Path) -> Path:
+    """A small prompt set of two categories."""
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(
+        '{"id": "a", "category": "one", "prompt": "hello there"}\n'
+        '{"id": "b", "category": "one", "prompt": "abcabcabc"}\n'
+        "\n"
+        '{"id": "c", "category": "two", "prompt": "1 2 3"}\n'
+    )
+    return file
+
+
+@pytest.fixture
+def one_prompt(tmp_path: Path) -> Path:
+    """A prompt in which lookup finds something."""
+    file = tmp_path / "prompt.jsonl"
+    file.write_text('{"id": "b", "category": "one", "prompt": "abcabcabc"}\n')
+    return file

@@ -1,0 +1,131 @@
+"""`bench` measures honestly and says what it found, a loss included."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.bench.comparison import by_category, compare
+from app.bench.measure import Measured
+from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
+from app.cli import main
+from app.errors import BadInput
+from mlx_spec.stats import Stats, summarise
+from tests.app.tiny_pair import TinyPair
+
+
+def measured(plain: list[int], drafted: list[int], category: str = "c") -> Measured:
+    def runs(speeds: list[int]) -> tuple[Stats, ...]:
+        return tuple(replace(summarise([]), tokens_per_second=float(speed)) for speed in speeds)
+
+    return Measured(BenchPrompt("p", category, "x"), runs(plain), runs(drafted), 10, None)
+
+
+def test_drafting_that_is_faster_in_every_repeat_pays() -> None:
+    result = compare([measured([100, 110, 90], [160, 170, 150])])
+    assert result.ratio == pytest.approx(1.6)
+    assert result.ratio_spread == pytest.approx((170 / 110, 150 / 90))
+    assert result.verdict == "drafting pays: 1.60x"
+    assert result.won and not result.lost
+
+
+def test_drafting_that_is_slower_in_every_repeat_is_a_loss_in_words() -> None:
+    result = compare([measured([100, 110, 90], [80, 88, 75])])
+    assert result.lost
+    assert result.verdict == "drafting does not pay here: 0.80x"
+
+
+def test_a_ratio_inside_its_spread_is_neither_gain_nor_loss() -> None:
+    result = compare([measured([100, 100, 100], [99, 95, 130])])
+    assert not result.won and not result.lost
+    assert result.verdict.startswith("no gain")
+
+
+def test_the_overall_ratio_is_the_geometric_mean_and_matches_the_speeds() -> None:
+    results = [measured([100], [200], "a"), measured([10], [5], "b")]
+    overall = compare(results)
+    assert overall.ratio == pytest.approx(1.0)
+    assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)
+    assert {name: c.ratio for name, c in by_category(results).items()} == pytest.approx({"a": 2.0, "b": 0.5})
+
+
+def test_the_default_prompts_cover_every_category() -> None:
+    categories = {prompt.category for prompt in read_prompts(DEFAULT_PROMPTS)}
+    assert categories == {"chat", "code", "summary", "reasoning", "translation", "writing"}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "no prompts"),
+        ('{"id": "a"', "line 1 is not JSON"),
+        ("[1]", "no JSON object"),
+        ('{"id": "a", "category": "b"}', '"prompt"'),
+        ('\n{"id": "a", "category": "b", "prompt": 3}', "line 2"),
+        ('{"id": "a", "category": "b", "prompt": "c"}\n' * 2, "twice"),
+    ],
+)
+def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
+    tmp_path: Path, content: str, told: str
+) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(content)
+    with pytest.raises(BadInput, match=told):
+        read_prompts(file)
+
+
+def test_bench_reports_rows_categories_and_the_whole(
+    tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
+    code = main(
+        [
+            "bench",
+            *tiny_pair.arguments,
+            "--prompts",
+            str(three_prompts),
+            "--max-tokens",
+            "16",
+            "--repeats",
+            "2",
+        ]
+        + ["--json", "--csv", str(table), "--plot", str(picture)]
+    )
+    report = json.loads(capfd.readouterr().out)
+    overall = report["overall"]
+    assert code == int(overall["verdict"].startswith("drafting does not pay"))
+    assert {"plain_tps", "drafted_tps", "ratio", "ratio_spread", "accepted_per_round"} <= set(overall)
+    assert {"acceptance_rate", "verdict", "peak_memory_bytes"} <= set(overall)
+    assert [row["id"] for row in report["rows"]] == ["a", "b", "c"]
+    assert list(report["by_category"]) == ["one", "two"]
+    assert all(row["same_text"] for row in report["rows"])
+    with table.open() as stream:
+        assert [row["category"] for row in csv.DictReader(stream)] == ["one", "one", "two"]
+    assert "<svg" in picture.read_text()
+
+
+def test_every_run_reads_its_prompt_from_the_beginning(
+    tiny_pair: TinyPair, three_prompts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.bench.measure import measure
+    from app.commands.arguments import chosen_pair, loaded_pair
+    from mlx_spec.types import Options
+
+    pair = loaded_pair(chosen_pair(None, str(tiny_pair.target), str(tiny_pair.draft), None))
+    results = measure(pair, read_prompts(three_prompts), Options(max_tokens=8), repeats=2)
+    assert {stats.cached_tokens for m in results for stats in (*m.plain, *m.drafted)} == {0}
+
+
+def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
+    slow_draft_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = main(
+        ["bench", *slow_draft_pair.arguments, "--prompts", str(one_prompt), "--max-tokens", "16"]
+        + ["--repeats", "2", "--drafter", "model", "--draft-length", "5"]
+    )
+    told = capfd.readouterr()
+    assert code == 1
+    assert "drafting does not pay here" in told.out
+    assert "texts are the same" in told.err

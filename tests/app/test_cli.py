@@ -1,0 +1,257 @@
+"""The command line: exit codes, stdout and stderr, and errors in words."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from tests.app.tiny_pair import TinyPair
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(*arguments: str, **kwargs: object) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "app", *arguments]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=ROOT, **(pipes | kwargs))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["generate", "no-such-pair", "--prompt", "x"],
+        ["generate", "what is this", "--prompt", "x"],
+        ["generate", "--promt", "x"],
+        ["generate", "--prompt", "x", "--temperature", "warm"],
+        ["generate", "--prompt", "x", "--temperature", "nan"],
+        ["generate", "--prompt", "x", "--top-p", "2"],
+        ["generate", "--prompt", "x", "--draft-length", "99"],
+        ["generate", "--prompt", "x", "--draft-length", "some"],
+        ["generate", "--prompt", "x", "--max-tokens", "0"],
+        ["generate", "--prompt", "x", "--seed", "-1"],
+        ["generate", "--prompt", "x", "--verify", "trust"],
+        ["generate", "--prompt", "x", "--no-draft", "--drafter", "lookup"],
+        ["generate", "--prompt", "x", "--no-draft", "--draft-length", "2"],
+        ["generate", "--prompt", "x", "--prompt-file", "y"],
+        ["generate", "--prompt", "  "],
+        ["generate", "--prompt-file", "/no/such/file"],
+        ["generate", "--prompt-file", "/"],
+        ["generate", "builtin", "--target", "x/y", "--draft", "none", "--prompt", "x"],
+        ["generate", "--target", "/no/such/folder", "--draft", "none", "--prompt", "x"],
+        ["generate", "--target", "org/never-pulled-by-anybody", "--draft", "none", "--prompt", "x"],
+        ["bench", "--repeats", "0"],
+        ["bench", "--prompts", "/no/such/file"],
+        ["bench", "--plot", "picture.gif"],
+        ["bench", "--plot", "/no/such/folder/picture.png"],
+        ["bench", "--csv", "/no/such/folder/rows.csv"],
+        ["check", "--max-tokens", "0"],
+        ["chat", "no-such-pair"],
+        ["pairs", "show", "no-such-pair"],
+        ["pull"],
+        ["pull", "no-such-pair"],
+        ["remove", "no-such-pair"],
+        ["frobnicate"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_told_in_two_lines_with_exit_code_2(
+    arguments: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert 1 <= len(told.err.splitlines()) <= 2
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF\x02\xff\xfe\x80", b"text\x00text", "Grüße".encode("latin-1")])
+def test_a_prompt_file_that_is_not_text_is_refused(
+    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prompt.bin"
+    file.write_bytes(content)
+    assert main(["generate", "--prompt-file", str(file)]) == 2
+    assert str(file) in capfd.readouterr().err
+
+
+def test_control_characters_in_an_argument_are_shown_not_sent(capfd: pytest.CaptureFixture[str]) -> None:
+    main(["generate", "\x1b[31mred", "--prompt", "x"])
+    assert "\x1b" not in capfd.readouterr().err
+
+
+def test_debug_shows_the_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["pairs", "show", "no-such-pair", "--debug"]) == 2
+    assert "Traceback" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["chat", "generate", "bench", "check", "pairs", "pairs show", "pull", "remove", "doctor"],
+)
+def test_every_command_has_help_with_an_example(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    told = capfd.readouterr().out
+    assert "Examples:" in told
+    assert f"mlx-spec {command.split()[0]}" in told.partition("Examples:")[2]
+
+
+def test_help_and_pairs_load_no_model_library() -> None:
+    script = (
+        "import sys; from app.cli import main\n"
+        "for arguments in (['--help'], ['generate', '--help'], ['pairs']): main(arguments)\n"
+        "heavy = {'mlx', 'mlx_lm', 'transformers', 'textual', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_generate_prints_the_text_alone_to_stdout(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20"]
+    assert main([*arguments, "--json"]) == 0
+    text = json.loads(capfd.readouterr().out)["text"]
+    assert main(arguments) == 0
+    told = capfd.readouterr()
+    assert told.out.encode(errors="backslashreplace") != b""
+    assert len(told.out) == len(text) + 1
+    assert "tokens/s" in told.err
+    assert "seed" in told.err
+
+
+def test_generate_as_json_holds_what_is_needed_to_repeat_it(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20", "--json"]
+    assert main([*arguments, "--temperature", "0.9"]) == 0
+    first = json.loads(capfd.readouterr().out)
+    assert {"text", "token_ids", "finish_reason", "seed", "stats", "versions", "device"} <= set(first)
+    wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
+    assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
+    assert main([*arguments, "--temperature", "0.9", "--seed", str(first["seed"]), "--no-draft"]) == 0
+    second = json.loads(capfd.readouterr().out)
+    assert second["text"] == first["text"]
+    assert second["token_ids"] == first["token_ids"]
+    assert second["stats"]["draft_n"] == 0
+
+
+def test_a_prompt_comes_from_a_file_or_from_stdin(tiny_pair: TinyPair, tmp_path: Path) -> None:
+    file = tmp_path / "prompt.txt"
+    file.write_text("hello")
+    common = ["generate", *tiny_pair.arguments, "--raw", "--max-tokens", "8", "--json"]
+    piped = start(*common)
+    out, _ = piped.communicate(b"hello")
+    assert piped.returncode == 0
+    from_file = subprocess.run(
+        [sys.executable, "-m", "app", *common, "--prompt-file", str(file)], cwd=ROOT, capture_output=True
+    )
+    assert json.loads(from_file.stdout)["token_ids"] == json.loads(out)["token_ids"]
+
+
+def test_a_prompt_longer_than_the_context_is_refused_before_anything_is_printed(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "long.txt"
+    file.write_text("word " * 2000)
+    assert main(["generate", *tiny_pair.arguments, "--prompt-file", str(file)]) == 2
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert "4096" in told.err
+
+
+def test_the_draft_models_name_without_a_draft_model_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pair = ["--target", str(tiny_pair.target), "--draft", "none"]
+    assert main(["generate", *pair, "--prompt", "x", "--drafter", "model"]) == 2
+    assert "no draft model" in capfd.readouterr().err
+    assert main(["generate", *pair, "--prompt", "x", "--max-tokens", "4"]) == 0
+
+
+def test_ctrl_c_keeps_the_text_and_exits_with_130(tiny_pair: TinyPair) -> None:
+    running = start("generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "4000", "--raw")
+    assert running.stdout is not None
+    first = os.read(running.stdout.fileno(), 10)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert first
+    assert b"Interrupted" in err
+    assert b"Traceback" not in err
+    assert len((first + out).decode(errors="replace")) < 4000
+
+
+def test_ctrl_c_with_json_prints_the_whole_object(tiny_pair: TinyPair) -> None:
+    common = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "4000", "--json"]
+    running = start(*common, preexec_fn=None)
+    # The first reported loading is over when the process has MLX's threads; waiting is simpler and surer.
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(timeout=1.5)
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=20)
+    assert running.returncode == 130
+    if out:
+        assert json.loads(out)["finish_reason"] == "cancelled"
+
+
+def test_a_reader_that_leaves_is_no_error(tiny_pair: TinyPair) -> None:
+    with start(
+        "generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "3000", "--raw"
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        os.read(running.stdout.fileno(), 1)
+        running.stdout.close()
+        err = running.stderr.read()
+    assert running.returncode == 130
+    assert b"Traceback" not in err
+    assert b"BrokenPipe" not in err
+
+
+def test_the_chat_in_a_pipe_answers_and_ends_with_the_input(tiny_pair: TinyPair) -> None:
+    running = start("chat", *tiny_pair.arguments, "--max-tokens", "5")
+    out, err = running.communicate(b"hello\n\nand more\n", timeout=30)
+    assert running.returncode == 0, err
+    assert out.endswith(b"\n\n")
+
+
+def test_answers_print_in_a_terminal_without_utf8(tiny_pair: TinyPair) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    running = start("generate", *tiny_pair.arguments, "--prompt", "é", "--max-tokens", "20", env=environment)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 0, err
+    out.decode("ascii")
+
+
+def test_doctor_tells_how_to_mend_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    code = main(["doctor", "--json"])
+    report = json.loads(capfd.readouterr().out)
+    assert code == (0 if report["ok"] else 1)
+    names = {finding["name"] for finding in report["findings"]}
+    assert {"python", "mlx", "device", "memory", "BLAS", "Hub token", "Hub", "terminal"} <= names
+    assert all(finding["mend"] for finding in report["findings"] if finding["state"] == "bad")
+
+
+def test_doctor_never_prints_the_token(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secretsecretsecret")
+    main(["doctor"])
+    told = capfd.readouterr()
+    assert "hf_secret" not in told.out + told.err
+    assert "set" in told.out
+
+
+def test_pairs_as_json_names_every_pair(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["pairs", "--json"]) == 0
+    pairs = json.loads(capfd.readouterr().out)["pairs"]
+    assert pairs[0]["name"] == "builtin"
+    assert all({"licence", "installed", "verified", "download_bytes"} <= set(pair) for pair in pairs)

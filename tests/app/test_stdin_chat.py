@@ -1,0 +1,50 @@
+"""The chat without a terminal: one answer per group of lines, one conversation."""
+
+import io
+import sys
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from app.errors import BadInput
+from app.stdin_chat import run_stdin_chat
+from mlx_spec.types import Options
+from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+
+def chat(monkeypatch: pytest.MonkeyPatch, given: bytes, answer: str) -> ScriptedEngine:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    engine = ScriptedEngine([*answer.encode(), STOP])
+    assert run_stdin_chat(cast("LoadedPair", ScriptedPair(engine)), Options()) == 0
+    return engine
+
+
+def test_groups_of_lines_are_prompts_and_the_conversation_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = chat(monkeypatch, b"one\ntwo\n\n\nthree\n", "yes")
+    assert [bytes(prompt).decode() for prompt in engine.prompts] == [
+        "<user>one\ntwo",
+        "<user>one\ntwo<assistant>yes<user>three",
+    ]
+    assert capsys.readouterr().out == "yes\n\nyes\n\n"
+
+
+def test_no_input_is_no_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    chat(monkeypatch, b"\n \n", "yes")
+    assert capsys.readouterr().out == ""
+
+
+def test_control_characters_of_an_answer_are_shown_not_sent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat(monkeypatch, b"hi", "\x1b]52;c;evil\x07")
+    assert capsys.readouterr().out == "\u241b]52;c;evil\u2407\n\n"
+
+
+def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match="Line 2 of stdin"):
+        chat(monkeypatch, b"hi\n\xff\xfe\n", "yes")
