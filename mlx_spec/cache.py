@@ -63,7 +63,7 @@ class Buffer:
         shaped = (*self._encode(keys[:, :, :1]), *self._encode(values[:, :, :1]))
         more = [mx.zeros((*x.shape[:2], capacity - self.capacity, x.shape[3]), x.dtype) for x in shaped]
         if self._rows:
-            more = [mx.concatenate(pair, axis=2) for pair in zip(self._rows, more, strict=True)]
+            more = [mx.concatenate([old, new], axis=2) for old, new in zip(self._rows, more, strict=True)]
         self._rows, self.capacity = tuple(more), capacity
 
     def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:

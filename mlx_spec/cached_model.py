@@ -52,7 +52,7 @@ class CachedModel:
         self.tokens, self.seen = tokens, kept
         while self.seen < count:
             stop = min(self.seen + PREFILL_CHUNK, count)
-            self.forward(mx.array(tokens[self.seen : stop], mx.int32), Extent.exact(self.seen))
+            self.forward(mx.array(list(tokens[self.seen : stop]), mx.int32), Extent.exact(self.seen))
             mx.eval([buffer.arrays for buffer in self.buffers])
             mx.clear_cache()
             self.seen = stop

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -117,9 +118,9 @@ class Engine:
         """
         self._turn = None
         self.target.prefill(list(tokens), len(tokens) - 1)
-        logits = self.target.forward(mx.array(tokens[-1:], mx.int32), Extent.exact(len(tokens) - 1))
+        logits = self.target.forward(mx.array(list(tokens[-1:]), mx.int32), Extent.exact(len(tokens) - 1))
         rule = RuleBook(options, self.target.vocab).open(
-            mx.array(tokens, mx.int32), Extent.exact(len(tokens)), 0
+            mx.array(list(tokens), mx.int32), Extent.exact(len(tokens)), 0
         )
         return rule.scores(logits)[0]
 
@@ -278,7 +279,7 @@ class _Turn:
     def _read(self) -> Round:
         """Wait for the oldest round in flight and take its tokens: the one host read of a round."""
         pending, before = self.pending.popleft(), len(self.known)
-        drafted, gained = _unpack(pending.result.tolist(), pending.drafted)
+        drafted, gained = _unpack(cast(list[int], pending.result.tolist()), pending.drafted)
         accepted = len(gained) - 1
         tokens, stop = self._cut(gained)
         self.known += tokens

@@ -129,6 +129,8 @@ def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["coupled", "token", "block"])
 @pytest.mark.parametrize("drafter", ["none", "model", "lookup", "auto"])
-@pytest.mark.parametrize("filters", [{}, {"top_k": 4, "top_p": 0.9, "min_p": 0.05}], ids=["plain", "filtered"])
+@pytest.mark.parametrize(
+    "filters", [{}, {"top_k": 4, "top_p": 0.9, "min_p": 0.05}], ids=["plain", "filtered"]
+)
 def test_the_loop_emits_the_joint_law_over_many_runs(rule, drafter, filters):
     assert deviation(rule, drafter, 10_000, **filters) < 4

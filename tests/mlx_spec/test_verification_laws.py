@@ -164,7 +164,7 @@ def test_mutant_discarding_unlikely_drawn_tokens_is_caught():
     p, q = random_laws(3, 1), random_laws(4, 1)
     kept = q[()] >= np.sort(q[()])[1]
     law: Law = defaultdict(float)
-    for (text, chance) in emitted(p, q, 1, _conditioned(kept)).items():
+    for text, chance in emitted(p, q, 1, _conditioned(kept)).items():
         law[text] += chance
     assert distance(law, p, 2) > 0.02
 

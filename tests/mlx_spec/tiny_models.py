@@ -14,9 +14,9 @@ def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
     """Random weights from a seed; wider than at initialisation, so that texts vary and ties are rare."""
     keys = iter(mx.random.split(mx.random.key(seed), 500))
     weights = tree_map(
-        lambda x: mx.random.normal(x.shape, key=next(keys)) * spread * x.shape[-1] ** -0.5
-        if x.ndim > 1
-        else x,
+        lambda x: (
+            mx.random.normal(x.shape, key=next(keys)) * spread * x.shape[-1] ** -0.5 if x.ndim > 1 else x
+        ),
         model.parameters(),
     )
     model.update(weights)
@@ -24,7 +24,9 @@ def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
     return model
 
 
-def tiny_llama(seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32) -> nn.Module:
+def tiny_llama(
+    seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32
+) -> nn.Module:
     args = llama.ModelArgs(
         model_type="llama", hidden_size=dim, num_hidden_layers=layers, intermediate_size=2 * dim,
         num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=vocab,

@@ -1,0 +1,204 @@
+"""Buffers go back exactly, never write out of bounds, and are never copied whole in a round."""
+
+import mlx.core as mx
+import mlx.nn as nn
+import pytest
+from mlx_lm.generate import generate_step
+
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.cache import Buffer, Extent, View
+from mlx_spec.cached_model import CachedModel
+from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, settled, tiny_gemma3, tiny_llama
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    return [t for r in engine.generate(ids, Options(**options)) for t in r.tokens]
+
+
+def rows(model: CachedModel, count: int) -> list[mx.array]:
+    return [x[:, :, :count].astype(mx.float32) for buffer in model.buffers for x in buffer.arrays]
+
+
+def furthest(a: CachedModel, b: CachedModel, count: int) -> float:
+    pairs = zip(rows(a, count), rows(b, count), strict=True)
+    return max(mx.abs(x - y).max().item() for x, y in pairs)
+
+
+@pytest.mark.parametrize(("name", "bits"), [*((name, None) for name in ARCHITECTURES), ("llama", 8)])
+def test_caches_after_many_rollbacks_equal_a_fresh_prefill(name, bits):
+    make = ARCHITECTURES[name] if not bits else (lambda seed: tiny_llama(seed, dim=256))
+    engine = Engine(make(0), nearly(make, noise=0.1), context_limit=2048, kv_bits=bits)
+    ids = prompt(13, 2)
+    out = text(engine, ids, max_tokens=60, drafter="model", draft_length=4)
+    target, drafter = engine.target, engine.model_drafter
+    assert list(target.tokens) == ids + out and target.seen >= len(ids + out) - 1
+    fresh = CachedModel(target.model, bits)
+    fresh.prefill(ids + out, target.seen)
+    assert furthest(target, fresh, target.seen) < 1e-4
+    assert drafter is not None and drafter.cached.seen >= len(ids + out) - 4
+    fresh = CachedModel(drafter.cached.model)
+    fresh.prefill(ids + out, drafter.cached.seen)
+    assert furthest(drafter.cached, fresh, drafter.cached.seen) < 1e-4
+
+
+def test_every_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(monkeypatch):
+    """A write past the end would corrupt memory: MLX checks no start that lives on the device."""
+    target = tiny_llama(0, layers=1)
+    engine, ids = (
+        Engine(target, nearly(lambda s: tiny_llama(s, layers=1)), context_limit=4096),
+        prompt(230, 3),
+    )
+    wanted = [int(t) for t, _ in generate_step(mx.array(ids), target, max_tokens=340)]
+    margins, write = [], Buffer.write
+
+    def checked(self, keys, values, start, end):
+        write(self, keys, values, start, end)
+        first = start if isinstance(start, int) else start.item()
+        margins.append(self.capacity - (first + keys.shape[2]))
+        assert first + keys.shape[2] <= end <= self.capacity
+
+    monkeypatch.setattr(Buffer, "write", checked)
+    for length in (1, 4, 7):
+        assert text(engine, ids, max_tokens=340, drafter="model", draft_length=length) == wanted
+    assert min(margins) == 0 or min(margins) < 8, "no write came near a border"
+
+
+def test_mutant_capacity_bound_that_forgets_the_round_in_flight_is_caught(monkeypatch):
+    engine = Engine(tiny_llama(0, layers=1), tiny_llama(0, layers=1), context_limit=4096)
+    write = Buffer.write
+
+    def forgetful(self, keys, values, start, end):
+        write(self, keys, values, start, end - 8)
+        first = start if isinstance(start, int) else start.item()
+        assert first + keys.shape[2] <= self.capacity
+
+    monkeypatch.setattr(Buffer, "write", forgetful)
+    with pytest.raises((AssertionError, ValueError)):
+        text(engine, prompt(230, 3), max_tokens=100, drafter="model", draft_length=7)
+
+
+def test_a_round_copies_no_cache_of_the_target():
+    """Peak memory of rounds against the size of the cache they write to."""
+    make = lambda seed: tiny_llama(seed, layers=2, dim=256)  # noqa: E731
+    target = make(0)
+    engine = Engine(target, tiny_llama(0, layers=1, dim=32), context_limit=16384)
+    ids = prompt(3000, 1)
+    rounds = engine.generate(ids, Options(max_tokens=60, drafter="model", draft_length=3))
+    for _ in range(4):
+        next(rounds)
+    cache = sum(x.nbytes for buffer in engine.target.buffers for x in buffer.arrays)
+    mx.reset_peak_memory()
+    before = mx.get_active_memory()
+    for _ in range(20):
+        next(rounds)
+    grown = mx.get_peak_memory() - before
+    layer = cache / 4
+    assert grown < 0.75 * layer, f"rounds needed {grown} bytes beside a cache of {cache}"
+
+
+def test_a_held_handle_makes_the_copy_that_the_peak_would_show():
+    """The mutant of the test above: what it measures does appear when a buffer is held elsewhere."""
+    buffer = Buffer()
+    big = mx.zeros((1, 4, 8192, 64))
+    buffer.write(big, big, 0, 8192)
+    mx.eval(buffer.arrays)
+    held = buffer.arrays
+    mx.reset_peak_memory()
+    before = mx.get_active_memory()
+    row = mx.ones((1, 4, 1, 64))
+    buffer.write(row, row, mx.array(5, mx.int32), 8192)
+    mx.eval(buffer.arrays)
+    assert mx.get_peak_memory() - before > 0.9 * big.nbytes
+    assert held[0][0, 0, 5, 0].item() == 0
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("window", [None, 40])
+def test_quantized_caches_give_the_same_text_drafted_or_not(bits, window):
+    def make(seed):
+        if window is None:
+            return tiny_llama(seed, dim=256)
+        from mlx_lm.models import gemma3_text
+
+        args = gemma3_text.ModelArgs(
+            model_type="gemma3_text", hidden_size=64, num_hidden_layers=2, intermediate_size=128,
+            num_attention_heads=2, num_key_value_heads=1, head_dim=64, vocab_size=120,
+            sliding_window=window, sliding_window_pattern=2, query_pre_attn_scalar=64,
+        )  # fmt: skip
+        return settled(gemma3_text.Model(args), seed)
+
+    ids = prompt(20, 5)
+    engine = Engine(make(0), nearly(make), context_limit=2048, kv_bits=bits)
+    wanted = text(engine, ids, max_tokens=50, drafter="none")
+    for length in (1, 3):
+        assert text(engine, ids, max_tokens=50, drafter="model", draft_length=length) == wanted
+    assert text(engine, ids, max_tokens=50, drafter="auto", draft_length=5) == wanted
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"bits": 2}, {"bits": 3}, {"bits": 4}, {"bits": 6}, {"bits": 8}, {"mode": "mxfp4", "group_size": 32}],
+    ids=lambda s: s.get("mode", f"affine{s.get('bits')}"),
+)
+def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
+    target, draft = tiny_llama(0, dim=64), nearly(lambda s: tiny_llama(s, dim=64))
+    for model in (target, draft):
+        nn.quantize(model, **{"group_size": 32, **settings})
+    ids = prompt(9, 4)
+    wanted = [int(t) for t, _ in generate_step(mx.array(ids), target, max_tokens=30)]
+    engine = Engine(target, draft, context_limit=2048)
+    assert text(engine, ids, max_tokens=30, drafter="none") == wanted
+    assert text(engine, ids, max_tokens=30, drafter="model", draft_length=3) == wanted
+
+
+def test_a_view_with_bounds_masks_like_one_that_knows():
+    """Same rows, same offset: the mask built on the device hides exactly what exact slices leave out."""
+    for window in (None, 16):
+        buffer = Buffer(window)
+        keys = mx.random.normal((1, 1, 90, 8))
+        buffer.write(keys, keys, 0, 90)
+        exact = View(buffer, Extent.exact(80))
+        lazy = View(buffer, Extent(mx.array(80, mx.int32), 77, 85))
+        known = exact.make_mask(4, return_array=True)
+        guessed = lazy.make_mask(4)
+        first = 0 if window is None else max(0, 80 + 1 - window)
+        lead = 0 if window is None else (77 + 1 - window) // 64 * 64
+        assert mx.array_equal(guessed[:, first - lead : first - lead + known.shape[1]], known)
+        assert guessed.sum().item() == known.sum().item()
+
+
+def test_recurrent_layers_are_refused_at_load_by_name():
+    from mlx_lm.models import mamba
+
+    args = mamba.ModelArgs(
+        model_type="mamba", vocab_size=50, hidden_size=16, intermediate_size=32, state_size=4,
+        num_hidden_layers=1, conv_kernel=4, use_bias=False, use_conv_bias=True, time_step_rank=2,
+    )  # fmt: skip
+    recurrent = mamba.Model(args)
+    for pair in ((recurrent, None), (tiny_llama(0), recurrent)):
+        with pytest.raises(UnsupportedModel, match="ArraysCache"):
+            Engine(*pair, context_limit=64)
+
+
+def test_a_model_that_needs_its_offset_on_the_host_is_refused_at_load():
+    class Positional(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(10, 8)
+            self.layers = [1]
+
+        def __call__(self, ids, cache=None):
+            return self.embed.as_linear(self.embed(ids) + mx.arange(cache[0].offset + 2)[-2:, None])
+
+    with pytest.raises(UnsupportedModel, match="rewinds"):
+        Engine(Positional(), context_limit=64)
+
+
+def test_a_window_that_fills_during_prefill_reads_only_the_window():
+    model = CachedModel(tiny_gemma3(0))
+    ids = prompt(1100, 6)
+    model.prefill(ids, 1099)
+    sliding = next(b for b in model.buffers if b.window)
+    view = View(sliding, Extent.exact(1099))
+    view.update_and_fetch(mx.zeros((1, 2, 1, 8)), mx.zeros((1, 2, 1, 8)))
+    assert view.keys_and_values()[0].shape[2] == 24

@@ -1,0 +1,92 @@
+"""Lookup against a naive search, and what it must not do."""
+
+import random
+
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter, SuffixAutomaton
+from tests.mlx_spec.tiny_models import prompt, settled, tiny_llama
+
+
+def longest_ending_seen_before(tokens: list[int]) -> int:
+    for size in range(len(tokens) - 1, 0, -1):
+        ending = tokens[-size:]
+        if any(tokens[i : i + size] == ending for i in range(len(tokens) - size)):
+            return size
+    return 0
+
+
+@pytest.mark.parametrize("alphabet", [1, 2, 3, 8])
+def test_the_longest_match_is_that_of_a_naive_search(alphabet):
+    rng = random.Random(alphabet)
+    for _ in range(20):
+        tokens: list[int] = []
+        automaton = SuffixAutomaton()
+        for _ in range(40):
+            tokens.append(rng.randrange(alphabet))
+            automaton.extend(tokens[-1])
+            size, start = automaton.longest_match()
+            assert size == longest_ending_seen_before(tokens)
+            if size:
+                assert start < len(tokens) and tokens[start - size : start] == tokens[-size:]
+
+
+def test_the_latest_occurrence_wins():
+    drafter = LookupDrafter()
+    drafter.prefill([1, 2, 3, 50, 9, 1, 2, 3, 60, 9, 9, 1, 2, 3], [], None)
+    assert drafter.propose(1) == [60]
+
+
+def test_nothing_is_drafted_where_nothing_matches():
+    drafter = LookupDrafter()
+    drafter.prefill([1, 2, 3, 4, 5, 6, 7, 2, 3], [], None)
+    assert drafter.match_length == 2 < MIN_MATCH
+    assert drafter.propose(4) == []
+
+
+def test_a_repeating_text_is_drafted_past_its_end():
+    drafter = LookupDrafter()
+    drafter.prefill([7, 8, 9, 7, 8, 9, 7, 8, 9], [], None)
+    assert drafter.propose(5) == [7, 8, 9, 7, 8]
+
+
+def test_documents_are_copied_from_and_never_run_into_each_other():
+    drafter = LookupDrafter()
+    drafter.prefill([90, 1, 2, 3], [[1, 2, 3, 4, 5], [6, 7]], None)
+    assert drafter.propose(8) == [4, 5]
+    drafter.prefill([90, 4, 5, 6], [[1, 2, 3, 4, 5], [6, 7]], None)
+    assert drafter.match_length == 1
+
+
+def test_another_conversation_forgets_the_last_one():
+    drafter = LookupDrafter()
+    drafter.prefill([1, 2, 3, 4, 5], [], None)
+    drafter.prefill([9, 1, 2, 3], [], None)
+    assert drafter.propose(2) == []
+
+
+def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
+    """A target that repeats its text: `auto` goes over to lookup once the text copies itself."""
+    target = settled(tiny_llama(0), 0, spread=0.7)
+    engine = Engine(target, tiny_llama(1), context_limit=2048)
+    ids = prompt(6, 1)
+    out = [t for r in engine.generate(ids, Options(max_tokens=300)) for t in r.tokens]
+    if longest_ending_seen_before(out) < 50:
+        pytest.fail("the tiny target does not repeat itself; choose another seed")
+    rounds = list(engine.generate(ids, Options(max_tokens=300, drafter="auto", draft_length=4)))
+    assert [t for r in rounds for t in r.tokens] == out
+    assert engine.stats(rounds).rounds_by_drafter["lookup"] > 10
+    assert engine.stats(rounds).acceptance_rate > 0.3
+
+
+def test_a_document_makes_its_copy_cheap():
+    """The answer is known to stand in a document: lookup alone needs far fewer rounds than tokens."""
+    target = tiny_llama(0)
+    engine = Engine(target, context_limit=2048)
+    ids = prompt(6, 2)
+    out = [t for r in engine.generate(ids, Options(max_tokens=80, drafter="none")) for t in r.tokens]
+    options = Options(max_tokens=80, drafter="lookup", draft_length=5)
+    with_document = list(engine.generate(ids, options, documents=[ids + out]))
+    assert [t for r in with_document for t in r.tokens] == out
+    assert len(with_document) < 30

@@ -1,0 +1,237 @@
+"""Turns of a chat, stops, limits, cancelling: what is left behind is always right.
+
+D1 to D8 are mlx-lm's known defects of its speculative path; each has a test of its name here.
+"""
+
+import mlx.core as mx
+import pytest
+from mlx_lm.generate import generate_step
+from mlx_lm.sample_utils import make_logits_processors
+
+from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError
+from tests.mlx_spec.tiny_models import (
+    nearly,
+    prompt,
+    tiny_gemma3,
+    tiny_gemma4,
+    tiny_llama,
+    tiny_sliding_llama,
+)
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    return [t for r in engine.generate(ids, Options(**options)) for t in r.tokens]
+
+
+def reference(model, ids: list[int], count: int, **processors) -> list[int]:
+    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(tiny_llama(0), nearly(tiny_llama, noise=0.05), context_limit=2048)
+
+
+@pytest.mark.parametrize("start", [3, 29, 50], ids=["before", "across", "after"])
+def test_d1_a_sliding_window_stays_right_when_it_fills(start):
+    target = tiny_sliding_llama(0)
+    engine = Engine(target, nearly(tiny_sliding_llama, noise=0.1), context_limit=2048)
+    ids = prompt(start, 7)
+    assert text(engine, ids, max_tokens=60, drafter="model", draft_length=3) == reference(target, ids, 60)
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3, tiny_gemma4])
+def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
+    target = make(0)
+    engine = Engine(target, nearly(make, noise=0.05), context_limit=2048)
+    conversation: list[int] = []
+    for turn in range(5):
+        conversation += prompt(6, 20 + turn)
+        out = text(engine, conversation, max_tokens=11 + turn, drafter="model", draft_length=1 + turn)
+        assert out == reference(target, conversation, 11 + turn)
+        if turn:
+            assert engine.stats([]).cached_tokens >= len(conversation) - 6 - 1
+        conversation += out
+
+
+def test_d3_models_that_share_keys_and_values_keep_their_caches_apart():
+    target = tiny_gemma4(0)
+    engine = Engine(target, target, context_limit=2048)
+    assert len(engine.target.buffers) == 4 < len(target.layers)
+    ids = prompt(12, 1)
+    rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="model", draft_length=3)))
+    assert [t for r in rounds for t in r.tokens] == reference(target, ids, 40)
+    assert engine.stats(rounds).acceptance_rate == 1
+
+
+def test_d4_a_token_limit_that_makes_no_sense_is_said_in_words():
+    for limit in (-1, 0):
+        with pytest.raises(BadOption, match=f"max_tokens is {limit}"):
+            Options(max_tokens=limit)
+
+
+def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
+    ids = prompt(15, 3)
+    first = text(engine, ids, max_tokens=10, drafter="none")
+    later = ids + first + prompt(4, 4)
+    assert text(engine, later, max_tokens=30, drafter="model", draft_length=3) == reference(
+        engine.target.model, later, 30
+    )
+
+
+def test_d6_a_draft_with_a_window_keeps_its_acceptance_past_the_window():
+    target = tiny_gemma3(0)
+    engine = Engine(target, target, context_limit=2048)
+    rounds = list(engine.generate(prompt(20, 3), Options(max_tokens=80, drafter="model", draft_length=3)))
+    assert engine.stats(rounds).acceptance_rate == 1
+
+
+@pytest.mark.parametrize("penalty", [1.3, 0.8])
+@pytest.mark.parametrize("length", [1, 11, 40])
+def test_d7_penalties_see_the_prompt_and_the_drafted_prefix(engine, penalty, length):
+    ids = prompt(length, 8)
+    wanted = reference(
+        engine.target.model, ids, 50, logits_processors=make_logits_processors(repetition_penalty=penalty)
+    )
+    assert wanted != reference(engine.target.model, ids, 50)
+    for drafter in ("none", "model", "auto"):
+        assert text(engine, ids, max_tokens=50, drafter=drafter, draft_length=4,
+                    repetition_penalty=penalty) == wanted  # fmt: skip
+
+
+def test_d8_a_quantized_cache_holds_the_same_rows_drafted_or_not():
+    engine = Engine(
+        tiny_llama(0, dim=256), nearly(lambda s: tiny_llama(s, dim=256)), context_limit=512, kv_bits=4
+    )
+    ids = prompt(20, 2)
+    text(engine, ids, max_tokens=30, drafter="none")
+    count = 49
+    plain = [mx.array(x[:, :, :count]) for b in engine.target.buffers for x in b.arrays]
+    mx.eval(plain)
+    engine.target.seen = 0
+    text(engine, ids, max_tokens=30, drafter="model", draft_length=4)
+    drafted = [x[:, :, :count] for b in engine.target.buffers for x in b.arrays]
+    assert all(mx.array_equal(a, b) for a, b in zip(plain, drafted, strict=True))
+
+
+@pytest.mark.parametrize("drafter", ["none", "model", "lookup", "auto"])
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 9, 20])
+def test_max_tokens_is_exact(engine, drafter, limit):
+    ids = prompt(9, 1)
+    rounds = list(engine.generate(ids, Options(max_tokens=limit, drafter=drafter, draft_length=3)))
+    tokens = [t for r in rounds for t in r.tokens]
+    assert tokens == reference(engine.target.model, ids, limit)
+    assert [r.stop for r in rounds] == [None] * (len(rounds) - 1) + ["length"]
+
+
+def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine):
+    ids = prompt(9, 1)
+    wanted = reference(engine.target.model, ids, 40)
+    places = set()
+    for index in range(1, 30):
+        stop = wanted[index]
+        first = wanted.index(stop)
+        rounds = list(
+            engine.generate(
+                ids,
+                Options(max_tokens=40, drafter="model", draft_length=4, stop_tokens=frozenset([stop])),
+            )
+        )
+        assert [t for r in rounds for t in r.tokens] == wanted[: first + 1]
+        assert rounds[-1].stop == "stop"
+        assert rounds[-1].accepted <= len(rounds[-1].tokens) >= 1
+        places.add(len(rounds[-1].tokens))
+        after = ids + wanted[: first + 1] + [5, 6]
+        assert text(engine, after, max_tokens=8, drafter="model") == reference(engine.target.model, after, 8)
+    assert len(places) >= 3, "the stop fell on too few places of a round to prove anything"
+
+
+def test_cancelling_at_any_round_leaves_the_next_turn_right(engine):
+    ids = prompt(9, 1)
+    for drafter in ("none", "model", "auto"):
+        for read in range(6):
+            rounds = engine.generate(ids, Options(max_tokens=60, drafter=drafter, draft_length=3))
+            kept = [t for _ in range(read) for t in next(rounds).tokens]
+            if read % 2:
+                rounds.close()
+            again = ids + kept + [3, 4]
+            assert text(engine, again, max_tokens=12, drafter=drafter) == reference(
+                engine.target.model, again, 12
+            )
+
+
+def test_cancelling_during_prefill_leaves_the_next_turn_right(engine):
+    ids = prompt(1500, 1)
+
+    class Enough(Exception):
+        pass
+
+    def stop_half_way(done: int, total: int) -> None:
+        assert 0 < done <= total == 1499
+        if done > 600:
+            raise Enough
+
+    with pytest.raises(Enough):
+        next(engine.generate(ids, Options(), progress=stop_half_way))
+    assert text(engine, ids, max_tokens=5) == reference(engine.target.model, ids, 5)
+    assert engine.stats([]).cached_tokens >= 512
+
+
+def test_an_answer_that_was_overtaken_says_so(engine):
+    old = engine.generate(prompt(9, 1), Options(max_tokens=60))
+    next(old)
+    next(engine.generate(prompt(5, 2), Options(max_tokens=60)))
+    with pytest.raises(SpecError, match="later one"):
+        next(old)
+
+
+def test_a_prompt_beyond_the_context_is_refused_before_anything_is_lost(engine):
+    ids = prompt(9, 1)
+    first = text(engine, ids, max_tokens=5)
+    with pytest.raises(ContextFull, match="3000 tokens and the model's context holds 2048"):
+        engine.generate(prompt(3000, 1), Options())
+    assert text(engine, ids + first, max_tokens=5) == reference(engine.target.model, ids + first, 5)
+    assert engine.stats([]).cached_tokens >= len(ids)
+
+
+def test_an_empty_prompt_and_a_missing_draft_model_are_refused(engine):
+    with pytest.raises(BadOption, match="empty"):
+        engine.generate([], Options())
+    alone = Engine(tiny_llama(0), context_limit=64)
+    with pytest.raises(BadOption, match="no draft model"):
+        alone.generate([1], Options(drafter="model"))
+    assert text(alone, [1, 2], max_tokens=5, drafter="auto") == reference(alone.target.model, [1, 2], 5)
+
+
+def test_a_round_waits_for_the_device_once(engine, monkeypatch):
+    """Blocking host reads, counted at MLX's own border; timed rounds also wait for their draft."""
+    waits = {"tolist": 0, "item": 0, "eval": 0}
+    for name in ("tolist", "item"):
+        honest = getattr(mx.array, name)
+        monkeypatch.setattr(
+            mx.array, name, lambda self, _n=name, _f=honest: (waits.update({_n: waits[_n] + 1}), _f(self))[1]
+        )
+    honest_eval = mx.eval
+    monkeypatch.setattr(
+        mx, "eval", lambda *a: (waits.update({"eval": waits["eval"] + 1}), honest_eval(*a))[1]
+    )
+    for drafter in ("none", "model", "auto", "lookup"):
+        rounds = engine.generate(prompt(9, 1), Options(max_tokens=60, drafter=drafter, draft_length=3))
+        next(rounds)
+        waits.update(dict.fromkeys(waits, 0))
+        read = list(rounds)
+        timed = sum(r.draft_seconds is not None for r in read)
+        assert waits == {"tolist": len(read), "item": 0, "eval": timed}
+        assert timed <= 1 + len(read) // 32
+
+
+def test_a_round_is_read_one_round_late(engine, monkeypatch):
+    """While the host reads a round, the next one has been submitted."""
+    import mlx_spec.engine as module
+
+    order = []
+    submit, unpack = mx.async_eval, module._unpack
+    monkeypatch.setattr(mx, "async_eval", lambda *a: (order.append("submit"), submit(*a))[1])
+    monkeypatch.setattr(module, "_unpack", lambda *a: (order.append("read"), unpack(*a))[1])
+    list(engine.generate(prompt(9, 1), Options(max_tokens=24, drafter="model", draft_length=2)))
+    assert order[:5] == ["submit", "submit", "read", "submit", "read"]
