@@ -1,0 +1,348 @@
+"""Pulling, against a Hub on a local port: real sockets, the real library, real (tiny) models."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from models.download import Progress, pull
+from models.errors import (
+    AccessNeeded,
+    BrokenFiles,
+    DoesNotFit,
+    DownloadFailed,
+    IncompatibleTokenizers,
+    NotInstalled,
+    PullCancelled,
+    RepositoryMissing,
+    RevisionMissing,
+    UnsupportedFormat,
+)
+from models.incomplete import incomplete_files
+from models.installed import find_folder, installed, installed_folder, is_installed
+from models.load import load
+from models.pair import PairSpec, Source
+from tests.models.conftest import own_home
+from tests.models.hub_server import OLD, HostedModel, HubServer
+from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
+
+SPEC = PairSpec("tiny", Source("org/target"), Source("org/draft"))
+
+
+@pytest.fixture
+def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """Serves a whole pair: org/target and org/draft."""
+    target, draft = make_pair(home / "made")
+    hosted = {"org/target": HostedModel(files_of(target)), "org/draft": HostedModel(files_of(draft))}
+    with HubServer(hosted) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def last(spec: PairSpec = SPEC) -> Progress:
+    *_, progress = pull(spec)
+    return progress
+
+
+def widened(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
+    """The same model with a vocabulary of so many rows that its weights take a while to come."""
+    return files | files_of(make_model(folder, vocab_size=60_000))
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What one whole pull said and asked for."""
+
+    seen: list[Progress]
+    requests: list[str]
+    downloads: list[str]
+    sent_bytes: int
+    can_draft: bool
+    unfinished: int
+
+
+@pytest.fixture(scope="module")
+def pulled(tmp_path_factory: pytest.TempPathFactory) -> Pulled:
+    """One pull of a pair whose target's repository holds much that is not needed."""
+    folder = tmp_path_factory.mktemp("pulled")
+    target, draft = make_pair(folder / "made")
+    heavy = (
+        "pytorch_model.bin",
+        "q4.gguf",
+        "consolidated.pth",
+        "evil.py",
+        "original/model.safetensors",
+        "README.md",
+    )
+    files = files_of(target) | {name: b"x" * 1000 for name in heavy}
+    hosted = {"org/target": HostedModel(files), "org/draft": HostedModel(files_of(draft))}
+    with pytest.MonkeyPatch.context() as patch, HubServer(hosted) as hub:
+        own_home(folder, patch)
+        patch.setenv("HF_ENDPOINT", hub.url)
+        seen = list(pull(SPEC))
+        unfinished = len(incomplete_files(["org/target", "org/draft"]))
+        drafts = load(SPEC).engine.can_draft
+        return Pulled(seen, hub.requests, hub.downloads(), hub.sent_bytes, drafts, unfinished)
+
+
+def test_a_pull_brings_both_models_and_its_progress_ends_at_100_percent(pulled: Pulled) -> None:
+    end = pulled.seen[-1]
+    assert end.phase == "done" and end.fraction == 1.0
+    assert [m.done_bytes for m in end.models] == [m.total_bytes for m in end.models]
+    assert end.transferred_bytes == pulled.sent_bytes == end.total_bytes > 0
+    fractions = [progress.fraction for progress in pulled.seen]
+    assert fractions == sorted(fractions) and max(fractions[:-1]) < 1
+    assert pulled.unfinished == 0
+    assert pulled.can_draft
+
+
+def test_only_what_mlx_lm_reads_is_fetched_and_asked_for(pulled: Pulled) -> None:
+    needed = {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
+    assert set(pulled.downloads) == needed
+    assert len(pulled.requests) == 2 * (2 + 2 * len(needed)), "revision, tree, and HEAD and GET per file"
+
+
+def test_small_files_of_both_models_come_before_any_weights(pulled: Pulled) -> None:
+    weights = [name.endswith(".safetensors") for name in pulled.downloads]
+    assert weights == sorted(weights)
+
+
+def test_a_second_pull_transfers_nothing_and_works_offline(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last()
+    hub.requests.clear()
+
+    assert last().transferred_bytes == 0
+    assert hub.requests == []
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert last().phase == "done"
+
+
+def test_a_pinned_revision_is_fetched_at_its_commit(hub: HubServer) -> None:
+    hub.models["org/target"].commits["v1"] = OLD
+    spec = PairSpec("tiny", Source("org/target", "v1"), None)
+
+    last(spec)
+
+    folder = find_folder(spec.target)
+    assert folder is not None and folder.name == OLD
+    assert not is_installed(Source("org/target")), "another revision is another model"
+
+
+def test_a_pulled_model_stays_at_its_commit_when_the_branch_moves(hub: HubServer) -> None:
+    last()
+    before = find_folder(SPEC.target)
+    hub.models["org/target"].commits["main"] = OLD
+
+    last()
+
+    assert find_folder(SPEC.target) == before
+
+
+def test_a_missing_repository_is_named_with_a_near_one(hub: HubServer) -> None:
+    spec = PairSpec("typo", Source("mlx-community/Qwen3-8B-4bits"), None)
+
+    with pytest.raises(RepositoryMissing, match="Did you mean mlx-community/Qwen3-8B-4bit"):
+        last(spec)
+
+
+def test_a_missing_revision_is_named(hub: HubServer) -> None:
+    with pytest.raises(RevisionMissing, match="org/target has no revision v9"):
+        last(PairSpec("tiny", Source("org/target", "v9"), None))
+
+
+def test_a_gated_repository_names_the_page_and_how_to_log_in(hub: HubServer) -> None:
+    hub.models["org/target"].gated = True
+
+    with pytest.raises(AccessNeeded, match=rf"{hub.url}/org/target.*hf auth login.*HF_TOKEN"):
+        last()
+
+    assert not installed(SPEC)
+
+
+def test_a_gated_repository_opens_with_a_token(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.models["org/target"].gated, hub.models["org/target"].token = True, "hf_good"
+
+    monkeypatch.setenv("HF_TOKEN", "hf_bad")
+    with pytest.raises(AccessNeeded, match="your token has no access"):
+        last()
+
+    monkeypatch.setenv("HF_TOKEN", "hf_good")
+    assert last().phase == "done"
+
+
+def test_a_cut_connection_is_said_and_pulling_again_completes(hub: HubServer, home: Path) -> None:
+    hub.cut_after["model.safetensors"] = 50_000
+    hub.models["org/draft"].files = widened(hub.models["org/draft"].files, home / "wide")
+    del hub.models["org/target"].files["model.safetensors"]
+    hub.models["org/target"].files["model-00001.safetensors"] = (
+        home / "made/target/model.safetensors"
+    ).read_bytes()
+
+    with pytest.raises(DownloadFailed, match="connection broke while fetching org/draft.*Pull again"):
+        last()
+
+    assert not installed(SPEC) and not is_installed(SPEC.sources[1])
+    assert not incomplete_files(["org/target", "org/draft"])
+    with pytest.raises(NotInstalled, match="mlx-spec pull --target org/target --draft org/draft"):
+        installed_folder(SPEC.sources[1], SPEC)
+
+    hub.cut_after.clear()
+    hub.requests.clear()
+    assert last().phase == "done"
+    assert installed(SPEC)
+    assert hub.downloads() == ["model.safetensors"], "finished files are kept"
+
+
+def test_a_full_disk_is_foretold(hub: HubServer) -> None:
+    hub.models["org/target"].announced_sizes["model.safetensors"] = 10**15
+    hub.models["org/draft"].announced_sizes["model.safetensors"] = 10**15
+
+    with pytest.raises(DoesNotFit, match=r"takes 2000000\.\d GB, and .* are free"):
+        last()
+
+    assert hub.downloads() == []
+
+
+def test_offline_mode_without_the_files_is_said(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    with pytest.raises(DownloadFailed, match="offline mode is on"):
+        last()
+
+    assert hub.requests == []
+
+
+def test_no_connection_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+
+    with pytest.raises(DownloadFailed, match=r"No connection to http://127\.0\.0\.1:9"):
+        last()
+
+
+def test_an_error_of_the_hub_is_said(hub: HubServer) -> None:
+    hub.status = 500
+
+    with pytest.raises(DownloadFailed, match="answers with error 500"):
+        last()
+
+
+@pytest.mark.parametrize("damage", [lambda body: b"<html>" + body[6:], lambda body: body[:-100]])
+def test_damaged_weights_are_deleted_and_pulling_again_mends(hub: HubServer, damage: object) -> None:
+    whole = hub.models["org/target"].files["model.safetensors"]
+    assert callable(damage)
+    hub.models["org/target"].files["model.safetensors"] = damage(whole)
+
+    with pytest.raises(BrokenFiles, match="model.safetensors of org/target arrived damaged and was deleted"):
+        last()
+    assert not installed(SPEC)
+
+    hub.models["org/target"].files["model.safetensors"] = whole
+    last()
+    assert installed(SPEC)
+
+
+def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
+    last()
+    folder = find_folder(SPEC.target)
+    assert folder is not None
+    with (folder / "model.safetensors").resolve().open("r+b") as file:
+        file.truncate(1000)
+    assert not installed(SPEC)
+
+    assert last().phase == "done"
+    assert installed(SPEC)
+
+
+def test_a_cancelled_pull_installs_nothing_and_leaves_no_unfinished_file(hub: HubServer, home: Path) -> None:
+    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
+    hub.seconds_per_step = 0.1
+    begun: list[Progress] = []
+
+    with pytest.raises(PullCancelled):
+        for progress in pull(SPEC, cancelled=lambda: bool(begun) and begun[-1].phase == "weights"):
+            begun.append(progress)
+
+    assert begun[-1].fraction < 1
+    assert not installed(SPEC) and not is_installed(SPEC.target)
+    assert not list(home.rglob("*.incomplete"))
+
+
+def test_leaving_the_iterator_cancels(hub: HubServer, home: Path) -> None:
+    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
+    hub.seconds_per_step = 0.1
+
+    pulling = pull(SPEC)
+    assert any(list(home.rglob("*.incomplete")) for _ in pulling), "a file is on its way"
+    pulling.close()
+
+    assert not list(home.rglob("*.incomplete"))
+
+
+def test_a_killed_download_process_is_said(hub: HubServer, home: Path) -> None:
+    hub.seconds_per_step = 0.2
+    pulling = pull(SPEC)
+    next(pulling)
+    _kill_children()
+
+    with pytest.raises(DownloadFailed, match="ended unexpectedly.*signal 9"):
+        list(pulling)
+
+
+def test_tokenizers_that_do_not_fit_are_refused_before_any_weights(hub: HubServer, home: Path) -> None:
+    make_tokenizer(home / "made/draft", text=("entirely other words " * 30,))
+    hub.models["org/draft"].files = files_of(home / "made/draft")
+
+    with pytest.raises(IncompatibleTokenizers, match=r"id \d+ is .* to the target and .* to the draft"):
+        last()
+
+    assert "model.safetensors" not in hub.downloads()
+
+
+def test_a_repository_without_safetensors_is_refused(hub: HubServer) -> None:
+    files = hub.models["org/target"].files
+    files["model.Q4.gguf"] = files.pop("model.safetensors")
+
+    with pytest.raises(UnsupportedFormat, match=r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)"):
+        last()
+
+    assert hub.downloads() == []
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (b'{"model_type": "telepathy"}', "type 'telepathy', which mlx-lm does not know"),
+        (b'{"model_type": "llama", "model_file": "mine.py"}', "needs its own Python code"),
+    ],
+)
+def test_a_model_that_cannot_run_is_refused_before_its_weights(
+    hub: HubServer, config: bytes, said: str
+) -> None:
+    hub.models["org/target"].files["config.json"] = config
+
+    with pytest.raises(UnsupportedFormat, match=said):
+        last()
+
+    assert "model.safetensors" not in hub.downloads()
+
+
+def _kill_children() -> None:
+    """End the download processes of this process, which the system lists."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,command="], capture_output=True, text=True)
+        for line in listed.stdout.splitlines():
+            child, parent, command = line.split(None, 2)
+            if int(parent) == os.getpid() and "download_child" in command:
+                os.kill(int(child), signal.SIGKILL)
+                return
+        time.sleep(0.05)
+    raise AssertionError("there was no download process")

@@ -1,0 +1,107 @@
+"""Whole and damaged model folders, judged without loading weights."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+
+from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
+from models.folder import INDEX, check_folder, check_safetensors, is_whole
+from tests.models.tiny_models import make_model, make_tokenizer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_model(tmp_path)
+    make_tokenizer(tmp_path)
+    return tmp_path
+
+
+def test_a_whole_folder_passes_and_its_weights_are_counted(folder: Path) -> None:
+    tensors = mx.load(str(folder / "model.safetensors"))
+    assert isinstance(tensors, dict)
+    assert check_folder(folder) == sum(tensor.nbytes for tensor in tensors.values())
+
+
+@pytest.mark.parametrize(
+    "dtype", [mx.bool_, mx.uint8, mx.int16, mx.uint32, mx.float16, mx.bfloat16, mx.complex64]
+)
+def test_every_kind_of_tensor_passes(tmp_path: Path, dtype: mx.Dtype) -> None:
+    path = tmp_path / "model.safetensors"
+    mx.save_safetensors(str(path), {"a": mx.zeros((3, 5), dtype), "empty": mx.zeros((0, 4), dtype)})
+
+    assert check_safetensors(path) == 15 * dtype.size
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _lengthen(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
+def _replace(path: Path) -> None:
+    path.write_text("<html>Sign in to continue</html>")
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _shorten_a_tensor(path: Path) -> None:
+    body = path.read_bytes()
+    path.write_bytes(body.replace(b'"F32","shape":[32]', b'"F32","shape":[31]', 1))
+
+
+@pytest.mark.parametrize("damage", [_truncate, _lengthen, _replace, _empty, _shorten_a_tensor])
+def test_damaged_weights_are_named(folder: Path, damage: Callable[[Path], None]) -> None:
+    before = (folder / "model.safetensors").read_bytes()
+    damage(folder / "model.safetensors")
+    assert (folder / "model.safetensors").read_bytes() != before
+
+    with pytest.raises(BrokenFiles, match="model.safetensors in .* (is|has) "):
+        check_folder(folder)
+    assert not is_whole(folder)
+
+
+def test_a_weight_file_that_the_index_names_is_missed(folder: Path) -> None:
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-00002-of-00002.safetensors"}}
+    (folder / INDEX).write_text(json.dumps(index))
+
+    with pytest.raises(
+        BrokenFiles, match="1 of 2 weight files missing, first model-00002-of-00002.safetensors"
+    ):
+        check_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("config.json", "holds no config.json"),
+        ("tokenizer.json", "holds no tokenizer.json or tokenizer.model"),
+        ("model.safetensors", r"holds no model\*.safetensors"),
+    ],
+)
+def test_a_missing_file_is_named(folder: Path, name: str, said: str) -> None:
+    (folder / name).unlink()
+
+    with pytest.raises(UnsupportedFormat, match=said):
+        check_folder(folder)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "\xff"])
+def test_a_configuration_that_is_no_json_object_is_said(folder: Path, text: str) -> None:
+    (folder / "config.json").write_bytes(text.encode("latin-1"))
+
+    with pytest.raises(BrokenFiles, match="config.json in"):
+        check_folder(folder)
+
+
+def test_a_configuration_without_a_model_type_is_refused(folder: Path) -> None:
+    (folder / "config.json").write_text("{}")
+
+    with pytest.raises(ModelsError, match="names no model_type"):
+        check_folder(folder)

@@ -1,0 +1,107 @@
+"""From what a person names to a pair."""
+
+from pathlib import Path
+
+import pytest
+
+from models.catalogue import all_pairs, fitting_draft
+from models.errors import BadSource, ModelsError, UnknownPair
+from models.pair import Source, read_source
+from models.resolve import resolve
+
+
+def test_nothing_named_is_the_builtin_pair() -> None:
+    assert resolve() == resolve("builtin")
+    assert resolve().target.is_folder
+
+
+def test_every_pair_of_the_catalogue_resolves_by_its_name() -> None:
+    for pair in all_pairs():
+        assert resolve(pair.name.upper()) == pair.spec
+
+
+def test_an_unknown_name_names_the_nearest() -> None:
+    with pytest.raises(UnknownPair, match="There is no pair 'quen3-8b'. Did you mean qwen3-8b"):
+        resolve("quen3-8b")
+
+
+def test_a_repository_in_place_of_a_name_is_told_how() -> None:
+    with pytest.raises(UnknownPair, match="--target org/name --draft"):
+        resolve("org/name")
+
+
+def test_folders_and_repositories_mix(tmp_path: Path) -> None:
+    spec = resolve(target=str(tmp_path), draft="org/draft@v1")
+
+    assert spec.target == Source(str(tmp_path)) and spec.target.is_folder
+    assert spec.draft == Source("org/draft", "v1")
+
+
+def test_a_revision_is_the_target_s() -> None:
+    spec = resolve(target="org/name", draft="org/draft", revision="v2")
+
+    assert spec.target.revision == "v2" and spec.draft == Source("org/draft")
+
+
+def test_a_draft_beside_a_name_replaces_the_pair_s_own() -> None:
+    assert resolve("qwen3-8b", draft="none").draft is None
+    assert resolve("qwen3-8b", draft="org/other").draft == Source("org/other")
+
+
+def test_a_target_without_a_draft_is_told_one_that_fits() -> None:
+    with pytest.raises(BadSource, match="--draft mlx-community/Qwen3-0.6B-4bit should fit"):
+        resolve(target="someone/Qwen3-8B-6bit")
+    with pytest.raises(BadSource, match="--draft none does without"):
+        resolve(target="someone/else")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("./nowhere", "There is no folder ./nowhere"),
+        ("/no/where", "There is no folder /no/where"),
+        ("~/surely/not/here", "There is no folder"),
+        (__file__, "is a file; name the folder"),
+        ("gpt2", "neither a folder here nor a Hub repository"),
+        ("", "neither a folder here nor a Hub repository"),
+        ("org/na me", "neither a folder here nor a Hub repository"),
+        ("org/..", "neither a folder here nor a Hub repository"),
+        ("org/" + "x" * 5000, "neither a folder here nor a Hub repository"),
+    ],
+)
+def test_what_is_no_source_is_said(text: str, said: str) -> None:
+    with pytest.raises(BadSource, match=said):
+        read_source(text)
+
+
+def test_contradictions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSource, match="not both"):
+        resolve("qwen3-8b", target="org/name")
+    with pytest.raises(BadSource, match="names revision a, --revision names b"):
+        resolve(target="org/name@a", draft="none", revision="b")
+    with pytest.raises(BadSource, match="has no revision"):
+        resolve(target=str(tmp_path), draft="none", revision="b")
+    with pytest.raises(BadSource, match="ships with the program"):
+        resolve("builtin", revision="b")
+
+
+def test_a_draft_is_suggested_by_the_target_s_family() -> None:
+    for pair in all_pairs():
+        if not pair.target.is_folder:
+            assert fitting_draft(pair.target) == pair.draft.repo
+    assert (
+        fitting_draft(Source("x/Meta-Llama-3.3-70B-Instruct-4bit"))
+        == "mlx-community/Llama-3.2-1B-Instruct-4bit"
+    )
+    assert fitting_draft(Source("x/Llama-2-7b")) is None
+    assert fitting_draft(Source("x/Qwen2.5-72B-Instruct")) == "mlx-community/Qwen2.5-0.5B-Instruct-4bit"
+
+
+def test_the_catalogue_owns_to_what_was_not_verified() -> None:
+    for pair in all_pairs():
+        assert pair.verified == (pair.name == "builtin")
+        assert pair.memory_bytes > pair.download_bytes >= 0
+
+
+def test_control_characters_never_reach_a_message() -> None:
+    assert str(ModelsError("a\x1b[2Jb\x07\n\u202ec")) == "a\\x1b[2Jb\\x07\n\\u202ec"
