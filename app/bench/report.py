@@ -11,6 +11,7 @@ from app.bench.measure import Measured
 from app.errors import MachineFailed
 from app.printable import one_line
 from app.same_text import Difference
+from models.size_text import size_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,7 +42,7 @@ def _cells(name: str, c: Comparison) -> list[str]:
         f"{c.accepted_per_round:.2f}",
         f"{c.acceptance_rate:.0%}",
         f"{c.plain_time_to_first_token * 1000:.0f}, {c.drafted_time_to_first_token * 1000:.0f} ms",
-        f"{c.peak_memory_bytes / 1e6:.0f} MB",
+        size_text(c.peak_memory_bytes),
         f"{c.same_text}/{c.prompts}",
     ]
 

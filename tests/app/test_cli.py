@@ -5,11 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.cli import main
+from app.commands import arguments as args
+from mlx_spec.types import Round
+from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
 
 ROOT = Path(__file__).parents[2]
@@ -187,17 +192,21 @@ def test_ctrl_c_keeps_the_text_and_exits_with_130(tiny_pair: TinyPair) -> None:
     assert len((first + out).decode(errors="replace")) < 4000
 
 
-def test_ctrl_c_with_json_prints_the_whole_object(tiny_pair: TinyPair) -> None:
-    common = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "4000", "--json"]
-    running = start(*common, preexec_fn=None)
-    # The first reported loading is over when the process has MLX's threads; waiting is simpler and surer.
-    with pytest.raises(subprocess.TimeoutExpired):
-        running.wait(timeout=1.5)
-    running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=20)
-    assert running.returncode == 130
-    if out:
-        assert json.loads(out)["finish_reason"] == "cancelled"
+def test_ctrl_c_with_json_prints_the_whole_object(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ScriptedEngine):
+        def generate(self, *args: Any, **kwargs: Any) -> Iterator[Round]:
+            for number, played in enumerate(super().generate(*args, **kwargs)):
+                if number == 2:
+                    signal.raise_signal(signal.SIGINT)
+                yield played
+
+    pair = ScriptedPair(Interrupted(list(b"abcdefgh")))
+    monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
+    assert main(["generate", "--prompt", "x", "--json"]) == 130
+    report = json.loads(capfd.readouterr().out)
+    assert (report["finish_reason"], report["text"]) == ("cancelled", "abc")
 
 
 def test_a_reader_that_leaves_is_no_error(tiny_pair: TinyPair) -> None:

@@ -1,0 +1,77 @@
+"""`pull` and `remove` as a person runs them, against a Hub on a local port."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.models.conftest import own_home
+from tests.models.hub_server import HostedModel, HubServer
+from tests.models.tiny_models import files_of, make_pair
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "app"]
+PAIR = ["--target", "org/target", "--draft", "org/draft"]
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """Serves org/target and org/draft to processes that have a home of their own."""
+    own_home(tmp_path, monkeypatch)
+    target, draft = make_pair(tmp_path / "made")
+    hosted = {"org/target": HostedModel(files_of(target)), "org/draft": HostedModel(files_of(draft))}
+    with HubServer(hosted) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, input="")
+
+
+def test_a_pulled_pair_answers_and_can_be_removed(hub: HubServer) -> None:
+    pulled = run("pull", *PAIR)
+    assert (pulled.returncode, pulled.stdout) == (0, "")
+    assert "downloaded" in pulled.stderr
+    assert run("generate", *PAIR, "--prompt", "x", "--max-tokens", "4").returncode == 0
+    asked = run("remove", *PAIR)
+    assert asked.returncode == 2
+    assert "--yes" in asked.stderr
+    removed = run("remove", *PAIR, "--yes", "--json")
+    assert removed.returncode == 0
+    assert json.loads(removed.stdout)["freed_bytes"] > 0
+    gone = run("generate", *PAIR, "--prompt", "x")
+    assert gone.returncode == 2
+    assert "mlx-spec pull --target org/target --draft org/draft" in gone.stderr
+
+
+def test_a_hub_that_fails_is_exit_code_3(hub: HubServer) -> None:
+    hub.status = 503
+    failed = run("pull", *PAIR)
+    assert failed.returncode == 3
+    assert 1 <= len(failed.stderr.strip().splitlines()) <= 3
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_repository_that_is_not_there_is_exit_code_2(hub: HubServer) -> None:
+    missing = run("pull", "--target", "org/absent", "--draft", "none")
+    assert missing.returncode == 2
+    assert "org/absent" in missing.stderr
+
+
+def test_ctrl_c_stops_a_pull_with_exit_code_130(hub: HubServer) -> None:
+    hub.seconds_per_step = 5
+    with subprocess.Popen([*COMMAND, "pull", *PAIR], cwd=ROOT, stderr=subprocess.PIPE, text=True) as pull:
+        deadline = time.monotonic() + 20
+        while not any(name.endswith("safetensors") for name in hub.downloads()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        pull.send_signal(signal.SIGINT)
+        assert pull.wait(timeout=10) == 130
+        assert pull.stderr is not None
+        assert "Traceback" not in pull.stderr.read()
