@@ -71,8 +71,8 @@ class _Inbox:
     def next(self) -> Load | Answer | Quit:
         return self._waiting.get()
 
-    def is_cancelled(self, id: int) -> bool:
-        return self._quitting or id <= self._cancelled_through
+    def is_cancelled(self, answer_id: int) -> bool:
+        return self._quitting or answer_id <= self._cancelled_through
 
     def finish(self) -> None:
         self._finished.set()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -38,6 +38,8 @@ from models.paths import data_folder
 CTRL_C_SECONDS = 2.0
 """How soon the second Ctrl+C has to follow to mean leaving."""
 
+KEY_NAMES = {"escape": "Esc", "pageup": "Page Up", "pagedown": "Page Down"}
+
 WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
 
@@ -63,11 +65,11 @@ class ChatApp(App[None]):
     TITLE = "mlx-spec"
     CSS_PATH = "chat.tcss"
     PAUSE_GC_ON_SCROLL = True
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (80, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (18, "-tall")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Help", id="app.help", tooltip="Keys and commands"),
+        Binding("f1", "help", "Help", id="app.help", key_display="F1", tooltip="Keys and commands"),
         Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs", key_display="F2",
                 tooltip="Choose or download a pair of models"),
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
@@ -118,7 +120,7 @@ class ChatApp(App[None]):
         else:
             await CommandRunner(self).run(f"/{message.name}")
 
-    def get_system_commands(self, screen: Screen[None]) -> Iterable[SystemCommand]:
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for command in SLASH_COMMANDS:
             yield SystemCommand(command.usage, command.summary, lambda command=command: self._choose(command))
 
@@ -130,7 +132,9 @@ class ChatApp(App[None]):
         """Compare the last prompt, unless an answer is still being written."""
         self.return_to_chat()
         if self.chat.running is not None:
-            self.chat.transcript.note("An answer is being written. Stop it with Esc, then compare.", "warning")
+            self.chat.transcript.note(
+                "An answer is being written. Stop it with Esc, then compare.", "warning"
+            )
         elif self.chat.conversation.last is None:
             self.chat.transcript.note("There is no prompt to compare yet. Send one first.", "warning")
         else:
@@ -154,10 +158,10 @@ class ChatApp(App[None]):
             question = f"{self.pull.pair.name} is being downloaded. Leave and cancel the download?"
             self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
 
-    async def action_help_quit(self) -> None:
+    def action_help_quit(self) -> None:
         """Ctrl+C: the first says how to leave, the second leaves."""
         if time.monotonic() - self._ctrl_c_at < CTRL_C_SECONDS:
-            await self.action_quit()
+            self.call_later(self.action_quit)
             return
         self._ctrl_c_at = time.monotonic()
         self.notify("Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
@@ -200,4 +204,4 @@ class ChatApp(App[None]):
 
 
 def _key_name(key: str) -> str:
-    return "+".join(part.capitalize() for part in key.split("+"))
+    return "+".join(KEY_NAMES.get(part, part.capitalize()) for part in key.split("+"))

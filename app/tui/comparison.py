@@ -49,7 +49,9 @@ class Comparison:
         if self.stopped:
             return "stopped, so the texts were not compared"
         if self.options.temperature > 0 and self.options.verify != "coupled":
-            return f"the texts differ, as they may: /verify {self.options.verify} draws its own random numbers"
+            return (
+                f"the texts differ, as they may: /verify {self.options.verify} draws its own random numbers"
+            )
         position = _first_difference(self.plain.token_ids, self.drafted.token_ids)
         return f"the texts differ from token {position + 1} on; `mlx-spec check` says why"
 

@@ -27,7 +27,7 @@ class Conversation:
         return self.turns[-1] if self.turns else None
 
     def messages(self) -> list[Message]:
-        """What the model reads to answer the last prompt: all before it, and the prompt without its answer."""
+        """What the model reads to answer the last prompt: all before it, then the prompt alone."""
         out: list[Message] = []
         if self.system:
             out.append({"role": "system", "content": self.system})

@@ -72,9 +72,9 @@ class EngineLink:
         self.client.send(Answer(self._last_id, tuple(messages), options))
         return self._last_id
 
-    def cancel(self, id: int) -> None:
+    def cancel(self, turn_id: int) -> None:
         """Stop an answer; its `TurnEnded` still arrives."""
-        self.client.send(Cancel(id))
+        self.client.send(Cancel(turn_id))
 
     def pump(self) -> None:
         """Pass on what the process sent since the last call."""
@@ -103,24 +103,24 @@ class EngineLink:
             case LoadFailed(text):
                 self.state = "failed"
                 self._tell(PairFailed(text))
-            case Answered(id, turn_event):
+            case Answered(turn_id, turn_event):
                 done = isinstance(turn_event, TurnEnded)
-                asker = self._askers.pop(id, None) if done else self._askers.get(id)
+                asker = self._askers.pop(turn_id, None) if done else self._askers.get(turn_id)
                 if asker is not None:
-                    asker.post_message(TurnAdvanced(id, turn_event))
-            case AnswerFailed(id, text):
-                self._fail(id, text)
+                    asker.post_message(TurnAdvanced(turn_id, turn_event))
+            case AnswerFailed(turn_id, text):
+                self._fail(turn_id, text)
             case Died():
                 self.info, self.state = None, "dead"
                 text = describe_death(event)
-                for id in list(self._askers):
-                    self._fail(id, text)
+                for turn_id in list(self._askers):
+                    self._fail(turn_id, text)
                 self._tell(EngineDied(text))
 
-    def _fail(self, id: int, text: str) -> None:
-        asker = self._askers.pop(id, None)
+    def _fail(self, turn_id: int, text: str) -> None:
+        asker = self._askers.pop(turn_id, None)
         if asker is not None:
-            asker.post_message(TurnFailed(id, text))
+            asker.post_message(TurnFailed(turn_id, text))
 
     def _tell(self, message: PairLoading | PairLoaded | PairFailed | EngineDied) -> None:
         if self._listener is not None:

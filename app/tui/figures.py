@@ -46,8 +46,8 @@ def stats_line(event: TurnEnded) -> str:
     stats = event.stats
     parts = [f"{stats.tokens} tokens", f"{stats.tokens_per_second:.0f} tok/s"]
     if stats.draft_n:
-        parts.append(f"{stats.accepted_per_round:.2f} accepted per round")
-        parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n} drafted accepted")
+        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n} ({stats.acceptance_rate:.0%})"
+        parts.append(f"{accepted}, {stats.accepted_per_round:.2f} per round")
     else:
         parts.append("no draft")
     parts.append(f"first token {stats.time_to_first_token * 1000:.0f} ms")

@@ -95,7 +95,8 @@ def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:
     marks: list[Mark] = [piece.mark for piece in pieces for _ in piece.text]
     if not text.isascii():
         for start, end, _ in _graphemes(text):
-            marks[start:end] = [marks[start]] * (end - start)
+            mark = marks[start]
+            marks[start:end] = [mark for _ in range(start, end)]
     return marks
 
 

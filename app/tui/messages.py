@@ -40,18 +40,18 @@ class EngineDied(Message):
 class TurnAdvanced(Message, bubble=False):
     """One event of an answer, sent to the screen that asked for it."""
 
-    def __init__(self, id: int, event: TurnEvent) -> None:
+    def __init__(self, turn_id: int, event: TurnEvent) -> None:
         super().__init__()
-        self.id = id
+        self.turn_id = turn_id
         self.event = event
 
 
 class TurnFailed(Message, bubble=False):
     """An answer ended without a result, sent to the screen that asked for it."""
 
-    def __init__(self, id: int, text: str) -> None:
+    def __init__(self, turn_id: int, text: str) -> None:
         super().__init__()
-        self.id = id
+        self.turn_id = turn_id
         self.text = text
 
 

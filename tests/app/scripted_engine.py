@@ -29,6 +29,8 @@ class ScriptedSession:
     def __init__(self, spec: PairSpec) -> None:
         if spec.name == "absent":
             raise BadInput("The pair absent is not on this machine. Get it with: mlx-spec pull absent")
+        if spec.name == "slow to load":
+            time.sleep(1)
         self.info = PairInfo(spec.name, "target", "draft", 4096, "test (cpu)", 1_000_000, True)
 
     def answer(

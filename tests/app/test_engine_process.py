@@ -34,8 +34,8 @@ def spec(name: str = "scripted") -> PairSpec:
     return PairSpec(name, Source("/target"), Source("/draft"))
 
 
-def ask(id: int, text: str, options: Options | None = None) -> Answer:
-    return Answer(id, ({"role": "user", "content": text},), options or Options())
+def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
+    return Answer(answer_id, ({"role": "user", "content": text},), options or Options())
 
 
 @pytest.fixture
@@ -58,20 +58,22 @@ def collect(client: EngineClient, enough: Callable[[list[EngineEvent]], bool]) -
     return events
 
 
-def ended(id: int) -> Callable[[list[EngineEvent]], bool]:
+def ended(answer_id: int) -> Callable[[list[EngineEvent]], bool]:
     def is_there(events: list[EngineEvent]) -> bool:
         return any(
-            (isinstance(e, Answered) and e.id == id and isinstance(e.event, TurnEnded))
-            or (isinstance(e, AnswerFailed) and e.id == id)
+            (isinstance(e, Answered) and e.id == answer_id and isinstance(e.event, TurnEnded))
+            or (isinstance(e, AnswerFailed) and e.id == answer_id)
             for e in events
         )
 
     return is_there
 
 
-def answer_of(events: list[EngineEvent], id: int) -> TurnEnded:
+def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
     (end,) = [
-        e.event for e in events if isinstance(e, Answered) and e.id == id and type(e.event) is TurnEnded
+        e.event
+        for e in events
+        if isinstance(e, Answered) and e.id == answer_id and type(e.event) is TurnEnded
     ]
     return end
 
@@ -212,7 +214,7 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def test_the_screen_s_end_imports_no_mlx() -> None:
-    code = "import sys, app.engine_client; print([m for m in ('mlx', 'mlx_lm', 'transformers') if m in sys.modules])"
+def test_the_screens_import_no_mlx() -> None:
+    code = "import sys, app.engine_client, app.tui.app, app.tui.screens.pairs; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert out.stdout.strip() == "[]"
+    assert not {"mlx", "mlx_lm", "transformers"} & set(out.stdout.split())

@@ -53,7 +53,8 @@ class ChatScreen(Screen[None]):
                 tooltip="Run the last prompt without and with drafting, side by side"),
         Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
-        Binding("escape", "stop", "Stop", id="chat.stop", tooltip="Stop the answer and keep its text"),
+        Binding("escape", "stop", "Stop", id="chat.stop", key_display="Esc",
+                tooltip="Stop the answer and keep its text"),
     ]  # fmt: skip
 
     def __init__(self, link: EngineLink, settings: Settings) -> None:
@@ -103,13 +104,13 @@ class ChatScreen(Screen[None]):
         self.transcript.show(live)
         self.transcript.anchor()
         self._numbers = None
-        id = self.link.ask(self, self.conversation.messages(), self.settings.for_answer())
-        self.running = Running(id, turn, live)
+        turn_id = self.link.ask(self, self.conversation.messages(), self.settings.for_answer())
+        self.running = Running(turn_id, turn, live)
         self.show_state()
 
     def on_turn_advanced(self, message: TurnAdvanced) -> None:
         running = self.running
-        if running is None or running.id != message.id:
+        if running is None or running.id != message.turn_id:
             return
         match message.event:
             case PrefillProgressed(total=total):
@@ -131,7 +132,7 @@ class ChatScreen(Screen[None]):
 
     def on_turn_failed(self, message: TurnFailed) -> None:
         running = self.running
-        if running is None or running.id != message.id:
+        if running is None or running.id != message.turn_id:
             return
         kept = bool(running.text)
         self.transcript.note(message.text, "error")

@@ -31,7 +31,7 @@ class CompareScreen(Screen[None]):
     """Warms both ways up, so that neither run pays for first use or for reading the prompt."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop / back", id="compare.stop",
+        Binding("escape", "stop", "Stop / back", id="compare.stop", key_display="Esc",
                 tooltip="Stop the comparison; once it ended, go back"),
         Binding("f5,ctrl+r", "again", "Again", id="compare.again", key_display="F5",
                 tooltip="Run the comparison again"),
@@ -51,8 +51,8 @@ class CompareScreen(Screen[None]):
         prompt = one_line(self._conversation[-1]["content"])
         yield Static(Content.assemble(("Compare  ", "bold"), prompt), id="compare-prompt")
         with Container(id="panes"):
-            yield ComparePane("Without drafting", id="plain")
-            yield ComparePane("With drafting", id="drafted")
+            yield ComparePane("Without drafting", "plain")
+            yield ComparePane("With drafting", "drafted")
         yield Static(id="verdict")
         yield Footer()
 
@@ -60,7 +60,7 @@ class CompareScreen(Screen[None]):
         self._begin("warm-up plain")
 
     def on_turn_advanced(self, message: TurnAdvanced) -> None:
-        if message.id != self._turn_id or self.phase == "done":
+        if message.turn_id != self._turn_id or self.phase == "done":
             return
         match message.event:
             case PrefillProgressed(done, total):
@@ -71,7 +71,7 @@ class CompareScreen(Screen[None]):
                 self._end_phase(message.event)
 
     def on_turn_failed(self, message: TurnFailed) -> None:
-        if message.id == self._turn_id and self.phase != "done":
+        if message.turn_id == self._turn_id and self.phase != "done":
             self.phase = "done"
             self._say(f"✗ {message.text}", "$text-error")
 

@@ -45,7 +45,9 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> Table:
-    table = Table(title=Text(title, "bold"), title_justify="left", box=None, show_header=False, padding=(0, 1))
+    table = Table(
+        title=Text(title, "bold"), title_justify="left", box=None, show_header=False, padding=(0, 1)
+    )
     table.add_column(style="bold", min_width=12)
     table.add_column()
     for name, meaning in rows:

@@ -13,7 +13,9 @@ from app.tui.pair_facts import details, header, pulling, row
 from app.tui.pull_job import PullJob
 from app.tui.screens.question import QuestionScreen
 from models.catalogue import Pair, all_pairs
+from models.fit import Fit, fit
 from models.installed import installed
+from models.machine import this_machine
 from models.size_text import size_text
 
 if TYPE_CHECKING:
@@ -30,14 +32,18 @@ class PairsScreen(Screen[Pair | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Use or pull", id="pairs.choose",
                 tooltip="Use the pair, or download it first"),
-        Binding("c", "cancel_pull", "Cancel download", id="pairs.cancel", tooltip="Stop the running download"),
-        Binding("escape", "dismiss(None)", "Back", id="pairs.back", tooltip="Back to the chat"),
+        Binding("c", "cancel_pull", "Cancel download", id="pairs.cancel",
+                tooltip="Stop the running download"),
+        Binding("escape", "dismiss(None)", "Back", id="pairs.back", key_display="Esc",
+                tooltip="Back to the chat"),
     ]  # fmt: skip
 
     def __init__(self, current: str) -> None:
         super().__init__()
         self.pairs = all_pairs()
         self.current = current
+        self._fits: dict[str, Fit] = {}
+        """By pair; filled on a thread, because asking the machine takes a moment."""
         self._job_seen: PullJob | None = None
 
     def compose(self) -> ComposeResult:
@@ -50,7 +56,9 @@ class PairsScreen(Screen[Pair | None]):
 
     def on_mount(self) -> None:
         self._list()
+        self._say("Enter uses the pair, or downloads it first. ? marks facts that are not verified.")
         self.query_one(OptionList).focus()
+        self.run_worker(self._look_at_machine, thread=True)
         self.set_interval(WATCH_SECONDS, self.show_pull)
         self.show_pull()
 
@@ -58,7 +66,7 @@ class PairsScreen(Screen[Pair | None]):
         self._list()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self.query_one("#pair-details", Static).update(Content(details(self.pairs[event.option_index])))
+        self._describe(self.pairs[event.option_index])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         pair = self.pairs[event.option_index]
@@ -70,6 +78,8 @@ class PairsScreen(Screen[Pair | None]):
             self._say(f"{pair.name} ships with the program, but its files are missing or broken here.")
         else:
             question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
+            if pair.name in self._fits and self._fits[pair.name].verdict == "does not fit":
+                question += f" It does not fit here: it {self._fits[pair.name].why}."
             self.app.push_screen(QuestionScreen(question, "Download", "Not now"), self._answered(pair))
 
     def action_choose(self) -> None:
@@ -103,6 +113,20 @@ class PairsScreen(Screen[Pair | None]):
 
         return start
 
+    def _look_at_machine(self) -> None:
+        machine = this_machine()
+        fits = {pair.name: fit(pair, machine) for pair in self.pairs}
+        self.app.call_from_thread(self._take_fits, fits)
+
+    def _take_fits(self, fits: dict[str, Fit]) -> None:
+        self._fits = fits
+        if self.is_mounted:
+            self._list()
+
+    def _describe(self, pair: Pair) -> None:
+        why = self._fits[pair.name].why if pair.name in self._fits else ""
+        self.query_one("#pair-details", Static).update(Content(details(pair, why)))
+
     def _list(self) -> None:
         wide = self.app.size.width >= 80
         options = self.query_one(OptionList)
@@ -113,11 +137,12 @@ class PairsScreen(Screen[Pair | None]):
         names = [pair.name for pair in self.pairs]
         start = names.index(self.current) if self.current in names else 0
         options.highlighted = start if highlighted is None else highlighted
+        self._describe(self.pairs[options.highlighted])
 
     def _state(self, pair: Pair) -> str:
-        if not installed(pair.spec):
-            return "not installed"
-        return "in use" if pair.name == self.current else "installed"
+        if installed(pair.spec):
+            return "in use" if pair.name == self.current else "installed"
+        return self._fits[pair.name].verdict if pair.name in self._fits else "…"
 
     def _say(self, text: str) -> None:
         self.query_one("#pull-line", Static).update(Content(text))

@@ -9,8 +9,8 @@ from textual.widgets import Static
 
 from app.events import Piece
 from app.printable import printable
-from app.tui.markdown_text import markdown
 from app.tui.mark_styles import MARK_CLASSES
+from app.tui.markdown_text import markdown
 
 
 class Answer(Static):

@@ -32,7 +32,8 @@ class CommandMenu(OptionList, can_focus=False):
         self._commands = tuple(commands)
         self.clear_options()
         self.add_options(
-            Option(Content.assemble(command.usage.ljust(28), (command.summary, "dim"))) for command in commands
+            Option(Content.assemble(command.usage.ljust(28), (command.summary, "dim")))
+            for command in commands
         )
         self.highlighted = 0 if commands else None
         self.display = bool(commands)

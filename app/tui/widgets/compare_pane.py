@@ -12,8 +12,8 @@ from app.tui.widgets.live_answer import LiveAnswer
 class ComparePane(Vertical):
     """Titled in its border; fills while its run is on."""
 
-    def __init__(self, title: str, *, id: str) -> None:
-        super().__init__(id=id)
+    def __init__(self, title: str, name: str) -> None:
+        super().__init__(id=name)
         self.border_title = title
 
     def compose(self) -> ComposeResult:
@@ -21,16 +21,17 @@ class ComparePane(Vertical):
             yield LiveAnswer()
         yield Static(Content("waiting"), classes="numbers")
 
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).anchor()
-
     @property
     def text(self) -> str:
         return self.query_one(LiveAnswer).text
 
     def add(self, event: TextAdded) -> None:
         """Show one more round."""
-        self.query_one(LiveAnswer).add(event.pieces)
+        live, scroll = self.query_one(LiveAnswer), self.query_one(VerticalScroll)
+        live.add(event.pieces)
+        # Short texts stay at the top, where two of them are easiest to compare.
+        if live.size.height >= scroll.size.height and not scroll.is_anchored:
+            scroll.anchor()
         self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens")
 
     def end(self, event: TurnEnded) -> None:

@@ -1,8 +1,11 @@
 """What the marks of an answer mean."""
 
+from typing import ClassVar
+
 from textual.content import Content
 from textual.widgets import Static
 
+from app.events import Mark
 from app.tui.mark_styles import MARK_CLASSES
 
 
@@ -11,7 +14,7 @@ class Legend(Static):
 
     COMPONENT_CLASSES = set(MARK_CLASSES.values())
 
-    WORDS = (
+    WORDS: ClassVar[tuple[tuple[Mark, str], ...]] = (
         ("accepted", "drafted, stood"),
         ("bonus", "target, after a draft"),
         ("plain", "target alone"),

@@ -20,8 +20,8 @@ class LiveAnswer(Widget):
     COMPONENT_CLASSES = set(MARK_CLASSES.values())
     ALLOW_SELECT = True
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._content = MarkedLines(80)
         self._strips: dict[int, Strip] = {}
 

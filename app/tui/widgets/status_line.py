@@ -32,7 +32,9 @@ class StatusLine(Static):
         self._draw()
 
     def _draw(self) -> None:
-        parts = [Content.styled(item.text, item.style) for item in fitting(self.items, self.content_size.width)]
+        parts = [
+            Content.styled(item.text, item.style) for item in fitting(self.items, self.content_size.width)
+        ]
         self.update(Content(SEPARATOR).join(parts))
 
 

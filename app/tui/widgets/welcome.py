@@ -16,7 +16,9 @@ class Welcome(Static):
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
         """Describe the pair as far as it is known."""
         lines = [
-            Content.assemble(("mlx-spec", "bold $text-primary"), "  a small model guesses ahead, the large one checks"),
+            Content.assemble(
+                ("mlx-spec", "bold $text-primary"), "  a small model guesses ahead, the large one checks"
+            ),
             Content(_pair(name, state, info)),
             Content.styled(TIPS, "dim"),
         ]
@@ -27,5 +29,9 @@ def _pair(name: str, state: EngineState, info: PairInfo | None) -> str:
     if info is None:
         return f"{name}: loading. You can write already." if state == "loading" else f"{name}: not loaded"
     draft = "with a draft model" if info.can_draft else "without a draft model"
-    memory = f"{info.memory_bytes / 1e9:.2f} GB" if info.memory_bytes >= 1e8 else f"{info.memory_bytes / 1e6:.0f} MB"
+    memory = (
+        f"{info.memory_bytes / 1e9:.2f} GB"
+        if info.memory_bytes >= 1e8
+        else f"{info.memory_bytes / 1e6:.0f} MB"
+    )
     return f"{one_line(info.name)} {draft} · {memory} · {one_line(info.device)}"

@@ -1,7 +1,5 @@
-"""Runs the real app on a scripted engine process. Async tests need no plugin: each gets its own loop."""
+"""Runs the real app on a scripted engine process."""
 
-import asyncio
-import inspect
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,15 +17,6 @@ from tests.app.tui.chat_driver import Chat, OpenChat
 
 SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
-    return True
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from app.events import TurnEnded
 from app.tui.comparison import Comparison
 from app.tui.screens.compare import CompareScreen
@@ -40,7 +41,9 @@ async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: Open
         await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
         screen = chat.app.screen
         assert isinstance(screen, CompareScreen)
-        await chat.until(lambda: screen.phase == "plain" and bool(screen.query_one("#plain", ComparePane).text))
+        await chat.until(
+            lambda: screen.phase == "plain" and bool(screen.query_one("#plain", ComparePane).text)
+        )
         await chat.pilot.press("escape")
         await chat.until(lambda: screen.phase == "done")
         assert screen.result is None
@@ -66,7 +69,9 @@ async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: i
         await chat.pilot.press("f5")
         await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
         await chat.pilot.pause()
-        plain, drafted = (chat.app.screen.query_one(id, ComparePane).region for id in ("#plain", "#drafted"))
+        plain, drafted = (
+            chat.app.screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted")
+        )
         assert (plain.x == drafted.x) is stacked
 
 

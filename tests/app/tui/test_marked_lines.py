@@ -8,7 +8,10 @@ from rich.cells import cell_len
 from app.events import Mark, Piece
 from app.tui.marked_lines import MarkedLines
 
-TEXT = "A target checks 日本語のテキスト and emoji 👩‍💻👨‍👩‍👧 é́ fine.\n\nAverylongwordwithoutanyblanks" * 3 + "  two  blanks \n"
+TEXT = (
+    "A target checks 日本語のテキスト and emoji 👩‍💻👨‍👩‍👧 é́ fine.\n\nAverylongwordwithoutanyblanks" * 3
+    + "  two  blanks \n"
+)
 
 
 def text_of(lines: MarkedLines) -> list[str]:
