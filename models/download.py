@@ -3,7 +3,7 @@
 A child, because a running transfer can only be stopped for sure by ending its process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import models.errors
@@ -18,10 +18,10 @@ __all__ = ["Progress", "pull"]
 _TICK_SECONDS = 0.25
 
 
-def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
+def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Generator[Progress, None, None]:
     """Download what is missing of a pair; the last value has the phase `done`.
 
-    Yields several times a second, and asks `cancelled` as often. Leaving the iterator cancels too.
+    Yields several times a second, and asks `cancelled` as often. Closing the generator cancels too.
     Finished files stay; what was cut off is deleted, and starts over with the next pull.
 
     Raises:

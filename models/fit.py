@@ -29,9 +29,10 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     numbers = f"needs about {size_text(needed)} of memory, {size_text(machine.memory_bytes)} can be used here"
     if needed > machine.memory_bytes:
         return Fit("does not fit", numbers if machine.has_metal else f"{numbers} (float32, without Metal)")
-    if pair.download_bytes + _DISK_MARGIN > machine.disk_bytes and not installed(pair.spec):
+    download = 0 if installed(pair.spec) else pair.download_bytes
+    if download and download + _DISK_MARGIN > machine.disk_bytes:
         free = size_text(machine.disk_bytes)
-        return Fit("does not fit", f"downloads {size_text(pair.download_bytes)}, {free} of disk are free")
+        return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free")
     if needed > _TIGHT * machine.memory_bytes:
         return Fit("tight", f"{numbers}; close other programs")
     return Fit("fits", numbers)

@@ -16,7 +16,7 @@ def data_folder() -> Path:
 
 
 def hub_cache() -> Path:
-    """The Hub's cache of repositories: `HF_HUB_CACHE`, `HF_HOME` or the default, read as the Hub's library does.
+    """The Hub's cache: `HF_HUB_CACHE`, `HF_HOME` or the default, read as the Hub's library does.
 
     Read here and not there, because importing huggingface_hub is slow and freezes the values.
     """

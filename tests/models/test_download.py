@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -235,9 +235,10 @@ def test_an_error_of_the_hub_is_said(hub: HubServer) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda body: b"<html>" + body[6:], lambda body: body[:-100]])
-def test_damaged_weights_are_deleted_and_pulling_again_mends(hub: HubServer, damage: object) -> None:
+def test_damaged_weights_are_deleted_and_pulling_again_mends(
+    hub: HubServer, damage: Callable[[bytes], bytes]
+) -> None:
     whole = hub.models["org/target"].files["model.safetensors"]
-    assert callable(damage)
     hub.models["org/target"].files["model.safetensors"] = damage(whole)
 
     with pytest.raises(BrokenFiles, match="model.safetensors of org/target arrived damaged and was deleted"):
@@ -275,7 +276,7 @@ def test_a_cancelled_pull_installs_nothing_and_leaves_no_unfinished_file(hub: Hu
     assert not list(home.rglob("*.incomplete"))
 
 
-def test_leaving_the_iterator_cancels(hub: HubServer, home: Path) -> None:
+def test_closing_the_generator_cancels(hub: HubServer, home: Path) -> None:
     hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
     hub.seconds_per_step = 0.1
 
