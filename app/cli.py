@@ -59,11 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     make_streams_tolerant()
     try:
         code = cli(args=[a for a in given if a != DEBUG], prog_name="mlx-spec", standalone_mode=False)
+        if code == exit_codes.INTERRUPTED:
+            talk("Interrupted.")
         return code if isinstance(code, int) else exit_codes.DONE
     except ReaderGone:
-        return exit_codes.INTERRUPTED
-    except KeyboardInterrupt:
-        talk("Interrupted.")
         return exit_codes.INTERRUPTED
     except Exception as error:  # the last border: whatever went wrong is told in words
         if debug:

@@ -25,7 +25,7 @@ def run_stdin_chat(pair: "LoadedPair", options: Options) -> int:
         ended = _answer(session, messages, options)
         messages.append(Message(role="assistant", content=ended.text))
         if ended.finish_reason == "cancelled":
-            talk("Interrupted: the last answer is not complete.")
+            talk("The last answer is not complete.")
             return exit_codes.INTERRUPTED
     return exit_codes.DONE
 

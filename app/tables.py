@@ -11,14 +11,14 @@ PIPE_WIDTH = 160
 
 
 def plain_table(*heads: str) -> "Table":
-    """An empty table; a head that begins with `>` is a column of numbers."""
+    """An empty table; a head that begins with `>` is a column of numbers. The first is never wrapped."""
     from rich import box
     from rich.table import Table
 
-    grid = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
-    for head in heads:
-        number = head.startswith(">")
-        grid.add_column(head.removeprefix(">"), justify="right" if number else "left", overflow="fold")
+    grid = Table(box=box.SIMPLE, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
+    for place, head in enumerate(heads):
+        justify = "right" if head.startswith(">") else "left"
+        grid.add_column(head.removeprefix(">"), justify=justify, overflow="fold", no_wrap=place == 0)
     return grid
 
 

@@ -26,7 +26,7 @@ class Comparison:
     drafted_tps: float
     ratio: float
     ratio_spread: tuple[float, float]
-    """Smallest and largest ratio over the repeats, each repeat taken by itself."""
+    """Smallest and largest ratio over the repeats, each repeat taken by itself; `ratio` lies within."""
     accepted_per_round: float
     acceptance_rate: float
     """Accepted / drafted."""
@@ -68,7 +68,7 @@ def compare(measured: Sequence[Measured]) -> Comparison:
     """Fold the measurements of one or more prompts."""
     plain = geometric_mean([_speed(m.plain) for m in measured])
     drafted = geometric_mean([_speed(m.drafted) for m in measured])
-    ratios = [
+    ratios = [drafted / plain] + [
         geometric_mean([_tps(m.drafted[r]) / _tps(m.plain[r]) for m in measured])
         for r in range(len(measured[0].plain))
     ]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def table(categories: Mapping[str, Comparison], overall: Comparison) -> "Table":
-    """One line per category, and one over all."""
+    """One line per category, and one over all. Pairs of numbers are plain/drafted."""
     from app.tables import plain_table
 
     grid = plain_table(
-        "", ">plain\ntok/s", ">drafted\ntok/s", ">ratio\n(spread)", ">accepted\n/ round", ">accept-\nance",
-        ">first token\nplain, drafted", ">peak\nmemory", ">same\ntext",
+        "", ">plain\ntok/s", ">drafted\ntok/s", ">\nratio", ">\nspread", ">acc./\nround", ">acc.\nrate",
+        ">1st token\nms", ">peak\nmemory",
     )  # fmt: skip
     for name, comparison in categories.items():
         grid.add_row(*_cells(name, comparison))
@@ -38,12 +38,12 @@ def _cells(name: str, c: Comparison) -> list[str]:
         one_line(name),
         f"{c.plain_tps:.1f}",
         f"{c.drafted_tps:.1f}",
-        f"{c.ratio:.2f}x\n({low:.2f}-{high:.2f})",
+        f"{c.ratio:.2f}x",
+        f"{low:.2f}-{high:.2f}",
         f"{c.accepted_per_round:.2f}",
         f"{c.acceptance_rate:.0%}",
-        f"{c.plain_time_to_first_token * 1000:.0f}, {c.drafted_time_to_first_token * 1000:.0f} ms",
+        f"{c.plain_time_to_first_token * 1000:.0f}/{c.drafted_time_to_first_token * 1000:.0f}",
         size_text(c.peak_memory_bytes),
-        f"{c.same_text}/{c.prompts}",
     ]
 
 

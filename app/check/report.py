@@ -35,7 +35,7 @@ def table(results: Sequence[Checked]) -> "Table":
     from app.tables import plain_table
 
     lengths = sorted({r.setting.length for r in results})
-    grid = plain_table("mode", "drafter", *(f">length {length}" for length in lengths), ">accepted")
+    grid = plain_table("mode", "drafter", *(f">length\n{length}" for length in lengths), ">tokens\naccepted")
     for mode, drafter in dict.fromkeys((r.setting.mode, r.setting.drafter) for r in results):
         group = [r for r in results if (r.setting.mode, r.setting.drafter) == (mode, drafter)]
         cells = [_cell([r for r in group if r.setting.length == length]) for length in lengths]

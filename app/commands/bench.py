@@ -1,6 +1,6 @@
 """`bench`: does drafting pay here?"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -138,23 +138,25 @@ def _report(
     else:
         print_table(report.table(categories, overall))
         data(overall.verdict)
-    differences = _tell_differences(measured, facts["options"])
+    differences = _tell_differences(measured, facts["options"], talk if json else data)
     return exit_codes.NO if overall.lost or differences else exit_codes.DONE
 
 
-def _tell_differences(measured: Sequence["Measured"], options: dict[str, Any]) -> int:
+def _tell_differences(
+    measured: Sequence["Measured"], options: dict[str, Any], tell: Callable[[str], None]
+) -> int:
     """Show where texts differ; return how many of them nothing explains."""
     from app.bench.report import difference_text
 
     found = [(m.prompt.id, m.difference) for m in measured if m.difference]
     if options["temperature"] and options["verify"] != "coupled":
-        talk(f"With the rule {options['verify']} the text depends on the draft: {len(found)} texts differ.")
+        tell(f"With the rule {options['verify']} the text depends on the draft: {len(found)} texts differ.")
         return 0
     for name, difference in found:
-        talk(f"{name}: {difference_text(difference)}")
+        tell(f"{name}: {difference_text(difference)}")
     unexplained = sum(not difference.near_tie for _, difference in found)
     if not found:
-        talk(f"All {len(measured)} texts are the same with and without drafting.")
+        tell(f"All {len(measured)} texts are the same with and without drafting.")
     elif unexplained:
-        talk(f"{unexplained} texts differ without a reason that rounding gives. Please run `mlx-spec check`.")
+        tell(f"{unexplained} texts differ without a reason that rounding gives. Please run `mlx-spec check`.")
     return unexplained

@@ -75,7 +75,7 @@ def command(
     else:
         talk(numbers(ended))
     if ended.finish_reason == "cancelled":
-        talk("Interrupted: the answer is not complete.")
+        talk("The answer is not complete.")
         return exit_codes.INTERRUPTED
     return exit_codes.DONE
 

@@ -93,13 +93,14 @@ def _shown(key: str, value: object) -> str:
 def _print(facts: list[dict[str, Any]]) -> None:
     from app.tables import plain_table, print_table
 
-    keys = ("name", "download_bytes", "memory_bytes", "licence", "installed")
-    grid = plain_table("pair", ">download", ">memory", "licence", "installed", "fits here")
+    keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
+    grid = plain_table("pair", ">download", ">memory", "installed", "fits here", "licence")
     for pair in facts:
-        unverified = "" if pair["verified"] else " *"
         name, *cells = (_shown(key, pair[key]) for key in keys)
-        fits = pair["fits"] if pair["fits"] == "fits" else f"{pair['fits']}: {pair['why']}"
-        grid.add_row(name + unverified, *cells, one_line(fits))
+        grid.add_row(name if pair["verified"] else f"{name} *", *cells)
     print_table(grid)
+    for pair in facts:
+        if pair["fits"] != "fits":
+            data(one_line(f"{pair['name']}: {pair['fits']}, {pair['why']}."))
     if not all(pair["verified"] for pair in facts):
-        data("* Sizes and licence are unverified: computed or from memory, not read from the repository.")
+        data("* Unverified: sizes are computed, licences from memory; the repository was not read.")

@@ -128,4 +128,4 @@ def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     told = capfd.readouterr()
     assert code == 1
     assert "drafting does not pay here" in told.out
-    assert "texts are the same" in told.err
+    assert "texts are the same" in told.out

@@ -1,0 +1,204 @@
+"""`make bench-peers`: this engine beside mlx-lm's own two loops, on one pair, in one run.
+
+Sides alternate prompt by prompt; a speed is tokens over wall time, prefill included, the same for
+all; a ratio is taken within a repeat, and its median and range over the repeats are printed. The
+last line of stdout is one JSON document.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.runtime import blas, prepare
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+DRAFT_LENGTH = 3
+IN_DOMAIN = ("chat", "code")
+"""Categories of the default prompts that the built-in pair was trained for."""
+
+Run = Callable[[Sequence[int]], int]
+"""Answers a prompt and returns how many tokens the answer has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A ratio of two sides that somebody may hold us to."""
+
+    name: str
+    ours: str
+    peer: str
+    wanted: float
+
+
+CLAIMS = (
+    Claim("drafted against plain, temperature 0", "drafted T=0", "plain T=0", 1.5),
+    Claim("plain against mlx-lm plain, temperature 0", "plain T=0", "mlx-lm plain T=0", 0.97),
+    Claim("drafted against mlx-lm speculative, temperature 0", "drafted T=0", "mlx-lm drafted T=0", 1.0),
+    Claim(
+        "drafted against mlx-lm speculative, temperature 0.8", "drafted T=0.8", "mlx-lm drafted T=0.8", 1.2
+    ),
+    Claim("drafted against plain, temperature 0.8", "drafted T=0.8", "plain T=0.8", 1.0),
+    Claim("lookup and model against plain, temperature 0", "auto T=0", "plain T=0", 1.5),
+)
+
+
+def main(
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of every prompt on every side.")] = 5,
+    max_tokens: Annotated[int, typer.Option(min=2)] = 96,
+    target: Annotated[
+        str | None, typer.Option(help="Repository or folder; the built-in pair's if left out.")
+    ] = None,
+    draft: Annotated[str | None, typer.Option(help="Repository or folder.")] = None,
+) -> None:
+    """Measure every side and print each ratio with its range, the losing ones too."""
+    prepare()
+    from models.resolve import resolve
+    from models.load import load
+
+    pair = load(resolve(None, target, draft))
+    prompts = _prompts(pair)
+    sides = _sides(pair, max_tokens)
+    print(f"{len(prompts)} in-domain prompts, {repeats} repeats, at most {max_tokens} tokens, BLAS: {blas()}")
+    speeds = _measure(sides, prompts, repeats)
+    for name, values in speeds.items():
+        print(f"{name:22s} {median(values):7.1f} tok/s   {min(values):.1f} to {max(values):.1f}")
+    rows = [_row(claim, speeds) for claim in CLAIMS]
+    for row in rows:
+        low, high = row["spread"]
+        mark = "holds" if row["holds"] else "MISSED"
+        print(
+            f"{row['name']:50s} {row['ratio']:.2f}x ({low:.2f} to {high:.2f}), wanted {row['wanted']}: {mark}"
+        )
+    print(json.dumps({"ratios": rows, "speeds": speeds, **_facts(pair, repeats, max_tokens, len(prompts))}))
+
+
+def _prompts(pair: "LoadedPair") -> list[list[int]]:
+    from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.chat_prompt import Message
+    from app.session import Session
+
+    chosen = [p for p in read_prompts(DEFAULT_PROMPTS) if p.category in IN_DOMAIN]
+    session = Session(pair)
+    return [session.prompt_ids([Message(role="user", content=p.prompt)], 256)[0] for p in chosen]
+
+
+def _sides(pair: "LoadedPair", max_tokens: int) -> dict[str, Run]:
+    sides: dict[str, Run] = {}
+    for temperature in (0.0, 0.8):
+        at = f"T={temperature:g}"
+        sides[f"mlx-lm plain {at}"] = _mlx_plain(pair, max_tokens, temperature)
+        sides[f"plain {at}"] = _ours(pair, max_tokens, temperature, "none")
+        sides[f"mlx-lm drafted {at}"] = _mlx_drafted(pair, max_tokens, temperature)
+        sides[f"drafted {at}"] = _ours(pair, max_tokens, temperature, "model")
+    sides["auto T=0"] = _ours(pair, max_tokens, 0.0, "auto")
+    return sides
+
+
+def _ours(pair: "LoadedPair", max_tokens: int, temperature: float, drafter: Any) -> Run:
+    seeds = iter(range(10**9))
+
+    def run(prompt: Sequence[int]) -> int:
+        pair.engine.forget()
+        options = Options(
+            max_tokens=max_tokens, temperature=temperature, drafter=drafter, seed=next(seeds),
+            draft_length=DRAFT_LENGTH, stop_tokens=pair.stop_tokens,
+        )  # fmt: skip
+        return sum(len(r.tokens) for r in pair.engine.generate(prompt, options))
+
+    return run
+
+
+def _mlx_plain(pair: "LoadedPair", max_tokens: int, temperature: float) -> Run:
+    import mlx.core as mx
+    from mlx_lm.generate import generate_step
+    from mlx_lm.sample_utils import make_sampler
+
+    model = pair.engine.target.model
+    sampler = make_sampler(temperature)
+
+    def run(prompt: Sequence[int]) -> int:
+        tokens = generate_step(mx.array(list(prompt)), model, max_tokens=max_tokens, sampler=sampler)
+        return _count(pair, (int(token) for token, _ in tokens))
+
+    return run
+
+
+def _mlx_drafted(pair: "LoadedPair", max_tokens: int, temperature: float) -> Run:
+    import mlx.core as mx
+    from mlx_lm.generate import speculative_generate_step
+    from mlx_lm.sample_utils import make_sampler
+
+    drafter = pair.engine.model_drafter
+    if drafter is None:
+        raise typer.BadParameter("the pair has no draft model")
+    models = pair.engine.target.model, drafter.cached.model
+    sampler = make_sampler(temperature)
+
+    def run(prompt: Sequence[int]) -> int:
+        tokens = speculative_generate_step(
+            mx.array(list(prompt)), *models, max_tokens=max_tokens, sampler=sampler,
+            num_draft_tokens=DRAFT_LENGTH,
+        )  # fmt: skip
+        return _count(pair, (int(token) for token, *_ in tokens))
+
+    return run
+
+
+def _count(pair: "LoadedPair", tokens: Iterable[int]) -> int:
+    """How many tokens until the answer ends."""
+    count = 0
+    for token in tokens:
+        count += 1
+        if token in pair.stop_tokens:
+            break
+    return count
+
+
+def _measure(sides: dict[str, Run], prompts: Sequence[Sequence[int]], repeats: int) -> dict[str, list[float]]:
+    for run in sides.values():
+        run(prompts[0])
+    speeds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        totals = {name: [0, 0.0] for name in sides}
+        for prompt in prompts:
+            for name, run in sides.items():
+                start = time.perf_counter()
+                totals[name][0] += run(prompt)
+                totals[name][1] += time.perf_counter() - start
+        for name, (tokens, seconds) in totals.items():
+            speeds[name].append(tokens / seconds)
+    return speeds
+
+
+def _row(claim: Claim, speeds: dict[str, list[float]]) -> dict[str, Any]:
+    ratios = [a / b for a, b in zip(speeds[claim.ours], speeds[claim.peer], strict=True)]
+    ratio = median(ratios)
+    return {
+        **asdict(claim),
+        "ratio": round(ratio, 3),
+        "spread": [round(min(ratios), 3), round(max(ratios), 3)],
+        "holds": ratio >= claim.wanted,
+    }
+
+
+def _facts(pair: "LoadedPair", repeats: int, max_tokens: int, prompts: int) -> dict[str, Any]:
+    from app.machine import device_name, versions
+
+    return {
+        "pair": pair.spec.name, "repeats": repeats, "max_tokens": max_tokens, "prompts": prompts,
+        "draft_length": DRAFT_LENGTH, "device": device_name(), "blas": blas(), "versions": versions(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,72 @@
+"""A session on the real engine: what happened in one turn must not show in the next."""
+
+import pytest
+
+from app.chat_prompt import Message
+from app.commands.arguments import chosen_pair, loaded_pair
+from app.events import TextAdded, TurnEnded, TurnEvent
+from app.session import Session
+from mlx_spec.types import Options
+from tests.app.tiny_pair import TinyPair
+
+OPTIONS = Options(max_tokens=24, temperature=0.9, seed=7)
+
+
+@pytest.fixture(scope="module")
+def session(tiny_pair: TinyPair) -> Session:
+    return fresh(tiny_pair)
+
+
+def fresh(pair: TinyPair) -> Session:
+    return Session(loaded_pair(chosen_pair(None, str(pair.target), str(pair.draft), None)))
+
+
+def user(text: str) -> list[Message]:
+    return [Message(role="user", content=text)]
+
+
+def ended(events: list[TurnEvent]) -> TurnEnded:
+    assert isinstance(events[-1], TurnEnded)
+    return events[-1]
+
+
+@pytest.mark.parametrize("draft_length", [0, 1, 3])
+def test_the_turn_after_a_cancelled_one_is_right(tiny_pair: TinyPair, draft_length: int) -> None:
+    session, options = fresh(tiny_pair), Options(max_tokens=24, draft_length=draft_length)
+    asked: list[int] = []
+    stopped = ended(
+        list(session.answer(user("hello"), options, cancelled=lambda: asked.append(1) or len(asked) > 3))
+    )
+    assert stopped.finish_reason == "cancelled"
+    history = [*user("hello"), Message(role="assistant", content=stopped.text), *user("again")]
+    after = ended(list(session.answer(history, options)))
+    assert after.token_ids == ended(list(fresh(tiny_pair).answer(history, options))).token_ids
+
+
+def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(tiny_pair: TinyPair) -> None:
+    session, long = fresh(tiny_pair), user("the small model guesses " * 300)
+    stopped = ended(list(session.answer(long, OPTIONS, cancelled=lambda: True)))
+    assert (stopped.finish_reason, stopped.text) == ("cancelled", "")
+    after = ended(list(session.answer(user("hello"), OPTIONS)))
+    assert after.token_ids == ended(list(fresh(tiny_pair).answer(user("hello"), OPTIONS))).token_ids
+
+
+@pytest.mark.parametrize("draft_length", [0, 1, 2, 3, 5])
+def test_a_stop_text_cuts_drafted_text_where_it_cuts_plain_text(session: Session, draft_length: int) -> None:
+    whole = ended(list(session.answer("the large", OPTIONS))).text
+    stop = whole[9:14]
+    options = Options(max_tokens=24, temperature=0.9, seed=7, draft_length=draft_length)
+    events = list(session.answer("the large", options, stop_texts=[stop]))
+    shown = "".join(p.text for e in events if isinstance(e, TextAdded) for p in e.pieces)
+    assert shown == ended(events).text == whole.partition(stop)[0]
+    assert ended(events).finish_reason == "stop"
+
+
+def test_marks_count_what_the_numbers_count(session: Session) -> None:
+    events = list(session.answer("the small model", Options(max_tokens=40, draft_length=3)))
+    stats = ended(events).stats
+    rounds = [e for e in events if isinstance(e, TextAdded)]
+    assert (rounds[-1].drafted, rounds[-1].accepted) == (stats.draft_n, stats.draft_n_accepted)
+    assert rounds[-1].tokens == stats.tokens == 40
+    marks = {piece.mark for e in rounds for piece in e.pieces}
+    assert ("accepted" in marks) == (stats.draft_n_accepted > 0)
