@@ -106,6 +106,13 @@ class Engine:
             peak_memory_bytes=mx.get_peak_memory(),
         )
 
+    def forget(self) -> None:
+        """Read the next prompt from its first token, as after loading."""
+        self._turn = None
+        self.target.seen = 0
+        if self.model_drafter is not None:
+            self.model_drafter.keep(())
+
     def hold(self, turn: "_Turn") -> None:
         """Refuse to go on with an answer after another one began: they share the caches."""
         if turn is not self._turn:
