@@ -14,6 +14,8 @@ from app.output import ReaderGone, data, make_streams_tolerant, talk
 DEBUG = "--debug"
 """Accepted anywhere on the command line."""
 
+MEMORY_FULL = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
+
 cli = typer.Typer(
     name="mlx-spec",
     help="Chat with a local model faster, word for word the same: a small model guesses ahead, "
@@ -93,7 +95,9 @@ def told(error: Exception) -> tuple[int, str]:
         case OSError():
             return exit_codes.MACHINE_FAILED, f"The system says: {error}"
         case MemoryError():
-            return exit_codes.MACHINE_FAILED, "The memory is full. Choose a smaller pair (`mlx-spec pairs`)."
+            return exit_codes.MACHINE_FAILED, MEMORY_FULL
+        case RuntimeError() if "allocate" in str(error) or "Insufficient Memory" in str(error):
+            return exit_codes.MACHINE_FAILED, MEMORY_FULL
         case _:
             what = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             return (
@@ -110,5 +114,8 @@ def _usage(error: typer.TyperException) -> str:
 
 def _as_flag(message: str) -> str:
     """`draft_length is 99; ...` in the words of the command line."""
-    name, rest = message.split(" ", 1)
-    return f"--{name.replace('_', '-')} {rest}"
+    from mlx_spec.types import Options
+
+    name, _, rest = message.partition(" ")
+    known = name in Options.__dataclass_fields__
+    return f"--{name.replace('_', '-')} {rest}" if known else message

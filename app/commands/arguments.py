@@ -102,7 +102,7 @@ def chosen_pair(pair: str | None, target: str | None, draft: str | None, revisio
 
 def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     """The pair in memory, loaded on this thread, which must do all its work."""
-    from app.output import Progress
+    from app.output import Progress, talk
     from app.runtime import prepare
 
     progress = Progress()
@@ -111,9 +111,12 @@ def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     from models.load import load
 
     try:
-        return load(spec)
+        pair = load(spec)
     finally:
         progress.clear()
+    for note in pair.notes:
+        talk(note)
+    return pair
 
 
 def check_drafter(pair: "LoadedPair", options: Options) -> None:
