@@ -112,10 +112,11 @@ class EngineLink:
                 self._fail(turn_id, text)
             case Died():
                 self.info, self.state = None, "dead"
-                text = describe_death(event)
-                for turn_id in list(self._askers):
+                text = f"{describe_death(event)} The next prompt starts it again."
+                answering = list(self._askers)
+                for turn_id in answering:
                     self._fail(turn_id, text)
-                self._tell(EngineDied(text))
+                self._tell(EngineDied(text, while_answering=bool(answering)))
 
     def _fail(self, turn_id: int, text: str) -> None:
         asker = self._askers.pop(turn_id, None)

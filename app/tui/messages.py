@@ -32,9 +32,11 @@ class PairFailed(Message):
 class EngineDied(Message):
     """The engine process ended without being asked to."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, while_answering: bool) -> None:
         super().__init__()
         self.text = text
+        self.while_answering = while_answering
+        """Whoever waited for an answer has a `TurnFailed` that says the same."""
 
 
 class TurnAdvanced(Message, bubble=False):

@@ -134,12 +134,11 @@ class ChatScreen(Screen[None]):
         running = self.running
         if running is None or running.id != message.turn_id:
             return
-        kept = bool(running.text)
-        self.transcript.note(message.text, "error")
-        if kept:
-            self._settle(running.text, "incomplete: the engine failed")
-            self.transcript.note("What was written so far is kept. The next prompt starts the engine again.")
+        if running.text:
+            self.transcript.note(f"{message.text} What was written so far is kept.", "error")
+            self._settle(running.text, "incomplete")
         else:
+            self.transcript.note(message.text, "error")
             self._give_back(running)
         self.show_state()
 
@@ -156,10 +155,8 @@ class ChatScreen(Screen[None]):
         self.show_state()
 
     def on_engine_died(self, message: EngineDied) -> None:
-        if self.running is None:
-            last = self.transcript.children[-1]
-            if getattr(last, "text", None) != message.text:
-                self.transcript.note(f"{message.text} The next prompt starts it again.", "error")
+        if not message.while_answering:
+            self.transcript.note(message.text, "error")
         self.show_state()
 
     def action_stop(self) -> None:

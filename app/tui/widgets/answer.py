@@ -50,7 +50,7 @@ class Answer(Static):
         return out
 
     def _mark_style(self, name: str):
-        return self.get_component_rich_style(name, partial=True)
+        return self.get_component_rich_style(name)
 
     def _code_theme(self) -> str:
         return "monokai" if self.app.current_theme.dark else "friendly"

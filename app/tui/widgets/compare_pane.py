@@ -32,16 +32,14 @@ class ComparePane(Vertical):
         # Short texts stay at the top, where two of them are easiest to compare.
         if live.size.height >= scroll.size.height and not scroll.is_anchored:
             scroll.anchor()
-        self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens")
+        self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens\n")
 
     def end(self, event: TurnEnded) -> None:
         """Show the run's result."""
         stats = event.stats
-        drafted = f" · {stats.acceptance_rate:.0%} accepted · {stats.accepted_per_round:.2f} per round"
-        self.say(
-            f"{stats.tokens_per_second:.0f} tok/s · {stats.tokens} tokens in {stats.decode_seconds:.2f} s"
-            + (drafted if stats.draft_n else "")
-        )
+        speed = f"{stats.tokens_per_second:.0f} tok/s · {stats.tokens} tokens in {stats.decode_seconds:.2f} s"
+        drafted = f"accepted {stats.acceptance_rate:.0%}, {stats.accepted_per_round:.2f} per round"
+        self.say(f"{speed}\n{drafted if stats.draft_n else 'one token per round'}")
 
     def say(self, text: str) -> None:
         """The line below the text."""

@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-SEPARATOR = "  ·  "
+SEPARATOR = " · "
 
 
 @dataclass(frozen=True, slots=True)
