@@ -27,7 +27,9 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
-    return run("from importlinter.cli import lint_imports_command as lint; lint(['--no-cache'])", folder=folder)
+    return run(
+        "from importlinter.cli import lint_imports_command as lint; lint(['--no-cache'])", folder=folder
+    )
 
 
 def test_the_import_contracts_hold() -> None:
