@@ -40,7 +40,11 @@ def command(
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
 ) -> int:
-    """Compare decoding with and without drafting on the same prompts; exit code 1 if drafting lost."""
+    """Measure drafting against plain decoding.
+
+    The same prompts both ways, alternating, after a warm-up; the texts are compared too.
+    Exit code 1 if drafting was slower.
+    """
     from app.bench.plot import check_plot
     from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
 

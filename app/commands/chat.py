@@ -29,7 +29,10 @@ def command(
     draft: args.Draft = None,
     revision: args.Revision = None,
 ) -> int:
-    """Chat in the terminal. From a pipe: one answer per group of lines, groups parted by empty lines."""
+    """Chat in the terminal.
+
+    From a pipe: one answer per group of lines, groups parted by empty lines.
+    """
     length = args.draft_length(draft_length)
     options = Options(
         max_tokens=max_tokens,

@@ -33,8 +33,9 @@ def command(
     revision: args.Revision = None,
     json: args.Json = False,
 ) -> int:
-    """Compare greedy and sampled texts with and without drafting, over all drafters and lengths.
+    """Prove that drafting keeps the text.
 
+    Greedy and sampled answers with and without drafting, over all drafters and lengths.
     Exit code 1 if one differs and rounding does not explain it.
     """
     from app.check import lossless, report

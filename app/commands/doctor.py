@@ -17,9 +17,10 @@ SIGNS = {"good": " ", "note": "!", "bad": "x"}
 
 
 def command(json: args.Json = False) -> int:
-    """Look at device, memory, versions, network and folders.
+    """Find what is wrong on this machine.
 
-    Says what is wrong and how to mend it. Exit code 1 if something will not work.
+    Looks at device, memory, versions, network and folders, and says how to mend what is wrong.
+    Exit code 1 if something will not work.
     """
     from app.diagnosis import diagnose
 

@@ -46,7 +46,10 @@ def command(
     revision: args.Revision = None,
     json: args.Json = False,
 ) -> int:
-    """Answer one prompt: the text streams to stdout, the numbers go to stderr."""
+    """Answer one prompt.
+
+    The text streams to stdout, its numbers go to stderr; --json prints both as one object.
+    """
     from app.prompt_source import read_prompt
 
     length = args.draft_length(draft_length)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXAMPLE = "\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show smollm2-1.7b"
 
 group = typer.Typer(
-    help="List the known pairs: sizes, memory, licence, installed or not, fits here or not and why.",
+    help="List the known pairs.\n\nSizes, memory, licence, installed or not, fits here or not and why.",
     epilog=EXAMPLE,
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -24,7 +24,10 @@ group = typer.Typer(
 
 @group.callback()
 def list_pairs(context: typer.Context, json: args.Json = False) -> int:
-    """List the known pairs: sizes, memory, licence, installed or not, fits here or not and why."""
+    """List the known pairs.
+
+    Sizes, memory, licence, installed or not, fits here or not and why.
+    """
     if context.invoked_subcommand is not None:
         return exit_codes.DONE
     from models.catalogue import all_pairs

@@ -32,7 +32,9 @@ def command(
     draft: args.Draft = None,
     revision: args.Revision = None,
 ) -> int:
-    """Download a pair into the Hub's cache.
+    """Download a pair.
+
+    The files go into the Hub's own cache, where other programs find them too.
 
     Ctrl+C stops: finished files stay, the one in progress starts over with the next pull.
     """

@@ -24,7 +24,7 @@ def command(
     revision: args.Revision = None,
     json: args.Json = False,
 ) -> int:
-    """Delete a pulled pair from the Hub's cache, after asking.
+    """Delete a pulled pair, after asking.
 
     Local folders and models that other pairs use stay. Exit code 1 if the answer was no.
     """
