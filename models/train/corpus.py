@@ -2,8 +2,8 @@
 
 A conversation is an optional system message and some turns; each turn is drawn from one source (speculative
 decoding, the program, small talk, facts, numbers, copying, code, questions from outside). Everything follows
-from a seed. A prompt belongs to the training set or to the held-out set by a hash of its words before typing
-errors, case and politeness are added, so that a held-out prompt has no disguised twin in training.
+from a seed. A hash of a prompt's words keeps some prompts apart as the held-out set; it is taken before and after
+typing errors, case and politeness are added, so that a held-out prompt has no twin in training, disguised or not.
 """
 
 import hashlib
@@ -70,8 +70,8 @@ def is_held_out(question: str) -> bool:
 
 @cache
 def _first_questions() -> frozenset[str]:
-    topics = [topic for name in ("speculative", "program", "smalltalk") for topic in read_topics(name)]
-    return frozenset(normalise(topic.questions[0]) for topic in topics)
+    topics = [topic for name in ("speculative", "program", "smalltalk", "computing") for topic in read_topics(name)]
+    return frozenset(normalise(topic.questions[0]) for topic in topics if topic.questions)
 
 
 @cache
@@ -124,7 +124,7 @@ def topic_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
     if brief and topic.short:
         answers = topic.short
     turns = [Turn(wording.surface(question, rng, polite=source != "smalltalk"), take(answers), question, source)]
-    while rng.random() < 0.3 and source in ("speculative", "program"):
+    while rng.random() < 0.3 and source in ("speculative", "program", "computing"):
         kinds = {wording.MORE: [*topic.more, *([] if topic.more else topic.answers)], wording.AGAIN: topic.answers}
         kinds |= {wording.EXAMPLE: topic.examples, wording.WHY: topic.reasons, wording.SHORTER: topic.short}
         open_kinds = {asks: texts for asks, texts in kinds.items() if any(text not in used for text in texts)}
@@ -197,7 +197,7 @@ def memory_turns(rng: random.Random) -> list[Turn]:
 
 
 def draw_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
-    if source in ("speculative", "program", "smalltalk"):
+    if source in ("speculative", "program", "smalltalk", "computing"):
         return topic_turns(source, rng, brief)
     if source == "code":
         return topic_turns("code", rng, brief) if rng.random() < 0.7 else task_turns("code", rng)
@@ -207,8 +207,9 @@ def draw_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
 
 
 WEIGHTS = {
-    "speculative": 30,
+    "speculative": 29,
     "program": 18,
+    "computing": 5,
     "smalltalk": 11,
     "facts": 7,
     "numbers": 8,
@@ -237,15 +238,17 @@ def training_conversations(seed: int) -> Iterator[Conversation]:
     rng = random.Random(f"train {seed}")
     while True:
         drawn = conversation(rng)
-        if not any(turn.question and is_held_out(turn.question) for turn in drawn.turns):
+        asked = [text for turn in drawn.turns if turn.question for text in (turn.question, turn.prompt)]
+        if not any(map(is_held_out, asked)):
             yield drawn
 
 
 def held_out_conversations(seed: int) -> Iterator[Conversation]:
-    """Endless conversations of one prompt each (and its follow-ups), all of them held out."""
+    """Endless conversations of one prompt each, all of them held out."""
     rng = random.Random(f"held out {seed}")
     while True:
         source = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         turns = draw_turns(source, rng, False)
-        if turns[0].question and is_held_out(turns[0].question):
-            yield Conversation(None, tuple(turns[:1]))
+        first = turns[0]
+        if first.question and is_held_out(first.question) and is_held_out(first.prompt):
+            yield Conversation(None, (first,))

@@ -27,7 +27,7 @@ class Shape:
 
 
 TARGET = Shape(layers=12)
-DRAFT = Shape(layers=1)
+DRAFT = Shape(layers=1, intermediate=1536)
 
 
 class Attention(nn.Module):

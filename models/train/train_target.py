@@ -21,8 +21,8 @@ from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import make_optimisers, set_rate
 from models.train.windows import batches, encode
 
-STEPS = 3000
-DECAY = 800
+STEPS = 1700
+DECAY = 500
 SEED = 1
 TOKENS_PER_STEP = 4096
 

@@ -45,11 +45,39 @@ def mistype(text: str, rng: random.Random) -> str:
     return text[:i] + text[i + 1] + text[i] + text[i + 2 :]
 
 
+CASUAL = [
+    ("what is ", "whats "), ("what is ", "what's "), ("i am ", "i'm "), ("you are ", "you're "), ("do not ", "don't "),
+    ("does not ", "doesn't "), ("is not ", "isn't "), ("i am ", "im "), (" a ", " "), (" the ", " "), (" an ", " "),
+    ("cannot", "can't"), ("you ", "u "), ("explain ", "explain to me "), ("how do i ", "how can i "),
+    ("how do i ", "how to "), ("how do i ", "how does one "), ("can you ", "could you "), ("can i ", "may i "),
+    ("model", "network"), ("the program", "mlx-spec"), ("this program", "mlx-spec"), ("the program", "this program"),
+    ("drafting", "speculation"), ("speculative decoding", "spec decoding"), ("speculative decoding", "drafting"),
+    ("answer", "reply"), ("answer", "response"), ("guess", "proposal"), ("guesses", "proposals"), ("fast", "quick"),
+    ("faster", "quicker"), ("stop ", "interrupt "), ("download ", "get "), ("delete ", "remove "), ("use ", "run "),
+    ("what happens ", "what is done "), ("why is ", "why's "), ("how much ", "about how much "), ("tell me ", "pls tell me "),
+    ("explain ", "pls explain "), ("show me ", "show "), ("give me ", "i want "), ("what does ", "what do "),
+]  # fmt: skip
+"""Small changes of wording that keep the meaning: what is replaced, and by what."""
+
+
+def reword(text: str, rng: random.Random) -> str:
+    """One of the changes of `CASUAL` that fits, if any."""
+    fitting = [(old, new) for old, new in CASUAL if old in text]
+    if not fitting:
+        return text
+    old, new = rng.choice(fitting)
+    return text.replace(old, new, 1)
+
+
 def surface(question: str, rng: random.Random, *, polite: bool = True) -> str:
     """`question` (lower case, no end mark) as a person might type it."""
     text = question
+    while rng.random() < 0.25:
+        text = reword(text, rng)
     if polite and rng.random() < 0.15:
         text = rng.choice(options(POLITE)).format(text)
+    elif rng.random() < 0.05:
+        text += rng.choice([" please", " thanks", " in mlx-spec", " exactly", " again"])
     if rng.random() < 0.08:
         text = mistype(text, rng)
     if rng.random() < 0.6:

@@ -1,0 +1,89 @@
+"""Lets the target answer training prompts in batches: the text that the draft learns from."""
+
+import itertools
+import random
+import time
+
+import torch
+from tokenizers import Tokenizer
+
+from models.train.corpus import training_conversations
+from models.train.network import Cache, Network
+
+BATCH = 96
+MAX_PROMPT = 320
+MAX_ANSWER = 200
+
+
+def prompts(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
+    """Token ids of conversations that wait for the assistant, short ones first within each batch."""
+    rng = random.Random(f"answers {seed}")
+    special = {role: tokenizer.token_to_id(f"<|{role}|>") for role in ("system", "user", "assistant", "end")}
+    found: list[list[int]] = []
+    for conversation in training_conversations(seed + 1_000_000):
+        messages = conversation.messages()
+        ends = [i for i, message in enumerate(messages) if message["role"] == "user"]
+        ids: list[int] = []
+        for message in messages[: rng.choice(ends) + 1]:
+            ids += [special[message["role"]], *tokenizer.encode(message["content"]).ids, special["end"]]
+        ids.append(special["assistant"])
+        if len(ids) <= MAX_PROMPT:
+            found.append(ids)
+        if len(found) == count:
+            return sorted(found, key=len)
+    raise AssertionError("the conversations are endless")
+
+
+@torch.no_grad()
+def answer(network: Network, asked: list[list[int]], end: int, temperatures: list[float]) -> list[list[int]]:
+    """One answer per prompt, `end` included; temperature 0 is greedy."""
+    batch, longest = len(asked), max(map(len, asked))
+    padding = torch.tensor([longest - len(ids) for ids in asked])
+    ids = torch.tensor([[0] * (longest - len(row)) + row for row in asked])
+    positions = (torch.arange(longest)[None] - padding[:, None]).clamp(min=0)
+    caches = [Cache(padding) for _ in network.layers]
+    heat = torch.tensor(temperatures)[:, None]
+    written: list[list[int]] = [[] for _ in asked]
+    alive = list(range(batch))
+    for _ in range(MAX_ANSWER):
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = network(ids, caches, positions)[:, -1].float()
+        noise = -torch.empty_like(logits).exponential_().log()
+        tokens = (logits + heat * noise).argmax(-1)
+        for row in alive:
+            written[row].append(int(tokens[row]))
+        alive = [row for row in alive if written[row][-1] != end]
+        if not alive:
+            break
+        ids, positions = tokens[:, None], positions[:, -1:] + 1
+    return written
+
+
+def write_answers(network: Network, tokenizer: Tokenizer, seed: int, count: int) -> list[tuple[int, list[int]]]:
+    """(length of the prompt, prompt and answer): half greedy, half drawn at temperatures up to 1."""
+    rng = random.Random(f"temperatures {seed}")
+    end = tokenizer.token_to_id("<|end|>")
+    asked = prompts(tokenizer, seed, count)
+    start, tokens, result = time.monotonic(), 0, []
+    for first in range(0, count, BATCH):
+        rows = asked[first : first + BATCH]
+        heats = [0.0 if rng.random() < 0.5 else rng.uniform(0.4, 1.0) for _ in rows]
+        for row, text in zip(rows, answer(network, rows, end, heats), strict=True):
+            result.append((len(row), row + text))
+            tokens += len(text)
+        seconds = time.monotonic() - start
+        if first // BATCH % 10 == 0:
+            print(f"{len(result)} answers, {tokens} tokens, {tokens / seconds:.0f} tokens/s", flush=True)
+    rng.shuffle(result)
+    return result
+
+
+def as_stream(answers: list[tuple[int, list[int]]], seed: int):
+    """Endless (ids, weights) over the answers, in a new order each time."""
+    rng = random.Random(f"order {seed}")
+    for _ in itertools.count():
+        order = list(range(len(answers)))
+        rng.shuffle(order)
+        for i in order:
+            prompt, ids = answers[i]
+            yield ids, [0.1] * prompt + [1.0] * (len(ids) - prompt)

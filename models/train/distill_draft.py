@@ -1,0 +1,120 @@
+"""Distils the draft from the target.
+
+The draft learns the target's whole distribution at every position, mostly on answers that the target wrote
+itself, partly on corpus text. It starts from the target's embedding.
+"""
+
+import argparse
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+
+from models.train.answers import as_stream, write_answers
+from models.train.corpus import training_conversations
+from models.train.network import DRAFT, Network
+from models.train.optimiser import make_optimisers, set_rate
+from models.train.train_target import load, save
+from models.train.windows import encode
+
+STEPS = 1500
+DECAY = 600
+SEED = 2
+ANSWERS = 9600
+ROWS, LENGTH = 16, 256
+CORPUS_SHARE = 0.25
+
+
+def mixed(tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int) -> Iterator[tuple[list[int], list[float]]]:
+    """(ids, weights) from the target's answers, with corpus text at every fourth place."""
+    corpus = (encode(tokenizer, drawn) for drawn in training_conversations(seed))
+    own = as_stream(answers, seed) if answers else corpus
+    for i in itertools.count():
+        yield next(corpus) if i % round(1 / CORPUS_SHARE) == 0 else next(own)
+
+
+def windows(stream: Iterator[tuple[list[int], list[float]]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """(ids, weights of the next token), both (ROWS, LENGTH)."""
+    while True:
+        rows, row_weights = [], []
+        for _ in range(ROWS):
+            ids: list[int] = []
+            weights: list[float] = []
+            while len(ids) < LENGTH + 1:
+                more_ids, more_weights = next(stream)
+                ids += more_ids
+                weights += more_weights
+            rows.append(ids[:LENGTH])
+            row_weights.append(weights[1 : LENGTH + 1])
+        yield torch.tensor(rows), torch.tensor(row_weights)
+
+
+def distillation_loss(draft: torch.Tensor, target: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weighted KL(target || draft) plus cross entropy on the target's first choice; and the share of equal
+    first choices. Logits are (batch, seq, vocab)."""
+    logq = F.log_softmax(draft.float().flatten(0, 1), -1)
+    logp = F.log_softmax(target.float().flatten(0, 1), -1)
+    best = logp.argmax(-1)
+    kl = (logp.exp() * (logp - logq)).sum(-1)
+    hard = -logq.gather(1, best[:, None])[:, 0]
+    flat = weights.flatten()
+    equal = (logq.argmax(-1) == best).float()
+    return ((kl + 0.3 * hard) * flat).sum() / flat.sum(), (equal * flat).sum() / flat.sum()
+
+
+def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: int) -> None:
+    torch.set_num_threads(threads)
+    torch.manual_seed(seed)
+    tokenizer = Tokenizer.from_file(str(work / "tokenizer" / "tokenizer.json"))
+    target, _ = load(work / "target.pt")
+    target.eval().requires_grad_(False)
+    stored = work / "answers.pt"
+    if stored.exists():
+        answers = torch.load(stored, weights_only=True)
+    else:
+        answers = write_answers(target, tokenizer, seed, count) if count else []
+        torch.save(answers, stored) if count else None
+    draft = Network(DRAFT)
+    draft.embed_tokens.weight.data.copy_(target.embed_tokens.weight)
+    optimisers = make_optimisers(draft, matrix_rate=0.004, other_rate=0.002)
+    stream = windows(mixed(tokenizer, answers, seed))
+    parameters = sum(p.numel() for p in draft.parameters())
+    print(f"draft: {parameters:,} parameters, {len(answers)} answers", flush=True)
+    smooth, agree, start = math.nan, math.nan, time.monotonic()
+    for step, (ids, weights) in zip(range(steps), stream, strict=False):
+        set_rate(optimisers, step, steps, warm_up=40, decay=decay)
+        with torch.autocast("cpu", torch.bfloat16):
+            with torch.no_grad():
+                goal = target(ids)
+            logits = draft(ids)
+        loss, equal = distillation_loss(logits, goal, weights)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(draft.parameters(), 1.0)
+        for optimiser in optimisers:
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        smooth = loss.item() if math.isnan(smooth) else 0.95 * smooth + 0.05 * loss.item()
+        agree = equal.item() if math.isnan(agree) else 0.95 * agree + 0.05 * equal.item()
+        done = step + 1
+        if done % 50 == 0 or done == steps:
+            seconds = time.monotonic() - start
+            speed = done * ROWS * LENGTH / seconds
+            print(f"step {done} loss {smooth:.3f} equal {agree:.3f} {seconds:.0f} s {speed:.0f} tokens/s", flush=True)
+            save(work / "draft.pt", draft, step=done, seconds=seconds)
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m models.train draft")
+    parser.add_argument("--work", type=Path, default=Path("build/train"))
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--decay", type=int, default=DECAY)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--answers", type=int, default=ANSWERS, help="how many answers the target writes")
+    options = parser.parse_args(arguments)
+    distil(options.work, options.steps, options.decay, options.seed, options.threads, options.answers)
