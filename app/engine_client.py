@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import BinaryIO
 
 from app.engine_protocol import Died, EngineEvent, Quit, Request
 
@@ -116,7 +117,7 @@ class EngineClient:
         if not self._closing:
             self._events.put(Died(returncode))
 
-    def _open_log(self):
+    def _open_log(self) -> BinaryIO:
         self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
             self.log_path.unlink()
@@ -131,4 +132,4 @@ def describe_death(event: Died) -> str:
         except ValueError:
             name = f"signal {-event.returncode}"
         return f"The engine process was ended by {name}."
-    return f"The engine process ended by itself with exit code {event.returncode}."
+    return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."

@@ -16,11 +16,15 @@ def status_items(
     context: tuple[int, int | None],
     event: PrefillProgressed | TextAdded | TurnEnded | None,
     queued: int,
+    *,
+    stopping: bool = False,
 ) -> tuple[StatusItem, ...]:
     """The status line's items. `context` is tokens in use and the limit, if known."""
     items = [StatusItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
-    drafting = f"drafting {'on' if settings.drafting else 'off'}"
-    items.append(StatusItem(drafting, 8, "$text-success" if settings.drafting else "$text-warning bold"))
+    drafting = f"drafting {'on' if settings.drafts else 'off'}"
+    items.append(StatusItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
+    if stopping:
+        items.append(StatusItem("stopping", 11, "$text-warning bold"))
     match event:
         case PrefillProgressed(done, total):
             items.append(StatusItem(f"reading {done}/{total}", 10))

@@ -19,8 +19,9 @@ class Settings:
     def of(cls, options: Options) -> "Settings":
         """Settings that begin with the options of the command line."""
         if options.drafter == "none" or options.draft_length == 0:
+            drafter = "auto" if options.drafter == "none" else options.drafter
             length = options.draft_length or None
-            return cls(replace(options, drafter="auto", draft_length=length), drafting=False)
+            return cls(replace(options, drafter=drafter, draft_length=length), drafting=False)
         return cls(options)
 
     @property
@@ -29,10 +30,20 @@ class Settings:
         length = self.options.draft_length
         return DEFAULT_DRAFT_LENGTH if length is None else length
 
+    @property
+    def drafts(self) -> bool:
+        """Whether the next answer is drafted."""
+        return self.drafting and self.draft_length > 0
+
+    def switched(self, drafting: bool) -> "Settings":
+        """With drafting on or off; a length of 0 would keep it off and is forgotten."""
+        length = self.options.draft_length or None
+        return Settings(replace(self.options, draft_length=length) if drafting else self.options, drafting)
+
     def for_answer(self, *, drafting: bool | None = None) -> Options:
         """The options of one answer."""
-        drafting = self.drafting if drafting is None else drafting
-        return self.options if drafting else replace(self.options, drafter="none")
+        drafts = self.drafts if drafting is None else drafting
+        return self.switched(True).options if drafts else replace(self.options, drafter="none")
 
 
 def change(settings: Settings, name: str, value: str) -> Settings:
@@ -43,11 +54,13 @@ def change(settings: Settings, name: str, value: str) -> Settings:
     """
     try:
         if name == "draft":
-            return replace(settings, drafting=_switch(value))
+            return settings.switched(_switch(value))
         field, read = FIELDS[name]
         return replace(settings, options=replace(settings.options, **{field: read(value)}))
     except BadOption as error:
         raise BadInput(str(error)) from error
+    except BadInput:
+        raise
     except ValueError:
         raise BadInput(f"'{value}' is no value for /{name}.") from None
 
@@ -55,7 +68,7 @@ def change(settings: Settings, name: str, value: str) -> Settings:
 def describe(settings: Settings, name: str) -> str:
     """The value `/name` has, in words."""
     if name == "draft":
-        return f"drafting is {'on' if settings.drafting else 'off'}"
+        return f"drafting is {'on' if settings.drafts else 'off'}"
     field, _ = FIELDS[name]
     value = getattr(settings.options, field)
     return f"{name} is {f'automatic ({settings.draft_length})' if value is None else value}"
@@ -71,10 +84,20 @@ def _length(text: str) -> int | None:
     return None if text == "auto" else int(text)
 
 
+def _one_of(*names: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in names:
+            hint = " Switch drafting off with /draft off." if text == "none" else ""
+            raise BadInput(f"'{text}' is none of {', '.join(names)}.{hint}")
+        return text
+
+    return read
+
+
 FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "length": ("draft_length", _length),
-    "drafter": ("drafter", str),
-    "verify": ("verify", str),
+    "drafter": ("drafter", _one_of("auto", "model", "lookup")),
+    "verify": ("verify", _one_of("coupled", "token", "block")),
     "temperature": ("temperature", float),
     "top-p": ("top_p", float),
     "top-k": ("top_k", int),

@@ -9,6 +9,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
+from app.printable import one_line
 from app.tui.conversation import Conversation, Turn
 from app.tui.engine_link import EngineLink
 from app.tui.figures import stats_line, status_items
@@ -39,6 +40,8 @@ class Running:
     id: int
     turn: Turn
     live: LiveAnswer
+    stopping: bool = False
+    """The person asked for its end."""
     text: str = ""
     """As the model gave it; the live view shows control characters as signs."""
 
@@ -67,6 +70,7 @@ class ChatScreen(Screen[None]):
         self.queued: list[str] = []
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
         self._context_tokens = 0
+        self._dropped = 0
 
     def compose(self) -> ComposeResult:
         with Transcript():
@@ -78,7 +82,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.query_one(Prompt).area.focus()
-        self.show_state()
+        self.show_pair()
 
     @property
     def transcript(self) -> Transcript:
@@ -116,7 +120,8 @@ class ChatScreen(Screen[None]):
             case PrefillProgressed(total=total):
                 self._context_tokens = total
                 self._numbers = message.event
-            case TurnsDropped(count):
+            case TurnsDropped(count) if count != self._dropped:
+                self._dropped = count
                 self.transcript.note(
                     f"The context is full: the model does not read the oldest {count} messages.", "warning"
                 )
@@ -143,29 +148,31 @@ class ChatScreen(Screen[None]):
         self.show_state()
 
     def on_pair_loading(self, message: PairLoading) -> None:
-        self.show_state()
+        self.show_pair()
 
     def on_pair_loaded(self, message: PairLoaded) -> None:
-        self.show_state()
+        self.show_pair()
 
     def on_pair_failed(self, message: PairFailed) -> None:
         # An answer that waited for the pair says the same thing.
         if self.running is None:
             self.transcript.note(message.text, "error")
-        self.show_state()
+        self.show_pair()
 
     def on_engine_died(self, message: EngineDied) -> None:
         if not message.while_answering:
             self.transcript.note(message.text, "error")
-        self.show_state()
+        self.show_pair()
 
     def action_stop(self) -> None:
         if self.running is not None:
+            self.running.stopping = True
             self.link.cancel(self.running.id)
+            self.show_state()
 
     def action_toggle_drafting(self) -> None:
-        self.change_settings(Settings(self.settings.options, not self.settings.drafting))
-        self.transcript.note(f"Drafting is {'on' if self.settings.drafting else 'off'} for the next answer.")
+        self.change_settings(self.settings.switched(not self.settings.drafts))
+        self.transcript.note(f"Drafting is {'on' if self.settings.drafts else 'off'} for the next answer.")
 
     def action_toggle_marks(self) -> None:
         self.show_marks(not self.marks)
@@ -197,24 +204,29 @@ class ChatScreen(Screen[None]):
         self.action_stop()
         self.running, self.queued = None, []
         self.conversation.turns.clear()
-        self._numbers, self._context_tokens = None, 0
+        self._numbers, self._context_tokens, self._dropped = None, 0, 0
         self.transcript.query("Transcript > *").exclude("Welcome").remove()
         self.show_state()
 
+    def show_pair(self) -> None:
+        """Bring everything that tells about the pair and its process up to date."""
+        self.query_one(Welcome).show_pair(one_line(self.link.pair.name), self.link.state, self.link.info)
+        self.show_state()
+
     def show_state(self) -> None:
-        """Bring the welcome and the status line up to date."""
+        """Bring the status line up to date."""
         link = self.link
-        self.query_one(Welcome).show_pair(link.pair.name, link.state, link.info)
         context = self._context_tokens
         if isinstance(self._numbers, TextAdded):
             context += self._numbers.tokens
         self.query_one(StatusLine).items = status_items(
-            link.pair.name,
+            one_line(link.pair.name),
             link.state,
             self.settings,
             (context, link.info.context_limit if link.info else None),
             self._numbers,
             len(self.queued),
+            stopping=self.running is not None and self.running.stopping,
         )
 
     def _settle(self, text: str, stats: str) -> None:
@@ -241,5 +253,5 @@ class ChatScreen(Screen[None]):
 
 
 def _shortened(text: str, limit: int = 60) -> str:
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

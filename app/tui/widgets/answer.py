@@ -26,6 +26,7 @@ class Answer(Static):
         """The answer as the model gave it."""
         self.stats = stats
         self._pieces = tuple(pieces)
+        self._theme_drawn = ""
         self.set_reactive(Answer.marks, marks)
 
     def on_mount(self) -> None:
@@ -36,10 +37,11 @@ class Answer(Static):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        if self.is_mounted:
+        if self.is_mounted and self.app.theme != self._theme_drawn:
             self._draw()
 
     def _draw(self) -> None:
+        self._theme_drawn = self.app.theme
         body: RenderableType = self._marked() if self.marks else markdown(self.text, self._code_theme())
         self.update(Group(body, Text(printable(self.stats), self._mark_style("answer--stats"))))
 

@@ -35,7 +35,7 @@ class StatusLine(Static):
         parts = [
             Content.styled(item.text, item.style) for item in fitting(self.items, self.content_size.width)
         ]
-        self.update(Content(SEPARATOR).join(parts))
+        self.update(Content(SEPARATOR).join(parts), layout=False)
 
 
 def fitting(items: tuple[StatusItem, ...], width: int) -> tuple[StatusItem, ...]:

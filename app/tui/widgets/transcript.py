@@ -6,8 +6,8 @@ from textual.widget import Widget
 from app.tui.widgets.notice import Kind, Notice
 
 
-class Transcript(VerticalScroll):
-    """Holds one widget per message."""
+class Transcript(VerticalScroll, can_focus=False):
+    """Holds one widget per message. What is typed always goes to the prompt."""
 
     def on_mount(self) -> None:
         self.anchor()

@@ -1,5 +1,6 @@
 """Drives the running app the way a person does, and waits for what has to become true."""
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
@@ -27,12 +28,11 @@ class Chat:
         return list(self.app.chat.query(Answer))
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something to become true; fails after 10 seconds."""
-        for _ in range(500):
-            if holds():
-                return
+        """Wait for something to become true; fails after half a minute."""
+        end = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < end, f"still not true; notices: {self.notices}"
             await self.pilot.pause(0.02)
-        raise AssertionError(f"still not true; notices: {self.notices}")
 
     async def type(self, text: str) -> None:
         """Put text into the prompt and press Enter."""

@@ -1,0 +1,59 @@
+"""What commands make of the options."""
+
+import pytest
+
+from app.errors import BadInput
+from app.tui.settings import FIELDS, Settings, change, describe
+from app.tui.slash_commands import SLASH_COMMANDS, completions, parse
+from mlx_spec.types import Options
+
+
+def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
+    settings = Settings.of(Options(drafter="lookup", draft_length=5))
+    off = change(settings, "draft", "off")
+    assert off.for_answer().drafter == "none"
+    assert change(off, "draft", "on").for_answer() == settings.options
+
+
+@pytest.mark.parametrize("options", [Options(draft_length=0), Options(drafter="none")])
+def test_a_chat_begun_without_drafting_drafts_once_it_is_switched_on(options: Options) -> None:
+    settings = Settings.of(options)
+    assert settings.for_answer().drafter == "none"
+    drafted = settings.switched(True).for_answer()
+    assert drafted.drafter == "auto" and drafted.draft_length is None
+
+
+def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
+    settings = change(Settings(Options()), "length", "0")
+    assert not settings.drafts and settings.for_answer().drafter == "none"
+    assert settings.switched(True).draft_length == 3
+    assert settings.for_answer(drafting=True).draft_length is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("draft", "maybe", "neither on nor off"),
+        ("length", "17", "between 0 and 16"),
+        ("length", "three", "no value for /length"),
+        ("drafter", "none", "/draft off"),
+        ("drafter", "eagle", "auto, model, lookup"),
+        ("top-p", "0", "above 0"),
+        ("seed", "-1", "between 0 and"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_with_what_can(name: str, value: str, hint: str) -> None:
+    with pytest.raises(BadInput, match=hint):
+        change(Settings(Options()), name, value)
+
+
+def test_every_setting_can_be_described_and_has_a_command() -> None:
+    for name in FIELDS:
+        assert name in describe(Settings(Options()), name)
+    assert set(FIELDS) <= {command.name for command in SLASH_COMMANDS}
+
+
+def test_commands_are_completed_by_their_beginning_and_not_inside_a_value() -> None:
+    assert [command.name for command in completions("/dra")] == ["draft", "drafter"]
+    assert completions("/draft o") == [] and completions("draft") == []
+    assert parse("/Draft  on") == (next(c for c in SLASH_COMMANDS if c.name == "draft"), "on")
