@@ -5,6 +5,7 @@ import errno
 from httpx2 import ConnectError, HTTPError, TimeoutException
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
+    FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
@@ -57,6 +58,8 @@ def _explain_one(error: BaseException, source: Source) -> ModelsError | None:
         return DownloadFailed(f"{constants.ENDPOINT} did not answer in time. {_AGAIN}")
     if isinstance(error, HTTPError) or "Consistency check failed" in str(error):
         return DownloadFailed(f"The connection broke while fetching {source}. {_AGAIN}")
+    if isinstance(error, FileMetadataError):
+        return DownloadFailed(f"{constants.ENDPOINT} does not answer like the Hub. Check HF_ENDPOINT.")
     if isinstance(error, OSError):
         return _explain_disk(error)
     return None
@@ -105,9 +108,9 @@ def _explain_disk(error: OSError) -> ModelsError | None:
     cache = constants.HF_HUB_CACHE
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DoesNotFit(f"The disk of {cache} is full. Free space, or set HF_HOME to another disk.")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.errno is not None:
         return MachineTrouble(
-            f"{error.filename or cache} cannot be written. Mend its rights, or set HF_HOME."
+            f"{error.filename or cache} cannot be written ({error.strerror}). Check HF_HOME."
         )
     return None
 

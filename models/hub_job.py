@@ -67,10 +67,10 @@ class Job:
             if source.is_folder:
                 check_folder(Path(source.repo))
             repository = ask_hub(source)
+            name_in_cache(repository)
+            discard_damaged(repository)
         except Exception as error:
             raise explain(error, source) from error
-        name_in_cache(repository)
-        discard_damaged(repository)
         self.total[at] = sum(file.size for file in repository.files)
         self.done[at] = sum(file.size for file in repository.files if is_here(repository, file))
         return repository
@@ -119,10 +119,10 @@ class Job:
 
     def _fetch_file(self, at: int, repository: Repository, file: HubFile) -> None:
         self.file = file.name
-        source = repository.source
+        source, counter = repository.source, _Counter(self, at)
         try:
             path = hf_hub_download(
-                source.repo, file.name, revision=repository.commit, tqdm_class=_bar(self, at)
+                source.repo, file.name, revision=repository.commit, tqdm_class=counter.bar_class()
             )
         except Exception as error:
             raise explain(error, source) from error
@@ -131,28 +131,44 @@ class Job:
             raise BrokenFiles(
                 f"{file.name} of {source} arrived with a wrong size and was deleted. Pull again."
             )
+        self.add(at, file.size - counter.seen, over_network=False)
 
-    def count(self, at: int, amount: int) -> None:
+    def add(self, at: int, count: int, *, over_network: bool = True) -> None:
         """More bytes of a source are here; fewer when a cut file starts over."""
         with self._lock:
-            self.done[at] += amount
-            self.transferred += max(amount, 0)
+            self.done[at] += count
+            self.transferred += max(count, 0) if over_network else 0
 
 
-def _bar(job: Job, at: int) -> Any:
-    """What huggingface_hub takes for a progress bar: counts bytes into the job, shows nothing."""
+class _Counter:
+    """The bytes of one file that came over the network."""
 
-    class Bar:
-        def __init__(self, *_: Any, desc: str = "", **__: Any) -> None:
-            self.counts = not str(desc).endswith("downloading bytes")
+    def __init__(self, job: Job, at: int) -> None:
+        self.seen = 0
+        self._job, self._at = job, at
 
-        def update(self, amount: float | None = 1) -> None:
-            if self.counts:
-                job.count(at, int(amount or 0))
+    def add(self, count: int) -> None:
+        self.seen += count
+        self._job.add(self._at, count)
 
-        def __enter__(self) -> "Bar":
-            return self
+    def bar_class(self) -> Any:
+        """What huggingface_hub takes for a progress bar: counts, shows nothing.
 
-        def __exit__(self, *_: object) -> None: ...
+        Xet transfers open two bars; the one of bytes on the wire is left out.
+        """
+        counter = self
 
-    return Bar
+        class Bar:
+            def __init__(self, *_: Any, desc: str = "", **__: Any) -> None:
+                self.counts = not str(desc).endswith("downloading bytes")
+
+            def update(self, count: float | None = 1) -> None:
+                if self.counts:
+                    counter.add(int(count or 0))
+
+            def __enter__(self) -> "Bar":
+                return self
+
+            def __exit__(self, *_: object) -> None: ...
+
+        return Bar

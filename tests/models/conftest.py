@@ -12,7 +12,7 @@ def own_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
         patch.delenv(name)
     patch.setenv("HF_HOME", str(folder / "hf"))
     patch.setenv("MLX_SPEC_HOME", str(folder / "home"))
-    patch.setenv("NO_PROXY", "127.0.0.1")
+    patch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
 @pytest.fixture

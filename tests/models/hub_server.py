@@ -66,9 +66,15 @@ class HubServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
+    @property
+    def far_url(self) -> str:
+        """Where large files come from: another host, so far as anyone can tell by the name."""
+        return self.url.replace("127.0.0.1", "localhost")
+
     def downloads(self) -> list[str]:
         """Names of the files that were asked for with GET, in order."""
-        return [r.split("/")[-1] for r in self.requests if r.startswith("GET") and "/resolve/" in r]
+        asked = [r.split("/") for r in self.requests if r.startswith("GET")]
+        return [parts[-1] for parts in asked if "resolve" in parts or "cdn" in parts]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -83,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = self.path.split("?")[0].strip("/").split("/")
         if self.hub.status:
             return self._answer(self.hub.status, {})
+        if parts[0] == "cdn":
+            return self._body("/".join(parts[1:3]), parts[-1])
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
         model = self.hub.models.get(repo)
         if model is None:
@@ -91,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._revision(repo, model, parts[-1])
         if "tree" in parts:
             return self._tree(model)
-        return self._file(model, parts[3], "/".join(parts[4:]))
+        return self._file(repo, model, parts[3], "/".join(parts[4:]))
 
     do_HEAD = do_GET
 
@@ -113,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
                 entries.append({"type": "file", "path": name, "size": size, "oid": _etag(body)})
         self._answer(200, {}, json.dumps(entries).encode())
 
-    def _file(self, model: HostedModel, commit: str, name: str) -> None:
+    def _file(self, repo: str, model: HostedModel, commit: str, name: str) -> None:
         if model.gated and self.headers.get("Authorization") != f"Bearer {model.token}":
             status = 403 if self.headers.get("Authorization") else 401
             return self._answer(status, {"X-Error-Code": "GatedRepo"})
@@ -121,6 +129,15 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         body = model.files[name]
         headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(body)}"'}
+        if not name.endswith(".safetensors"):
+            return self._answer(200, headers, body, name)
+        headers |= {"X-Linked-Size": str(len(body)), "X-Linked-ETag": headers["ETag"]}
+        self._answer(302, headers | {"Location": f"{self.hub.far_url}/cdn/{repo}/{name}"})
+
+    def _body(self, repo: str, name: str) -> None:
+        """Large files come from another host, as on the Hub."""
+        body = self.hub.models[repo].files[name]
+        headers: dict[str, str] = {}
         if wanted := self.headers.get("Range"):
             start = int(wanted.removeprefix("bytes=").split("-")[0])
             headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
