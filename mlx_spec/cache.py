@@ -30,7 +30,7 @@ class Extent:
     """A count of tokens the device knows and the host may only know bounds of."""
 
     value: int | mx.array
-    """The count: an int when `low == high`, else an int32 scalar on the device."""
+    """The count: an int when `low == high`, else an int32 array of shape [1] on the device."""
     low: int
     high: int
 
@@ -77,9 +77,8 @@ class Buffer:
             for old, rows in zip(self._rows, new, strict=True):
                 old[:, :, start:end] = rows
             return
-        where = start.reshape(1)
         self._rows = tuple(
-            mx.slice_update(old, rows, where, axes=(2,)) for old, rows in zip(self._rows, new, strict=True)
+            mx.slice_update(old, rows, start, axes=(2,)) for old, rows in zip(self._rows, new, strict=True)
         )
 
     def read(self, first: int, last: int) -> tuple[Any, Any]:

@@ -63,7 +63,7 @@ class CachedModel:
     def _probe(self, kv_bits: int | None) -> int:
         """Rows of the vocabulary, from a graph that is built and never run."""
         buffers = make_buffers(self.model, kv_bits)
-        at = Extent(mx.array(1, mx.int32), 1, 2)
+        at = Extent(mx.array([1], mx.int32), 1, 2)
         try:
             logits = self.model(mx.zeros((1, 2), mx.int32), cache=[view(buffer, at) for buffer in buffers])
         except (TypeError, ValueError, AttributeError, IndexError) as error:

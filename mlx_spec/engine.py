@@ -262,10 +262,11 @@ class _Turn:
     def _verify(self, draft: Draft, rule: RoundRule, context: Context) -> mx.array:
         """One target pass over the draft: [1 + k + k + 1], accepted, the draft, the tokens gained."""
         logits = self.target.forward(mx.concatenate([context.last(1), draft.tokens]), self.length.plus(-1))
-        accepted, bonus = rule.judge(draft, logits)
+        count, bonus = rule.judge(draft, logits)
+        accepted = count[None]
         gained = mx.where(mx.arange(draft.length + 1) < accepted, mx.pad(draft.tokens, (0, 1)), bonus)
         self._append(gained, accepted)
-        return mx.concatenate([accepted[None], draft.tokens, gained])
+        return mx.concatenate([accepted, draft.tokens, gained])
 
     def _append(self, gained: mx.array, accepted: mx.array | int) -> None:
         """Write the tokens gained to the text on the device and let its length grow."""
@@ -274,7 +275,7 @@ class _Turn:
         if isinstance(length.value, int):
             self.context[length.value : length.value + count] = gained
         else:
-            self.context = mx.slice_update(self.context, gained, length.value.reshape(1), axes=(0,))
+            self.context = mx.slice_update(self.context, gained, length.value, axes=(0,))
         self.length = Extent(length.value + (accepted + 1), length.low + 1, length.high + count)
 
     def _reserve(self, end: int) -> None:

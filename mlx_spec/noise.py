@@ -22,8 +22,8 @@ def streams(seed: int) -> list[Stream]:
 
 def fold(stream: Stream, position: int | mx.array) -> UInt32[mx.array, "2"]:
     """The key of one position of a stream."""
-    low = mx.array(stream[1], mx.uint32) ^ mx.array(position).astype(mx.uint32)
-    return mx.stack([mx.array(stream[0], mx.uint32), low])
+    low = mx.array([stream[1]], mx.uint32) ^ mx.array(position).astype(mx.uint32)
+    return mx.concatenate([mx.array([stream[0]], mx.uint32), low])
 
 
 def gumbel_rows(

@@ -32,7 +32,7 @@ class Context:
         start = self.length.value - count
         if isinstance(start, int):
             return self.tokens[start : start + count]
-        return mx.slice(self.tokens, start.reshape(1), (0,), (count,))
+        return mx.slice(self.tokens, start, (0,), (count,))
 
 
 @runtime_checkable

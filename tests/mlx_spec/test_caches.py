@@ -106,7 +106,7 @@ def test_a_held_handle_makes_the_copy_that_the_peak_would_show():
     mx.reset_peak_memory()
     before = mx.get_active_memory()
     row = mx.ones((1, 4, 1, 64))
-    buffer.write(row, row, mx.array(5, mx.int32), 8192)
+    buffer.write(row, row, mx.array([5], mx.int32), 8192)
     mx.eval(buffer.arrays)
     assert mx.get_peak_memory() - before > 0.9 * big.nbytes
     assert held[0][0, 0, 5, 0].item() == 0
@@ -158,7 +158,7 @@ def test_a_view_with_bounds_masks_like_one_that_knows():
         keys = mx.random.normal((1, 1, 90, 8))
         buffer.write(keys, keys, 0, 90)
         exact = View(buffer, Extent.exact(80))
-        lazy = View(buffer, Extent(mx.array(80, mx.int32), 77, 85))
+        lazy = View(buffer, Extent(mx.array([80], mx.int32), 77, 85))
         known = exact.make_mask(4, return_array=True)
         guessed = lazy.make_mask(4)
         first = 0 if window is None else max(0, 80 + 1 - window)

@@ -102,7 +102,7 @@ def test_no_rounding_differs_between_plain_and_drafted_rows():
     one.prefill(ids, 20)
     many.prefill(ids, 20)
     rows = [one.forward(mx.array([ids[i]]), Extent.exact(i))[0] for i in range(20, 24)]
-    lazy = many.forward(mx.array(ids[20:24]), Extent(mx.array(20, mx.int32), 18, 22))
+    lazy = many.forward(mx.array(ids[20:24]), Extent(mx.array([20], mx.int32), 18, 22))
     assert mx.array_equal(mx.stack(rows), lazy)
 
 
