@@ -1,7 +1,11 @@
 """`python -m models.train STAGE`: tokenizer, target, draft, export, samples, or all of them in this order."""
 
+import os
 import sys
 from pathlib import Path
+
+# Threads that wait for each other sleep: spinning waits cost a tenfold on a machine that does other work too.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def tokenizer(arguments: list[str]) -> None:

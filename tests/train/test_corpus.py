@@ -1,0 +1,91 @@
+"""The corpus: repeatable, held-out prompts apart, copying tasks right."""
+
+import random
+import re
+from itertools import islice
+
+import pytest
+
+from models.train.corpus import (
+    SYSTEM_SHORT,
+    WEIGHTS,
+    held_out_conversations,
+    is_held_out,
+    normalise,
+    training_conversations,
+)
+from models.train.tasks import CODE, COPYING, NUMBERS, add, repeat, sort_words, upper
+from models.train.topics import choose_words, read_topics
+from models.train.wording import mistype
+
+
+def test_a_seed_fixes_the_corpus():
+    first = list(islice(training_conversations(7), 200))
+    assert first == list(islice(training_conversations(7), 200))
+    assert first != list(islice(training_conversations(8), 200))
+
+
+def test_held_out_prompts_never_occur_in_training():
+    held_out = {normalise(c.turns[0].prompt) for c in islice(held_out_conversations(0), 500)}
+    assert len(held_out) > 150
+    for conversation in islice(training_conversations(1), 20_000):
+        for turn in conversation.turns:
+            if turn.question is not None:
+                assert normalise(turn.prompt) not in held_out
+                assert not is_held_out(turn.question)
+
+
+def test_held_out_prompts_cover_every_subject():
+    sources = {c.turns[0].source for c in islice(held_out_conversations(0), 500)}
+    assert sources == set(WEIGHTS)
+
+
+def test_every_source_occurs_and_some_conversations_have_many_turns():
+    drawn = list(islice(training_conversations(1), 2000))
+    assert {turn.source for c in drawn for turn in c.turns} == set(WEIGHTS)
+    assert max(len(c.turns) for c in drawn) >= 6
+    assert any(c.system in SYSTEM_SHORT for c in drawn)
+
+
+def test_messages_alternate_between_user_and_assistant():
+    for conversation in islice(training_conversations(2), 200):
+        roles = [m["role"] for m in conversation.messages() if m["role"] != "system"]
+        assert roles == ["user", "assistant"] * len(conversation.turns)
+
+
+@pytest.mark.parametrize("task", {*NUMBERS, *COPYING, *CODE}, ids=lambda task: task.__name__)
+def test_every_task_gives_text_without_holes(task):
+    for seed in range(50):
+        prompt, answer = task(random.Random(seed))
+        assert prompt and answer and answer == answer.strip()
+        assert "{}" not in prompt + answer
+
+
+def test_tasks_are_answered_rightly():
+    for seed in range(100):
+        prompt, answer = repeat(random.Random(seed))
+        assert prompt.endswith(answer)
+        prompt, answer = upper(random.Random(seed))
+        assert answer.lower() in prompt.lower() and answer.isupper()
+        _, answer = add(random.Random(seed))
+        left, right = answer.rstrip(".").split(" = ")
+        assert sum(map(int, left.split(" + "))) == int(right)
+        prompt, answer = sort_words(random.Random(seed))
+        assert answer.split(", ") == sorted(prompt.split(": ")[1].split(", "))
+
+
+@pytest.mark.parametrize("name", ["speculative", "program", "computing", "smalltalk", "code"])
+def test_every_topic_can_be_asked_for_and_answered(name):
+    for topic in read_topics(name):
+        assert topic.names or topic.tasks or topic.questions
+        assert topic.answers
+        for text in [*topic.answers, *topic.more, *topic.short, *topic.examples, *topic.reasons]:
+            assert len(text) < 1500
+            assert not re.search(r"\{[^}]*\|", choose_words(text, random.Random(0)))
+
+
+def test_a_typing_error_changes_little():
+    rng = random.Random(0)
+    for _ in range(50):
+        wrong = mistype("what is speculative decoding", rng)
+        assert abs(len(wrong) - len("what is speculative decoding")) <= 1
