@@ -2,3 +2,23 @@
 
 A catalogue of pairs, not of architectures: those are mlx-lm's.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from models.load import LoadedPair
+
+
+def load_pair(
+    name: str | None = None, *, target: str | None = None, draft: str | None = None
+) -> "LoadedPair":
+    """A pair in memory: one of the catalogue by name, or a target with a draft (repository, folder, `none`).
+
+    Raises:
+        ModelsError: it is not known, not installed, broken, or target and draft do not fit.
+        SpecError: the engine refuses the models.
+    """
+    from models.load import load
+    from models.resolve import resolve
+
+    return load(resolve(name, target, draft))
