@@ -68,8 +68,9 @@ def _tell_differences(results: "list[Checked]") -> None:
             setting = result.setting
             how = f"{result.prompt}, {setting.mode}, {setting.drafter}, length {setting.length}"
             talk(f"{how}: {difference_text(result.difference)}")
-    if not any(result.accepted for result in results):
-        talk("No drafted token was accepted anywhere, so this check proves little.")
+    for drafter in dict.fromkeys(result.setting.drafter for result in results):
+        if not any(result.accepted for result in results if result.setting.drafter == drafter):
+            talk(f"No token of the drafter {drafter} was accepted, so this proves little about it.")
 
 
 def _prompts(file: Path | None) -> "list[BenchPrompt]":

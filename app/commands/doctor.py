@@ -25,12 +25,12 @@ def command(json: args.Json = False) -> int:
     from app.diagnosis import diagnose
 
     findings = list(diagnose())
-    wrong = sum(finding.state == "bad" for finding in findings)
+    wrong, notes = (sum(finding.state == state for finding in findings) for state in ("bad", "note"))
     if json:
         json_data({"ok": not wrong, "findings": [asdict(finding) for finding in findings]})
     else:
         _print(findings)
-        data(f"{wrong} things are wrong (x)." if wrong else "Everything works.")
+        data(f"{wrong} wrong (x), {notes} worth knowing (!)." if wrong or notes else "Everything works.")
     return exit_codes.NO if wrong else exit_codes.DONE
 
 

@@ -35,10 +35,10 @@ def command(
         raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
     spec = args.chosen_pair(name, target, draft, revision)
     plan = plan_removal(spec)
+    if not plan.deleted:
+        raise BadInput(f"Nothing of {spec.name} can be removed: {plan.kept[0].source} is {plan.kept[0].why}.")
     for kept in plan.kept:
         talk(f"{kept.source} stays: {kept.why}.")
-    if not plan.deleted:
-        raise BadInput(f"Nothing of {spec.name} can be removed.")
     if not yes and not _agrees(plan, size_text(plan.freed_bytes)):
         talk("Nothing was removed.")
         return exit_codes.NO

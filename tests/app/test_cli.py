@@ -60,6 +60,7 @@ def start(*arguments: str, **kwargs: object) -> "subprocess.Popen[bytes]":
         ["pull"],
         ["pull", "no-such-pair"],
         ["remove", "no-such-pair"],
+        ["remove", "builtin", "--yes"],
         ["frobnicate"],
     ],
     ids=" ".join,
@@ -227,6 +228,13 @@ def test_the_chat_in_a_pipe_answers_and_ends_with_the_input(tiny_pair: TinyPair)
     out, err = running.communicate(b"hello\n\nand more\n", timeout=30)
     assert running.returncode == 0, err
     assert out.endswith(b"\n\n")
+
+
+def test_without_a_command_the_chat_opens_on_the_built_in_pair() -> None:
+    running = start()
+    out, err = running.communicate(b"Hello!\n", timeout=60)
+    assert running.returncode == 0, err
+    assert len(out) > 10
 
 
 def test_answers_print_in_a_terminal_without_utf8(tiny_pair: TinyPair) -> None:
