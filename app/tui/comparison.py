@@ -1,27 +1,45 @@
 """Two answers to one prompt, without and with drafting, and what their difference means."""
 
 from dataclasses import dataclass
+from statistics import median
 
 from app.events import TurnEnded
 from mlx_spec.types import Options
 
 GAIN = 1.05
-"""A ratio between 1 / GAIN and GAIN is within the noise of a single run."""
+"""A ratio between 1 / GAIN and GAIN is within the noise of a few runs."""
+
+SHORT_SECONDS = 1.0
+"""A decoding time below this varies from run to run; such runs are repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both runs of one prompt."""
+    """The runs of one prompt; the first of each kind is the one whose text was shown."""
 
-    plain: TurnEnded
-    drafted: TurnEnded
+    plain_runs: tuple[TurnEnded, ...]
+    drafted_runs: tuple[TurnEnded, ...]
     options: Options
+
+    @property
+    def plain(self) -> TurnEnded:
+        return self.plain_runs[0]
+
+    @property
+    def drafted(self) -> TurnEnded:
+        return self.drafted_runs[0]
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Median tokens per second while decoding, without and with drafting."""
+        runs = (self.plain_runs, self.drafted_runs)
+        plain, drafted = (median(run.stats.tokens_per_second for run in kind) for kind in runs)
+        return plain, drafted
 
     @property
     def ratio(self) -> float | None:
         """Drafted over plain tokens per second while decoding; None if a run is too short to tell."""
-        rates = (self.plain.stats.tokens_per_second, self.drafted.stats.tokens_per_second)
-        return rates[1] / rates[0] if min(rates) > 0 else None
+        return self.rates[1] / self.rates[0] if min(self.rates) > 0 else None
 
     @property
     def identical(self) -> bool:
@@ -43,7 +61,7 @@ class Comparison:
         return f"drafting is slower ({ratio:.2f} times)"
 
     def sameness(self) -> str:
-        """Whether the texts agree, in words."""
+        """Whether the shown texts agree, in words."""
         if self.identical:
             return "the texts are identical"
         if self.stopped:
@@ -56,8 +74,11 @@ class Comparison:
         return f"the texts differ from token {position + 1} on; `mlx-spec check` says why"
 
     def summary(self) -> str:
-        rates = (self.plain.stats.tokens_per_second, self.drafted.stats.tokens_per_second)
-        return f"{rates[0]:.0f} tok/s without, {rates[1]:.0f} with: {self.speed()}; {self.sameness()}."
+        """One sentence for both."""
+        plain, drafted = self.rates
+        runs = len(self.plain_runs)
+        basis = f" (median of {runs} runs each)" if runs > 1 else ""
+        return f"{plain:.0f} tok/s without, {drafted:.0f} with{basis}: {self.speed()}; {self.sameness()}."
 
 
 def _first_difference(left: tuple[int, ...], right: tuple[int, ...]) -> int:

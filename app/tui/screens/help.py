@@ -16,8 +16,8 @@ ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target checks them all in one pass and keeps \
 those it would have written itself. The text is the target's own, word for word.
 
-While an answer grows, accepted tokens are underlined and coloured, the target's own after a draft are bold, \
-tokens without a draft are plain."""
+While an answer grows, accepted tokens are underlined and coloured, the target's own after a draft are \
+slanted, tokens without a draft are plain."""
 
 
 class HelpScreen(ModalScreen[None]):

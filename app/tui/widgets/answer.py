@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from app.events import Piece
 from app.printable import printable
-from app.tui.mark_styles import MARK_CLASSES
+from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.markdown_text import markdown
 
 
@@ -48,7 +48,8 @@ class Answer(Static):
     def _marked(self) -> Text:
         out = Text()
         for piece in self._pieces:
-            out.append(piece.text, self._mark_style(MARK_CLASSES[piece.mark]))
+            for text, mark in runs(piece):
+                out.append(text, self._mark_style(MARK_CLASSES[mark]))
         return out
 
     def _mark_style(self, name: str):

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from app.events import Piece
-from app.tui.mark_styles import MARK_CLASSES
+from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.marked_lines import MarkedLines
 
 
@@ -83,8 +83,9 @@ class LiveAnswer(Widget):
 
     def _strip(self, y: int) -> Strip:
         segments = [
-            Segment(piece.text, self.get_component_rich_style(MARK_CLASSES[piece.mark]))
+            Segment(text, self.get_component_rich_style(MARK_CLASSES[mark]))
             for piece in self._content.lines[y]
+            for text, mark in runs(piece)
         ]
         strip = Strip(segments)
         selection = self.text_selection

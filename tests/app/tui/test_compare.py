@@ -23,6 +23,7 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
         await chat.until(lambda: screen.result is not None)
         assert screen.result is not None and screen.result.identical
         assert screen.result.ratio == pytest.approx(2.0)
+        assert len(screen.result.plain_runs) == 3
         assert screen.query_one("#plain", ComparePane).text == answer.text
         assert screen.query_one("#drafted", ComparePane).text == answer.text
         await chat.pilot.press("escape")
@@ -41,11 +42,9 @@ async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: Open
         await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
         screen = chat.app.screen
         assert isinstance(screen, CompareScreen)
-        await chat.until(
-            lambda: screen.phase == "plain" and bool(screen.query_one("#plain", ComparePane).text)
-        )
+        await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
         await chat.pilot.press("escape")
-        await chat.until(lambda: screen.phase == "done")
+        await chat.until(lambda: screen.run is None)
         assert screen.result is None
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
@@ -85,11 +84,19 @@ def run(seconds: float, tokens: tuple[int, ...] = (1, 2, 3)) -> TurnEnded:
     [(0.02, 0.01, "2.00 times as fast"), (0.01, 0.0101, "no gain"), (0.01, 0.02, "slower (0.50 times)")],
 )
 def test_the_verdict_says_faster_no_gain_or_slower(plain: float, drafted: float, words: str) -> None:
-    assert words in Comparison(run(plain), run(drafted), Options()).speed()
+    assert words in Comparison((run(plain),), (run(drafted),), Options()).speed()
+
+
+def test_the_ratio_is_that_of_the_medians_and_the_sentence_says_how_many_runs() -> None:
+    plain = tuple(run(seconds) for seconds in (0.02, 0.05, 0.019))
+    drafted = tuple(run(seconds) for seconds in (0.01, 0.01, 0.03))
+    both = Comparison(plain, drafted, Options())
+    assert both.ratio == pytest.approx(2.0)
+    assert "median of 3 runs each" in both.summary()
 
 
 def test_different_texts_are_told_with_the_place_or_the_reason() -> None:
-    pair = Comparison(run(0.01), run(0.01, (1, 5, 3)), Options())
+    pair = Comparison((run(0.01),), (run(0.01, (1, 5, 3)),), Options())
     assert "differ from token 2 on" in pair.sameness()
     sampled = replace(pair, options=Options(temperature=1.0, verify="token"))
     assert "as they may" in sampled.sameness()
