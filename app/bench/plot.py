@@ -1,10 +1,15 @@
 """A picture of a comparison: speeds with and without drafting per category, each with its ratio."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.bench.comparison import Comparison
 from app.errors import BadInput, MachineFailed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SUFFIXES = (".png", ".svg")
 PLAIN, DRAFTED, LOST = "#9aa5b1", "#2f9e63", "#c2553f"
@@ -51,12 +56,14 @@ def plot(
     axes.set_title(f"{title}\n{overall.verdict}", loc="left", fontsize=11, parse_math=False)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     try:
-        figure.savefig(file, dpi=160)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # a category in a script the font lacks
+            figure.savefig(file, dpi=160)
     except OSError as error:
         raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
 
 
-def _draw_group(axes, place: int, comparison: Comparison) -> float:  # type: ignore[no-untyped-def]
+def _draw_group(axes: "Axes", place: int, comparison: Comparison) -> float:
     """Two bars and the ratio with its spread; returns where the longer bar ends."""
     first = place == 0
     axes.barh(place - 0.19, comparison.plain_tps, 0.34, color=PLAIN, label="plain" if first else None)
