@@ -1,6 +1,7 @@
 # Everything a person does with a clone. `make` alone lists it.
 
 VENV := .venv
+PYTHON := $(VENV)/bin/python
 LOCKS := --universal --python-version 3.11 --generate-hashes --no-header --quiet
 
 .DEFAULT_GOAL := help
@@ -20,31 +21,31 @@ bench: setup ## measure decoding with and without drafting
 	@$(VENV)/bin/mlx-spec bench $(ARGS)
 
 bench-peers: setup ## measure against mlx-lm's own generation on the same pair
-	@$(VENV)/bin/python -m app.bench.peers $(ARGS)
+	@$(PYTHON) -m app.bench.peers $(ARGS)
 
 setup-dev:
 	@scripts/setup $(VENV) requirements-dev.lock
 
 test: setup-dev ## run the tests
-	@$(VENV)/bin/python -m pytest -q $(ARGS)
+	@$(PYTHON) -m pytest -q $(ARGS)
 
 check: setup-dev ## formatting, lint, types, layers, tests
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/pyright
-	@$(VENV)/bin/lint-imports
-	@$(VENV)/bin/python -m pytest -q $(ARGS)
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m pyright
+	@$(PYTHON) $(VENV)/bin/lint-imports
+	@$(PYTHON) -m pytest -q $(ARGS)
 
 slow: setup-dev ## the long statistical and soak tests
-	@$(VENV)/bin/python -m pytest -q -m slow $(ARGS)
+	@$(PYTHON) -m pytest -q -m slow $(ARGS)
 
 format: setup-dev ## format the code and mend what the linter can
-	@$(VENV)/bin/ruff format .
-	@$(VENV)/bin/ruff check --fix .
+	@$(PYTHON) -m ruff format .
+	@$(PYTHON) -m ruff check --fix .
 
 train-builtin: ## train the built-in pair anew (hours; installs PyTorch)
 	@scripts/setup $(VENV) requirements.lock train
-	@$(VENV)/bin/python -m models.train all $(ARGS)
+	@$(PYTHON) -m models.train all $(ARGS)
 
 lock: ## write the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	@uv pip compile pyproject.toml --group build $(LOCKS) -o requirements.lock $(ARGS)

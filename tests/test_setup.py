@@ -1,0 +1,144 @@
+"""Set-up: what a person sees when it works, when it fails, and when there is nothing to do.
+
+A stand-in for uv fills the environment, so that nothing is downloaded.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+UV = f"""#!/bin/sh
+echo "$@" >> uv-calls
+[ ! -e broken-network ] || exit 2
+[ "$1" != venv ] || {{
+    for folder; do :; done
+    mkdir -p "$folder/bin" && touch "$folder/pyvenv.cfg" && ln -s "{sys.executable}" "$folder/bin/python"
+}}
+echo "uv talks"
+"""
+
+OLD_PYTHON = """#!/bin/sh
+[ "$1" = --version ] || exit 1
+echo "Python 3.9.6"
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder, with a space in its name, that holds what set-up reads."""
+    clone = tmp_path / "my clone"
+    clone.mkdir()
+    shutil.copytree(ROOT / "scripts", clone / "scripts")
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, clone)
+    (clone / "tools").mkdir()
+    return clone
+
+
+def tool(clone: Path, name: str, program: str) -> None:
+    path = clone / "tools" / name
+    path.write_text(program)
+    path.chmod(0o755)
+
+
+def make(clone: Path, target: str, path: str = os.defpath) -> subprocess.CompletedProcess[str]:
+    """Run make with the clone's tools before the system's."""
+    environment = os.environ | {"PATH": f"{clone / 'tools'}:{path}"}
+    environment.pop("MAKEFLAGS", None)
+    return subprocess.run(["make", "-s", target], cwd=clone, env=environment, capture_output=True, text=True)
+
+
+def calls(clone: Path) -> list[str]:
+    record = clone / "uv-calls"
+    return record.read_text().splitlines() if record.exists() else []
+
+
+def test_setup_says_nothing_on_stdout(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    result = make(clone, "setup")
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    assert "ready: .venv/bin/mlx-spec" in result.stderr
+
+
+def test_a_second_setup_does_nothing(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    make(clone, "setup")
+    before = calls(clone)
+    result = make(clone, "setup")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert calls(clone) == before
+
+
+def test_a_changed_lock_is_installed(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    make(clone, "setup")
+    before = calls(clone)
+    with (clone / "requirements.lock").open("a") as lock:
+        lock.write("# changed\n")
+    make(clone, "setup")
+    assert len(calls(clone)) > len(before)
+    assert "venv" not in " ".join(calls(clone)[len(before) :]).split()
+
+
+def test_setup_with_development_tools_stands_for_the_plain_one(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    make(clone, "setup-dev")
+    before = calls(clone)
+    make(clone, "setup")
+    assert calls(clone) == before
+
+
+def test_a_failed_setup_is_said_and_done_again(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    (clone / "broken-network").touch()
+    failed = make(clone, "setup")
+    assert failed.returncode != 0
+    assert failed.stdout == ""
+    (clone / "broken-network").unlink()
+    assert "ready" in make(clone, "setup").stderr
+
+
+def test_a_setup_broken_off_after_a_good_one_is_done_again(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    make(clone, "setup")
+    (clone / "pyproject.toml").write_text((clone / "pyproject.toml").read_text() + "\n")
+    (clone / "broken-network").touch()
+    assert make(clone, "setup").returncode != 0
+    (clone / "broken-network").unlink()
+    assert "ready" in make(clone, "setup").stderr
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    make(clone, "setup")
+    (clone / ".venv" / "bin" / "python").unlink()
+    (clone / ".venv" / "bin" / "python").symlink_to(clone / "gone")
+    assert "ready" in make(clone, "setup").stderr
+    assert (clone / ".venv" / "bin" / "python").exists()
+
+
+def test_an_old_python_is_refused_with_what_to_do(clone: Path) -> None:
+    tool(clone, "python3", OLD_PYTHON)
+    for name in ("make", "sh", "dirname", "cat", "cksum", "uname", "rm"):
+        (clone / "tools" / name).symlink_to(shutil.which(name) or name)
+    result = make(clone, "setup", path="")
+    assert result.returncode != 0
+    assert "Python 3.11 or newer is needed, found Python 3.9.6" in result.stderr
+    assert "uv" in result.stderr
+    assert not (clone / ".venv").exists()
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    (clone / ".venv").mkdir()
+    (clone / ".venv" / "thesis.txt").write_text("mine")
+    result = make(clone, "setup")
+    assert result.returncode != 0
+    assert "Move it away" in result.stderr
+    assert (clone / ".venv" / "thesis.txt").read_text() == "mine"
