@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,12 +58,14 @@ class Progress:
 class Pace:
     """Bytes per second over the last seconds, and whether bytes still come."""
 
-    def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
-        self._last_change = time.monotonic()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, int]] = deque([(clock(), 0)])
+        self._last_change = clock()
 
     def add(self, transferred: int) -> None:
-        now = time.monotonic()
+        """So many bytes have come since the beginning."""
+        now = self._clock()
         if transferred != self._seen[-1][1]:
             self._last_change = now
         self._seen.append((now, transferred))
@@ -70,8 +73,10 @@ class Pace:
             self._seen.popleft()
 
     def rate(self) -> float:
+        """Bytes per second."""
         (start, first), (end, last) = self._seen[0], self._seen[-1]
         return max(last - first, 0) / (end - start) if end > start else 0.0
 
     def stalled(self) -> bool:
-        return time.monotonic() - self._last_change > _STALLED_SECONDS
+        """Whether nothing has come for some seconds."""
+        return self._clock() - self._last_change > _STALLED_SECONDS

@@ -49,8 +49,7 @@ class HubServer:
         class Handler(_Handler):
             hub = server
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
+        self._http = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
         return self
@@ -75,6 +74,13 @@ class HubServer:
         """Names of the files that were asked for with GET, in order."""
         asked = [r.split("/") for r in self.requests if r.startswith("GET")]
         return [parts[-1] for parts in asked if "resolve" in parts or "cdn" in parts]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Silent: a client that is killed resets its connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -24,7 +24,7 @@ from models.errors import (
     UnsupportedFormat,
 )
 from models.incomplete import incomplete_files
-from models.installed import find_folder, installed, installed_folder, is_installed
+from models.installed import find_folder, installed, installed_folder, is_installed, repository_folder
 from models.load import load
 from models.pair import PairSpec, Source
 from tests.models.conftest import own_home
@@ -244,22 +244,56 @@ def test_damaged_weights_are_deleted_and_pulling_again_mends(
     with pytest.raises(BrokenFiles, match="model.safetensors of org/target arrived damaged and was deleted"):
         last()
     assert not installed(SPEC)
+    folder = find_folder(SPEC.target)
+    assert folder is not None and not (folder / "model.safetensors").exists()
 
     hub.models["org/target"].files["model.safetensors"] = whole
     last()
     assert installed(SPEC)
 
 
-def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
+@pytest.mark.parametrize("damage", [lambda body: body[:1000], lambda body: b"x" * 100 + body[100:]])
+def test_files_damaged_after_a_pull_are_fetched_again(
+    hub: HubServer, damage: Callable[[bytes], bytes]
+) -> None:
     last()
     folder = find_folder(SPEC.target)
     assert folder is not None
-    with (folder / "model.safetensors").resolve().open("r+b") as file:
-        file.truncate(1000)
+    blob = (folder / "model.safetensors").resolve()
+    blob.write_bytes(damage(blob.read_bytes()))
     assert not installed(SPEC)
+    hub.requests.clear()
 
     assert last().phase == "done"
     assert installed(SPEC)
+    assert hub.downloads() == ["model.safetensors"]
+
+
+def test_a_file_whose_bytes_are_here_counts_without_being_transferred(hub: HubServer) -> None:
+    last()
+    folder = find_folder(SPEC.target)
+    assert folder is not None
+    (folder / "model.safetensors").unlink()
+    assert not installed(SPEC)
+
+    progress = last()
+
+    assert progress.transferred_bytes == 0
+    assert progress.done_bytes == progress.total_bytes > 0
+
+
+def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer) -> None:
+    blobs = repository_folder("org/target") / "blobs"
+    blobs.mkdir(parents=True)
+    fresh, old = blobs / "a.1.incomplete", blobs / "b.2.incomplete"
+    for file in (fresh, old):
+        file.write_bytes(b"x")
+    yesterday = time.time() - 90_000
+    os.utime(old, (yesterday, yesterday))
+
+    last()
+
+    assert fresh.exists() and not old.exists()
 
 
 def test_a_cancelled_pull_installs_nothing_and_leaves_no_unfinished_file(hub: HubServer, home: Path) -> None:

@@ -71,6 +71,7 @@ def test_embedding_rows_may_differ_where_the_tokenizer_is_the_same(pair: tuple[P
 def test_a_quantized_model_becomes_float32_on_a_cpu(pair: tuple[Path, Path]) -> None:
     config = model_config(hidden_size=64, intermediate_size=128)
     model = Model(ModelArgs.from_dict(config))
+    model.set_dtype(mx.bfloat16)
     nn.quantize(model, group_size=32, bits=8)
     mx.save_safetensors(str(pair[0] / "model.safetensors"), dict(tree_flatten(model.parameters())))
     edit(pair[0] / "config.json", **config, quantization={"group_size": 32, "bits": 8})
