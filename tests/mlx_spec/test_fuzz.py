@@ -1,0 +1,65 @@
+"""Chats of random turns, cancels, stops, options and drafters, each turn against a fresh plain engine.
+
+Long: run by `make slow`.
+"""
+
+import random
+from dataclasses import replace
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options
+from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, nearly
+
+CHATS, TURNS = 12, 14
+
+
+def random_options(rng: random.Random) -> Options:
+    return Options(
+        max_tokens=rng.choice([1, 2, 5, 17, 40]),
+        temperature=rng.choice([0.0, 0.0, 0.7, 1.2]),
+        top_p=rng.choice([1.0, 0.9]),
+        top_k=rng.choice([0, 20]),
+        min_p=rng.choice([0.0, 0.05]),
+        repetition_penalty=rng.choice([1.0, 1.0, 1.3]),
+        repetition_context=rng.choice([3, 20, 64]),
+        seed=rng.randrange(2**64),
+        draft_length=rng.choice([0, 1, 2, 3, 5, 8, 16]),
+        drafter=rng.choice(["model", "lookup", "auto", "none"]),
+        stop_tokens=frozenset(rng.sample(range(VOCAB), rng.choice([0, 1, 4]))),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("seed", range(CHATS))
+def test_any_chat_gives_the_text_of_a_fresh_plain_engine(name, seed):
+    rng = random.Random(f"{name} {seed}")
+    limit = rng.choice([300, 2048])
+    target = ARCHITECTURES[name](seed)
+    draft = nearly(ARCHITECTURES[name], seed, noise=rng.choice([0.0, 0.02, 0.5]))
+    engine = Engine(target, draft, context_limit=limit)
+    text: list[int] = [rng.randrange(VOCAB)]
+    for turn in range(TURNS):
+        text = text[: rng.randint(1, len(text))] if rng.random() < 0.2 else text
+        text = text + [rng.randrange(VOCAB) for _ in range(rng.choice([0, 1, 3, 30]))]
+        if len(text) >= limit:
+            break
+        options = random_options(rng)
+        documents = [text[-20:]] if rng.random() < 0.3 else []
+        fresh = Engine(target, context_limit=limit)
+        plain = replace(options, drafter="none")
+        wanted = [t for r in fresh.generate(text, plain) for t in r.tokens]
+        kept: list[int] = []
+        read = rng.choice([0, 1, 2, 5, 10**6])
+        for round_ in engine.generate(text, options, documents=documents):
+            kept += round_.tokens
+            read -= 1
+            if read <= 0:
+                break
+        assert kept == wanted[: len(kept)], (turn, options)
+        if read > 0:
+            assert kept == wanted
+        text = text + kept
+    mx.clear_cache()
