@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,18 @@ def check_safetensors(path: Path) -> int:
     if start + end != size:
         raise BrokenFile(path, f"is damaged: it has {size:,} bytes, its header names {start + end:,}")
     return end
+
+
+def bytes_by_dtype(folder: Path) -> Counter[str]:
+    """Bytes of a whole model's tensors for every kind of number, named as safetensors does (`BF16`, `U32`)."""
+    count: Counter[str] = Counter()
+    for path in weight_files(folder):
+        header, _ = _read_header(path, path.stat().st_size)
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                first, last = tensor["data_offsets"]
+                count[tensor["dtype"]] += last - first
+    return count
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

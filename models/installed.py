@@ -1,6 +1,7 @@
 """What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from models.catalogue import all_pairs
@@ -50,24 +51,19 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 def find_folder(source: Source) -> Path | None:
     """Where the model's files are, whole or not; None where there are none."""
     if source.is_folder:
-        folder = Path(source.repo)
-    elif commit := known_commit(source):
-        folder = repository_folder(source.repo) / "snapshots" / commit
+        candidates = [Path(source.repo)]
     else:
-        return None
-    return folder if folder.is_dir() else None
+        candidates = [repository_folder(source.repo) / "snapshots" / commit for commit in _commits(source)]
+    return next((folder for folder in candidates if folder.is_dir()), None)
 
 
-def known_commit(source: Source) -> str | None:
-    """The commit a Hub source stands at here: as pulled, as asked for, or as the cache's branch says."""
-    if commit := recorded_commit(source):
-        return commit
-    if source.revision and _COMMIT.fullmatch(source.revision):
-        return source.revision
-    try:
-        return (repository_folder(source.repo) / "refs" / (source.revision or "main")).read_text().strip()
-    except OSError:
-        return None
+def _commits(source: Source) -> list[str]:
+    """Where a Hub source may stand here: as pulled, as asked for, as the cache's branch says."""
+    revision = source.revision or "main"
+    commits = [recorded_commit(source), revision if _COMMIT.fullmatch(revision) else None]
+    with suppress(OSError):
+        commits.append((repository_folder(source.repo) / "refs" / revision).read_text().strip())
+    return [commit for commit in commits if commit]
 
 
 def repository_folder(repo: str) -> Path:

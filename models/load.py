@@ -21,6 +21,8 @@ from models.context import context_limit
 from models.errors import BrokenFiles, DoesNotFit, ModelsError, UnsupportedFormat
 from models.folder import check_config, read_json
 from models.installed import installed_folder
+from models.machine import physical_memory
+from models.memory import check_memory
 from models.pair import PairSpec
 from models.tokenizer import LOCAL_ONLY, tokenizer_trouble
 
@@ -60,6 +62,7 @@ def load(spec: PairSpec, *, kv_bits: int | None = None) -> LoadedPair:
     notes: tuple[str, ...] = ()
     if draft_folder is not None:
         notes = check_folders(target_folder, draft_folder, fitting=fitting_draft(spec.target))
+    check_memory(folders, _capacity(), as_float32=_on_cpu())
     maybe_set_recommended_wired_limit()
     target, config = _load_model(target_folder)
     draft = _load_model(draft_folder)[0] if draft_folder is not None else None
@@ -80,7 +83,7 @@ def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     check_config(read_json(folder / "config.json") or {}, str(folder))
     try:
         model, config = load_model(folder, lazy=True)
-        if mx.default_device() == mx.cpu:
+        if _on_cpu():
             model = dequantize_model(model)
             model.set_dtype(mx.float32)
         mx.eval(model.parameters())
@@ -110,6 +113,16 @@ def _load_tokenizer(folder: Path, config: dict[str, Any]) -> TokenizerWrapper:
         return load_tokenizer(folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:
         raise tokenizer_trouble(folder, error) from error
+
+
+def _on_cpu() -> bool:
+    return mx.default_device() == mx.Device(mx.cpu)
+
+
+def _capacity() -> int:
+    """Bytes that weights may take: all memory on a CPU, else what the device recommends."""
+    recommended = mx.device_info().get("max_recommended_working_set_size")
+    return int(recommended) if recommended and not _on_cpu() else physical_memory()
 
 
 def _weight_bytes(model: nn.Module) -> int:

@@ -38,9 +38,14 @@ def free_disk(folder: Path) -> int:
     return shutil.disk_usage(existing).free
 
 
+def physical_memory() -> int:
+    """Bytes, in use or not."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 @cache
 def _memory() -> tuple[int, bool]:
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    physical = physical_memory()
     if sys.platform != "darwin":
         return physical, False
     asked = subprocess.run([sys.executable, "-c", _ASK_METAL], capture_output=True, text=True)

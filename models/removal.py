@@ -4,12 +4,11 @@ import logging
 from dataclasses import dataclass
 
 from huggingface_hub import scan_cache_dir
-from huggingface_hub.errors import CacheNotFound
 from huggingface_hub.utils import DeleteCacheStrategy
 
 from models.catalogue import all_pairs
 from models.errors import NotInstalled
-from models.installed import find_folder, installed, known_commit
+from models.installed import find_folder, installed
 from models.pair import PairSpec, Source
 from models.paths import hub_cache
 from models.revisions import forget
@@ -57,11 +56,11 @@ def remove(spec: PairSpec) -> Removal:
         NotInstalled: nothing of the pair is in the Hub's cache.
     """
     plan = plan_removal(spec)
+    commits = [_commit(source) for source in plan.deleted]
     if plan.deleted:
         _strategy(plan.deleted).execute()
-    for source in plan.deleted:
-        if commit := known_commit(source):
-            forget(source.repo, commit)
+    for source, commit in zip(plan.deleted, commits, strict=True):
+        forget(source.repo, commit)
     return plan
 
 
@@ -89,8 +88,11 @@ def _reason_to_keep(source: Source, spec: PairSpec) -> str | None:
 
 def _strategy(sources: tuple[Source, ...]) -> DeleteCacheStrategy:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    commits = [commit for source in sources if (commit := known_commit(source))]
-    try:
-        return scan_cache_dir(hub_cache()).delete_revisions(*commits)
-    except CacheNotFound as error:
-        raise NotInstalled(f"There is no cache of the Hub at {error.cache_dir}.") from error
+    return scan_cache_dir(hub_cache()).delete_revisions(*(_commit(source) for source in sources))
+
+
+def _commit(source: Source) -> str:
+    """The commit of a model that is in the cache."""
+    folder = find_folder(source)
+    assert folder is not None, "only what was found is deleted"
+    return folder.name

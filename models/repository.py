@@ -58,7 +58,7 @@ def needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...
     Raises:
         UnsupportedFormat: config.json, a tokenizer or safetensors weights are missing.
     """
-    files = [HubFile(file.path, file.size) for file in tree if "/" not in file.path]
+    files = [HubFile(file.path, file.size) for file in tree if _is_plain(file.path)]
     names = {file.name for file in files}
     weights = [file for file in files if file.is_weights]
     small = [file for file in files if any(fnmatch(file.name, pattern) for pattern in SMALL)]
@@ -75,3 +75,8 @@ def needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...
         missing = "tokenizer.json" if "config.json" in names else "config.json"
         raise UnsupportedFormat(f"{source} holds no {missing}; mlx-lm cannot load it.")
     return (*small, *weights)
+
+
+def _is_plain(path: str) -> bool:
+    """At the root, and a name that may be shown."""
+    return "/" not in path and path.isprintable()

@@ -78,6 +78,18 @@ def test_a_pair_that_was_cut_off_can_be_removed(home: Path) -> None:
     assert remove(spec).deleted == (spec.target,)
 
 
+def test_a_model_that_another_tool_deleted_and_fetched_anew_is_found(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    place(spec.target, "a" * 40, home / "a")
+    record_commit(spec.target, "b" * 40)
+    assert not installed(spec)
+    (repository_folder("org/target") / "refs").mkdir()
+    (repository_folder("org/target") / "refs" / "main").write_text("a" * 40)
+
+    assert installed(spec)
+    assert remove(spec).deleted == (spec.target,) and not installed(spec)
+
+
 def test_folders_are_never_deleted(home: Path) -> None:
     mine = make_model(home / "mine")
     spec = PairSpec("mixed", Source("org/target"), Source(str(mine)))
