@@ -42,6 +42,11 @@ class EngineClient:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
+    @property
+    def returncode(self) -> int | None:
+        """How the process ended; None while it runs. Negative: the signal that ended it."""
+        return self._process.poll() if self._process else None
+
     def start(self) -> None:
         """Start a process; one that died before has its `Died` among the events by then."""
         if self._reader is not None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from rich.theme import Theme
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -37,6 +38,17 @@ from models.paths import data_folder
 
 CTRL_C_SECONDS = 2.0
 """How soon the second Ctrl+C has to follow to mean leaving."""
+
+MARKDOWN_STYLES = {
+    "markdown.code": "bold",
+    "markdown.link": "underline",
+    "markdown.link_url": "dim",
+    "markdown.item.bullet": "bold",
+    "markdown.item.number": "bold",
+    "markdown.block_quote": "italic",
+    "markdown.hr": "dim",
+}
+"""Rich's own have fixed colours, which do not suit every theme."""
 
 KEY_NAMES = {"escape": "Esc", "pageup": "Page Up", "pagedown": "Page Down"}
 
@@ -77,6 +89,7 @@ class ChatApp(App[None]):
 
     def __init__(self, link: EngineLink, settings: Settings) -> None:
         super().__init__()
+        self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
         self.chat = ChatScreen(link, settings)
         self.pull: PullJob | None = None

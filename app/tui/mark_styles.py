@@ -11,7 +11,12 @@ MARK_CLASSES: dict[Mark, str] = {
 
 
 def runs(piece: Piece) -> list[tuple[str, Mark]]:
-    """The piece as texts to draw: a token's leading blank is not underlined with it."""
-    word = piece.text.lstrip(" ")
-    blank = piece.text[: len(piece.text) - len(word)]
-    return [(text, mark) for text, mark in ((blank, "plain"), (word, piece.mark)) if text]
+    """The piece as texts to draw: blanks at its borders are not underlined with it."""
+    word = piece.text.strip(" ")
+    start = piece.text.index(word)
+    parts: list[tuple[str, Mark]] = [
+        (piece.text[:start], "plain"),
+        (word, piece.mark),
+        (piece.text[start + len(word) :], "plain"),
+    ]
+    return [(text, mark) for text, mark in parts if text]

@@ -25,6 +25,7 @@ from app.engine_protocol import (
 from app.events import PrefillProgressed, TextAdded, TurnEnded
 from mlx_spec.types import Options
 from models.pair import PairSpec, Source
+from tests.app.tiny_pair import write_tiny_pair
 
 SCRIPT = Path(__file__).parent / "scripted_engine.py"
 ROOT = Path(__file__).parents[2]
@@ -48,9 +49,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineCl
 
 
 def collect(client: EngineClient, enough: Callable[[list[EngineEvent]], bool]) -> list[EngineEvent]:
-    """Poll until `enough`; fails after 20 seconds with what came."""
+    """Poll until `enough`; fails after 30 seconds with what came."""
     events: list[EngineEvent] = []
-    end = time.monotonic() + 20
+    end = time.monotonic() + 30
     while not enough(events):
         assert time.monotonic() < end, f"still waiting after {events}"
         time.sleep(0.01)
@@ -187,6 +188,7 @@ from app.engine_client import EngineClient
 from app.engine_protocol import Answer, Load
 from mlx_spec.types import Options
 from models.pair import PairSpec, Source
+from tests.app.tiny_pair import write_tiny_pair
 
 client = EngineClient(Path(sys.argv[2]), [sys.executable, sys.argv[1]])
 client.start()
@@ -212,6 +214,22 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(tmp_path: Path) -> None:
+    pair = write_tiny_pair(tmp_path)
+    client = EngineClient(tmp_path / "engine.log")
+    client.start()
+    client.send(Load(PairSpec("tiny", Source(str(pair.target)), Source(str(pair.draft)))))
+    client.send(ask(1, "hello", Options(max_tokens=24)))
+    client.send(ask(2, "hello", Options(max_tokens=24, drafter="none")))
+    events = collect(client, ended(2))
+    assert isinstance(events[0], Loaded) and events[0].info.can_draft
+    drafted, plain = answer_of(events, 1), answer_of(events, 2)
+    assert drafted.token_ids == plain.token_ids
+    assert drafted.stats.draft_n > 0 and plain.stats.draft_n == 0
+    client.close()
+    assert client.returncode == 0, client.log_path.read_text()
 
 
 def test_the_screens_import_no_mlx() -> None:

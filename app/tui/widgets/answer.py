@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widgets import Static
@@ -26,7 +27,7 @@ class Answer(Static):
         """The answer as the model gave it."""
         self.stats = stats
         self._pieces = tuple(pieces)
-        self._theme_drawn = ""
+        self._drawn_in: Style | None = None
         self.set_reactive(Answer.marks, marks)
 
     def on_mount(self) -> None:
@@ -37,11 +38,15 @@ class Answer(Static):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        if self.is_mounted and self.app.theme != self._theme_drawn:
+        # Component styles follow the widget's own; only then is the theme's colour known.
+        self.call_after_refresh(self._follow_theme)
+
+    def _follow_theme(self) -> None:
+        if self.is_mounted and self._mark_style("answer--stats") != self._drawn_in:
             self._draw()
 
     def _draw(self) -> None:
-        self._theme_drawn = self.app.theme
+        self._drawn_in = self._mark_style("answer--stats")
         body: RenderableType = self._marked() if self.marks else markdown(self.text, self._code_theme())
         self.update(Group(body, Text(printable(self.stats), self._mark_style("answer--stats"))))
 
@@ -52,7 +57,7 @@ class Answer(Static):
                 out.append(text, self._mark_style(MARK_CLASSES[mark]))
         return out
 
-    def _mark_style(self, name: str):
+    def _mark_style(self, name: str) -> Style:
         return self.get_component_rich_style(name)
 
     def _code_theme(self) -> str:

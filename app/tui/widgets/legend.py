@@ -28,8 +28,8 @@ class Legend(Static):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        if self.is_mounted:
-            self._draw()
+        # Component styles follow the widget's own; only then are the theme's colours known.
+        self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
         parts: list[Content] = []

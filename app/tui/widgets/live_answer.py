@@ -42,7 +42,7 @@ class LiveAnswer(Widget):
         if len(self._content.lines) != height:
             self.refresh(layout=True)
         else:
-            self.refresh(Region(0, first, self.size.width, 1))
+            self.refresh(Region(0, first, self.outer_size.width, 1))
 
     def clear(self) -> None:
         """Begin again with no text."""

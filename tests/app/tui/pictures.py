@@ -48,9 +48,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await pilot.pause(0.5)
                 _save(app, folder / "chat.svg")
                 await pilot.press("f5")
-                await _until(
-                    pilot, lambda: isinstance(app.screen, CompareScreen) and app.screen.phase == "done"
-                )
+                await _until(pilot, lambda: isinstance(app.screen, CompareScreen) and app.screen.run is None)
                 await pilot.pause(0.5)
                 _save(app, folder / "compare.svg")
         finally:

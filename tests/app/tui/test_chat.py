@@ -256,3 +256,44 @@ async def test_the_palette_offers_every_command(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         offered = {command.title for command in chat.app.get_system_commands(chat.app.screen)}
         assert offered == {command.usage for command in SLASH_COMMANDS}
+
+
+async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_chat: OpenChat) -> None:
+    async with open_chat(size=(50, 16)) as chat:
+        view = chat.app.chat.transcript
+        await chat.type("slow")
+        await chat.until(lambda: view.max_scroll_y > 12)
+        assert view.is_vertical_scroll_end
+        await chat.pilot.press("pageup")
+        await chat.until(lambda: not view.is_vertical_scroll_end)
+        place, height = view.scroll_y, view.max_scroll_y
+        await chat.until(lambda: view.max_scroll_y > height + 4)
+        assert view.scroll_y == place
+        await chat.pilot.press("ctrl+end")
+        await chat.until(lambda: view.is_vertical_scroll_end)
+        height = view.max_scroll_y
+        await chat.until(lambda: view.max_scroll_y > height + 4)
+        assert view.is_vertical_scroll_end
+
+
+async def test_a_click_into_the_conversation_leaves_the_prompt_ready_to_type(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.pilot.click(Answer)
+        await chat.pilot.press("x")
+        assert chat.app.chat.query_one(PromptArea).text == "x"
+
+
+async def test_a_finished_answer_follows_a_change_of_theme(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        answer = await chat.ask("hello")
+
+        def brightness() -> float:
+            strip = answer.render_line(answer.size.height - 1)
+            style = next(segment.style for segment in strip if segment.text.strip())
+            assert style is not None and style.color is not None and style.color.triplet is not None
+            return sum(style.color.triplet)
+
+        dark = brightness()
+        chat.app.theme = "textual-light"
+        await chat.until(lambda: brightness() < dark - 50)
