@@ -100,7 +100,7 @@ def check_safetensors(path: Path) -> int:
 
 
 def bytes_by_dtype(folder: Path) -> Counter[str]:
-    """Bytes of a whole model's tensors for every kind of number, named as safetensors does (`BF16`, `U32`)."""
+    """Bytes of a whole model's tensors per kind of number, named as in safetensors (`BF16`, `U32`)."""
     count: Counter[str] = Counter()
     for path in weight_files(folder):
         header, _ = _read_header(path, path.stat().st_size)
