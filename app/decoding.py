@@ -24,11 +24,3 @@ def decode(engine: "Engine", prompt: Sequence[int], options: Options) -> Decoded
     rounds = list(engine.generate(prompt, options))
     return Decoded(tuple(t for r in rounds for t in r.tokens), engine.stats(rounds))
 
-
-def forget(engine: "Engine", prompt: Sequence[int]) -> None:
-    """Make the engine read `prompt` from its first token next time, target and drafters alike.
-
-    It reuses what the next prompt shares with the last one: here that is a single other token.
-    """
-    other = 1 if prompt[0] == 0 else 0
-    decode(engine, [other], Options(max_tokens=1))

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.decoding import forget
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _margin(
 ) -> tuple[float, float]:
     """(how far the worst of `tokens` lies below the best score, the tolerance), both in logits."""
     greedy = Options()
-    forget(pair.engine, before)
+    pair.engine.forget()
     logits = pair.engine.next_scores(before, greedy)
     precision = str(logits.dtype).rpartition(".")[2]
     largest = _number(abs(logits).max())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.bench.prompts import BenchPrompt
 from app.chat_prompt import Message
-from app.decoding import Decoded, decode, forget
+from app.decoding import Decoded, decode
 from app.same_text import Difference, first_difference
 from app.session import Session
 from mlx_spec.stats import Stats
@@ -89,7 +89,7 @@ class _Bench:
         )
 
     def _run(self, ids: Sequence[int], options: Options) -> Decoded:
-        forget(self.pair.engine, ids)
+        self.pair.engine.forget()
         return decode(self.pair.engine, ids, options)
 
     def _difference(self, ids: Sequence[int], runs: Sequence[tuple[Decoded, Decoded]]) -> Difference | None:

@@ -61,8 +61,8 @@ def main(
 ) -> None:
     """Measure every side and print each ratio with its range, the losing ones too."""
     prepare()
-    from models.resolve import resolve
     from models.load import load
+    from models.resolve import resolve
 
     pair = load(resolve(None, target, draft))
     prompts = _prompts(pair)
