@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from huggingface_hub import scan_cache_dir
 from huggingface_hub.utils import DeleteCacheStrategy
 
-from models.catalogue import all_pairs
+from models.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.errors import NotInstalled
 from models.installed import find_folder, installed
 from models.pair import PairSpec, Source
@@ -81,9 +81,13 @@ def _sort(spec: PairSpec) -> tuple[tuple[Source, ...], tuple[Kept, ...]]:
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str | None:
     if source.is_folder:
-        return "a folder of yours or of the program"
+        return "it ships with the program" if _is_builtin(source) else "it is a folder of yours"
     users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
     return f"used by {', '.join(users)}" if users else None
+
+
+def _is_builtin(source: Source) -> bool:
+    return source in find(DEFAULT_PAIR).spec.sources
 
 
 def _strategy(sources: tuple[Source, ...]) -> DeleteCacheStrategy:
