@@ -12,7 +12,7 @@ from models.train.network import Cache, Network
 
 BATCH = 96
 MAX_PROMPT = 320
-MAX_ANSWER = 200
+MAX_ANSWER = 220
 
 
 def prompts(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
@@ -44,18 +44,25 @@ def answer(network: Network, asked: list[list[int]], end: int, temperatures: lis
     caches = [Cache(padding) for _ in network.layers]
     heat = torch.tensor(temperatures)[:, None]
     written: list[list[int]] = [[] for _ in asked]
+    # The prompt that each row still in the batch belongs to.
     alive = list(range(batch))
     for _ in range(MAX_ANSWER):
         with torch.autocast("cpu", torch.bfloat16):
             logits = network(ids, caches, positions)[:, -1].float()
         noise = -torch.empty_like(logits).exponential_().log()
         tokens = (logits + heat * noise).argmax(-1)
-        for row in alive:
-            written[row].append(int(tokens[row]))
-        alive = [row for row in alive if written[row][-1] != end]
-        if not alive:
-            break
+        for prompt, token in zip(alive, tokens.tolist(), strict=True):
+            if not written[prompt] or written[prompt][-1] != end:
+                written[prompt].append(token)
         ids, positions = tokens[:, None], positions[:, -1:] + 1
+        open_rows = [row for row, prompt in enumerate(alive) if written[prompt][-1] != end]
+        if not open_rows:
+            break
+        if len(open_rows) <= 0.8 * len(alive):
+            alive = [alive[row] for row in open_rows]
+            ids, positions, heat = ids[open_rows], positions[open_rows], heat[open_rows]
+            for cache in caches:
+                cache.keep(open_rows)
     return written
 
 

@@ -14,7 +14,7 @@ from functools import cache
 
 from models.train import wording
 from models.train.facts import fact
-from models.train.tasks import CODE, COPYING, NUMBERS
+from models.train.tasks import CODE, COPYING, NUMBERS, drill
 from models.train.topics import FOLDER, Topic, choose_words, read_topics
 from models.train.words import ADJECTIVES, NAMES, NOUNS
 
@@ -141,7 +141,7 @@ def fact_turns(rng: random.Random) -> list[Turn]:
 
 
 def task_turns(source: str, rng: random.Random) -> list[Turn]:
-    kinds = {"numbers": NUMBERS, "copying": COPYING, "code": CODE}[source]
+    kinds = {"numbers": NUMBERS, "copying": COPYING, "code": CODE, "drill": [drill]}[source]
     question, answer = rng.choice(kinds)(rng)
     prompt = question[0].upper() + question[1:] if rng.random() < 0.6 else question
     last = question.rsplit(". ", 1)[-1].split(" ")[0]
@@ -201,7 +201,7 @@ def draw_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
         return topic_turns(source, rng, brief)
     if source == "code":
         return topic_turns("code", rng, brief) if rng.random() < 0.7 else task_turns("code", rng)
-    if source in ("numbers", "copying"):
+    if source in ("numbers", "copying", "drill"):
         return task_turns(source, rng)
     return {"facts": fact_turns, "outside": outside_turns, "memory": memory_turns}[source](rng)
 
@@ -217,10 +217,26 @@ WEIGHTS = {
     "code": 6,
     "outside": 10,
     "memory": 2,
+    "drill": 0,
 }
+"""How often each source is drawn."""
+LOOKING_BACK = WEIGHTS | {
+    "speculative": 11,
+    "program": 8,
+    "computing": 2,
+    "smalltalk": 7,
+    "facts": 16,
+    "numbers": 20,
+    "copying": 50,
+    "code": 5,
+    "outside": 6,
+    "memory": 8,
+    "drill": 22,
+}
+"""For later training: the topics are known by then, and short tasks on the prompt's own words need more practice."""
 
 
-def conversation(rng: random.Random) -> Conversation:
+def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:
     """One to six draws of turns, most often one."""
     system, brief = None, False
     roll = rng.random()
@@ -228,16 +244,16 @@ def conversation(rng: random.Random) -> Conversation:
         system, brief = rng.choice(SYSTEM_SHORT), True
     elif roll < 0.15:
         system = rng.choice(SYSTEM)
-    sources = rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=rng.choice([1, 1, 1, 1, 2, 2, 3, 4, 6]))
+    sources = rng.choices(list(weights), list(weights.values()), k=rng.choice([1, 1, 1, 1, 2, 2, 3, 4, 6]))
     turns = [turn for source in sources for turn in draw_turns(source, rng, brief)]
     return Conversation(system, tuple(turns))
 
 
-def training_conversations(seed: int) -> Iterator[Conversation]:
+def training_conversations(seed: int, weights: dict[str, int] = WEIGHTS) -> Iterator[Conversation]:
     """Endless conversations in which no prompt is held out."""
     rng = random.Random(f"train {seed}")
     while True:
-        drawn = conversation(rng)
+        drawn = conversation(rng, weights)
         asked = [text for turn in drawn.turns if turn.question for text in (turn.question, turn.prompt)]
         if not any(map(is_held_out, asked)):
             yield drawn

@@ -124,6 +124,12 @@ class Cache:
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
 
+    def keep(self, rows: list[int]) -> None:
+        """Drop all other rows of the batch."""
+        self.hidden_from_rows = self.hidden_from_rows[rows]
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = self.keys[rows], self.values[rows]
+
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """All keys and values so far, and a boolean mask (batch, 1, seq, total): True is visible."""
         self.keys = k if self.keys is None else torch.cat([self.keys, k], dim=2)

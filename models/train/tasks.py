@@ -274,6 +274,20 @@ def rejected_round(rng: random.Random) -> Task:
 
 
 
+def drill(rng: random.Random) -> Task:
+    """A longer row of unrelated words, digits or syllables to repeat: nothing but looking back helps."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        text = " ".join(str(rng.randint(0, 9)) for _ in range(rng.randint(5, 20)))
+    elif kind == 1:
+        syllables = ["".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(1, 3))) for _ in range(rng.randint(2, 8))]
+        text = " ".join(syllables)
+    else:
+        pool = [*NOUNS, *NAMES, *ADJECTIVES, *PAST]
+        text = (", " if kind == 2 else " ").join(rng.choices(pool, k=rng.randint(5, 24)))
+    return _pick(rng, "repeat: {}|copy this: {}|repeat these words: {}|say: {}|write this again: {}|echo: {}").format(text), text
+
+
 NUMBERS: list[Callable[[random.Random], Task]] = [
     count_up, count_up, count_down, count_by, parity, is_parity, next_number, add, add, subtract, multiply, larger, apples,
 ]  # fmt: skip

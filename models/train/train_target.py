@@ -16,13 +16,15 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
-from models.train.corpus import held_out_conversations, training_conversations
+from models.train.corpus import LOOKING_BACK, held_out_conversations, training_conversations
 from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import make_optimisers, set_rate
 from models.train.windows import batches, encode
 
-STEPS = 1700
-DECAY = 500
+STEPS = 850
+DECAY = 300
+LOOK_BACK_FROM = 350
+"""The step from which on the corpus is drawn with the weights `LOOKING_BACK`."""
 SEED = 1
 TOKENS_PER_STEP = 4096
 
@@ -90,8 +92,10 @@ def train(work: Path, steps: int, decay: int, seed: int, threads: int, compiled:
         for optimiser, saved in zip(optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
     forward = torch.compile(network) if compiled else network
-    stream = batches(tokenizer, training_conversations(seed), shapes(steps, decay))
-    stream = itertools.islice(stream, start, None)
+    sizes = shapes(steps, decay)
+    first = batches(tokenizer, training_conversations(seed), itertools.islice(sizes, LOOK_BACK_FROM))
+    second = batches(tokenizer, training_conversations(seed, LOOKING_BACK), sizes)
+    stream = itertools.islice(itertools.chain(first, second), start, None)
     parameters = sum(p.numel() for p in network.parameters())
     print(f"target: {parameters:,} parameters, from step {start} to {steps}", flush=True)
     smooth, clock = math.nan, time.monotonic()
