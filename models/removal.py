@@ -81,7 +81,7 @@ def _sort(spec: PairSpec) -> tuple[tuple[Source, ...], tuple[Kept, ...]]:
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str | None:
     if source.is_folder:
-        return "it ships with the program" if _is_builtin(source) else "it is a folder of yours"
+        return "part of the program" if _is_builtin(source) else "a folder of yours"
     users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
     return f"used by {', '.join(users)}" if users else None
 
