@@ -1,7 +1,6 @@
 """Two answers to one prompt, without and with drafting, and what their difference means."""
 
 from dataclasses import dataclass
-from statistics import median
 
 from app.events import TurnEnded
 from mlx_spec.types import Options
@@ -15,7 +14,7 @@ SHORT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The runs of one prompt; the first of each kind is the one whose text was shown."""
+    """The runs of one prompt, without and with drafting; as many of each."""
 
     plain_runs: tuple[TurnEnded, ...]
     drafted_runs: tuple[TurnEnded, ...]
@@ -23,18 +22,18 @@ class Comparison:
 
     @property
     def plain(self) -> TurnEnded:
-        return self.plain_runs[0]
+        """The run of median speed without drafting."""
+        return _median(self.plain_runs)
 
     @property
     def drafted(self) -> TurnEnded:
-        return self.drafted_runs[0]
+        """The run of median speed with drafting."""
+        return _median(self.drafted_runs)
 
     @property
     def rates(self) -> tuple[float, float]:
         """Median tokens per second while decoding, without and with drafting."""
-        runs = (self.plain_runs, self.drafted_runs)
-        plain, drafted = (median(run.stats.tokens_per_second for run in kind) for kind in runs)
-        return plain, drafted
+        return self.plain.stats.tokens_per_second, self.drafted.stats.tokens_per_second
 
     @property
     def ratio(self) -> float | None:
@@ -43,7 +42,7 @@ class Comparison:
 
     @property
     def identical(self) -> bool:
-        return self.plain.token_ids == self.drafted.token_ids
+        return len({run.token_ids for run in self.plain_runs + self.drafted_runs}) == 1
 
     @property
     def stopped(self) -> bool:
@@ -61,7 +60,7 @@ class Comparison:
         return f"drafting is slower ({ratio:.2f} times)"
 
     def sameness(self) -> str:
-        """Whether the shown texts agree, in words."""
+        """Whether the texts agree, in words."""
         if self.identical:
             return "the texts are identical"
         if self.stopped:
@@ -79,6 +78,10 @@ class Comparison:
         runs = len(self.plain_runs)
         basis = f" (median of {runs} runs each)" if runs > 1 else ""
         return f"{plain:.0f} tok/s without, {drafted:.0f} with{basis}: {self.speed()}; {self.sameness()}."
+
+
+def _median(runs: tuple[TurnEnded, ...]) -> TurnEnded:
+    return sorted(runs, key=lambda run: run.stats.tokens_per_second)[len(runs) // 2]
 
 
 def _first_difference(left: tuple[int, ...], right: tuple[int, ...]) -> int:

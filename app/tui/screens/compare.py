@@ -72,6 +72,10 @@ class CompareScreen(Screen[None]):
     def on_mount(self) -> None:
         self._start()
 
+    def on_unmount(self) -> None:
+        if self.run is not None:
+            self.link.cancel(self._turn_id)
+
     def on_turn_advanced(self, message: TurnAdvanced) -> None:
         if message.turn_id != self._turn_id or self.run is None:
             return
@@ -133,6 +137,8 @@ class CompareScreen(Screen[None]):
 
     def _judge(self) -> None:
         self.result = Comparison(tuple(self._ends[False]), tuple(self._ends[True]), self._settings.options)
+        self.query_one("#plain", ComparePane).end(self.result.plain)
+        self.query_one("#drafted", ComparePane).end(self.result.drafted)
         gained = (self.result.ratio or 0) > 1 and self.result.identical
         self._say(self.result.summary(), "bold $text-success" if gained else "bold $text-warning")
         self.app.post_message(ComparisonEnded(self.result.summary()))

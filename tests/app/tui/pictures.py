@@ -23,7 +23,7 @@ from mlx_spec.types import Options
 from models.pair import PairSpec
 from models.resolve import resolve
 
-PROMPT = "What is speculative decoding?"
+PROMPTS = ["What is speculative decoding?", "Hello! Who are you?"]
 SIZE = (100, 28)
 FONTS = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono'"
 PATIENCE_SECONDS = 120
@@ -47,6 +47,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                     await _until(pilot, lambda number=number: len(app.chat.query(Answer)) == number)
                 await pilot.pause(0.5)
                 _save(app, folder / "chat.svg")
+                await pilot.resize_terminal(SIZE[0], 20)
                 await pilot.press("f5")
                 await _until(pilot, lambda: isinstance(app.screen, CompareScreen) and app.screen.run is None)
                 await pilot.pause(0.5)
@@ -81,7 +82,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("docs/images"))
     given = parser.parse_args()
     pair = resolve(given.pair, given.target, given.draft)
-    asyncio.run(take(pair, given.prompt or [PROMPT], given.folder))
+    asyncio.run(take(pair, given.prompt or PROMPTS, given.folder))
 
 
 if __name__ == "__main__":

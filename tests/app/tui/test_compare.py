@@ -74,6 +74,19 @@ async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: i
         assert (plain.x == drafted.x) is stacked
 
 
+async def test_leaving_a_comparison_by_another_key_frees_the_engine(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: bool(chat.answers))
+        await chat.pilot.press("f5")
+        await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
+        await chat.until(lambda: bool(chat.app.screen.query_one("#plain", ComparePane).text))
+        chat.app.return_to_chat()
+        assert (await chat.ask("hello")).text
+
+
 def run(seconds: float, tokens: tuple[int, ...] = (1, 2, 3)) -> TurnEnded:
     rounds = [Round((), 0, (token,), "none", seconds) for token in tokens]
     return TurnEnded("", tokens, "stop", 0, summarise(rounds))
