@@ -23,4 +23,3 @@ def decode(engine: "Engine", prompt: Sequence[int], options: Options) -> Decoded
     """Read an answer to its end."""
     rounds = list(engine.generate(prompt, options))
     return Decoded(tuple(t for r in rounds for t in r.tokens), engine.stats(rounds))
-

@@ -25,6 +25,8 @@ class PairInfo:
     device: str
     memory_bytes: int
     can_draft: bool
+    notes: tuple[str, ...] = ()
+    """Harmless things worth saying once, for example unused tokens that differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Session:
             device=device_name(),
             memory_bytes=self._pair.memory_bytes,
             can_draft=self._pair.engine.can_draft,
+            notes=self._pair.notes,
         )
 
     def answer(

@@ -12,7 +12,9 @@ README = (ROOT / "README.md").read_text()
 def test_the_python_snippet_has_six_lines_and_prints_an_answer():
     (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in snippet.splitlines() if line]) == 6
-    run = subprocess.run([sys.executable, "-c", snippet], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [sys.executable, "-c", snippet], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.split()) >= 3
 

@@ -19,16 +19,12 @@ def check_plot(file: Path) -> None:
     """Refuse a picture that could not be made, before the measuring begins.
 
     Raises:
-        BadInput: another kind of file, no such folder, or matplotlib is missing.
+        BadInput: another kind of file, or no such folder.
     """
-    from importlib.util import find_spec
-
     if file.suffix.lower() not in SUFFIXES:
         raise BadInput(f"--plot {file}: the name must end in .png or .svg.")
     if not file.absolute().parent.is_dir():
         raise BadInput(f"--plot {file}: there is no folder {file.absolute().parent}.")
-    if find_spec("matplotlib") is None:
-        raise BadInput("--plot needs matplotlib. Install it with: pip install 'mlx-spec[plot]'")
 
 
 def plot(

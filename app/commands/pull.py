@@ -45,6 +45,8 @@ def command(
     if name is None and target is None:
         raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
     spec = args.chosen_pair(name, target, draft, revision)
+    if name is not None and draft is None:
+        _say_if_too_large(name)
     report, brought, notes = _Report(), 0, ()
     with Interrupt() as interrupt:
         try:
@@ -58,6 +60,16 @@ def command(
     came = f"{size_text(brought)} downloaded" if brought else "nothing had to be downloaded"
     talk(f"{spec.name} is here: {came}.")
     return exit_codes.DONE
+
+
+def _say_if_too_large(name: str) -> None:
+    """A pair may be fetched for another machine: this only warns."""
+    from models.catalogue import find
+    from models.fit import fit
+
+    found = fit(find(name))
+    if found.verdict != "fits":
+        talk(f"{name}: {found.verdict} here, {found.why}.")
 
 
 class _Report:

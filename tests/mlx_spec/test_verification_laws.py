@@ -171,7 +171,7 @@ def test_mutant_discarding_unlikely_drawn_tokens_is_caught():
 
 def _conditioned(kept: np.ndarray) -> Callable:
     def parts(draft: mx.array, q: mx.array, p: mx.array):
-        if kept[int(draft[0].item())]:
+        if kept[np.array(draft)[0]]:
             return token_parts(draft, q, p)
         return [1.0, 0.0], mx.array([1e9, 1.0])  # nothing drafted: a draw from p, whatever q says
 
@@ -237,10 +237,10 @@ def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
         for draft in itertools.product(range(VOCAB), repeat=k):
             logs = mx.log(rows(p, draft, k + 1))
             n, bonus = verify.coupled(mx.array(draft, mx.int32), logs, mx.array(gumbel))
-            kept = (*draft[: n.item()], bonus.item())
+            accepted = int(np.array(n))
+            kept = (*draft[:accepted], int(np.array(bonus)))
             assert kept == plain[: len(kept)]
-            longest = next((i for i in range(k) if draft[i] != plain[i]), k)
-            assert n.item() == longest
+            assert accepted == next((i for i in range(k) if draft[i] != plain[i]), k)
 
 
 def test_coupled_noise_draws_from_the_law():

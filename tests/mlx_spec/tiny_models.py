@@ -71,7 +71,8 @@ def tiny_gemma4(seed: int = 0) -> nn.Module:
         hidden_size_per_layer_input=8, sliding_window=24, sliding_window_pattern=2,
         tie_word_embeddings=False,
     )  # fmt: skip
-    model = settled(gemma4_text.Model(args), seed)
+    model = gemma4_text.Model(args)
+    settled(model, seed)
     # Its embeddings are scaled up: left as they are, each token would only repeat itself.
     model.model.embed_tokens.weight = model.model.embed_tokens.weight * 0.1
     return model

@@ -373,11 +373,25 @@ def _kill_children() -> None:
     """End the download processes of this process, which the system lists."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,command="], capture_output=True, text=True)
-        for line in listed.stdout.splitlines():
-            child, parent, command = line.split(None, 2)
-            if int(parent) == os.getpid() and "download_child" in command:
-                os.kill(int(child), signal.SIGKILL)
+        for child, parent, command in _processes():
+            if parent == os.getpid() and "download_child" in command:
+                os.kill(child, signal.SIGKILL)
                 return
         time.sleep(0.05)
     raise AssertionError("there was no download process")
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    """(id, parent's id, command line) of every process; a bare Linux has no `ps`."""
+    if Path("/proc/self").exists():
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                yield int(entry.name), parent, (entry / "cmdline").read_text().replace("\0", " ")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,command="], capture_output=True, text=True)
+    for line in listed.stdout.splitlines():
+        child, parent, command = line.split(None, 2)
+        yield int(child), int(parent), command

@@ -151,6 +151,8 @@ class ChatScreen(Screen[None]):
         self.show_pair()
 
     def on_pair_loaded(self, message: PairLoaded) -> None:
+        for note in message.info.notes:
+            self.transcript.note(note)
         self.show_pair()
 
     def on_pair_failed(self, message: PairFailed) -> None:
