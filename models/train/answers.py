@@ -66,7 +66,9 @@ def answer(network: Network, asked: list[list[int]], end: int, temperatures: lis
     return written
 
 
-def write_answers(network: Network, tokenizer: Tokenizer, seed: int, count: int) -> list[tuple[int, list[int]]]:
+def write_answers(
+    network: Network, tokenizer: Tokenizer, seed: int, count: int
+) -> list[tuple[int, list[int]]]:
     """(length of the prompt, prompt and answer): half greedy, half drawn at temperatures up to 1."""
     rng = random.Random(f"temperatures {seed}")
     end = tokenizer.token_to_id("<|end|>")

@@ -2,8 +2,9 @@
 
 A conversation is an optional system message and some turns; each turn is drawn from one source (speculative
 decoding, the program, small talk, facts, numbers, copying, code, questions from outside). Everything follows
-from a seed. A hash of a prompt's words keeps some prompts apart as the held-out set; it is taken before and after
-typing errors, case and politeness are added, so that a held-out prompt has no twin in training, disguised or not.
+from a seed. A hash of a prompt's words keeps some prompts apart as the held-out set; it is taken before and
+after typing errors, case and politeness are added, so that a held-out prompt has no twin in training,
+disguised or not.
 """
 
 import hashlib
@@ -27,7 +28,53 @@ SYSTEM = [
     "You are a friendly assistant. Answer the user's questions.",
     "Answer clearly and politely.",
 ]
-SYSTEM_SHORT = ["Be brief.", "Answer in one sentence.", "Keep your answers short.", "You are a helpful assistant. Be brief."]
+SYSTEM_SHORT = [
+    "Be brief.",
+    "Answer in one sentence.",
+    "Keep your answers short.",
+    "You are a helpful assistant. Be brief.",
+]
+
+
+MEMORIES = [
+    (
+        "my name is {n}",
+        "Nice to meet you, {n}!",
+        "what is my name|who am i|do you remember my name|what's my name",
+        "Your name is {n}.",
+    ),
+    (
+        "i am {n}",
+        "Hello, {n}! What can I do for you?",
+        "what is my name|who am i|do you know my name",
+        "Your name is {n}.",
+    ),
+    (
+        "my favourite colour is {c}",
+        "{c} is a nice colour.",
+        "what is my favourite colour|which colour do i like",
+        "Your favourite colour is {c}.",
+    ),
+    (
+        "i have a {t}",
+        "A {t}, how nice!",
+        "what do i have|what did i tell you that i have",
+        "You have a {t}.",
+    ),
+    (
+        "remember the word {t}",
+        "I will remember the word {t}.",
+        "what was the word|which word should you remember|what is the word",
+        "The word was {t}.",
+    ),
+    (
+        "my friend is called {n}",
+        "Say hello to {n} from me!",
+        "what is my friend called|what is the name of my friend",
+        "Your friend is called {n}.",
+    ),
+]
+"""What the user says, the reply, ways to ask for it later, and the answer to those."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +117,9 @@ def is_held_out(question: str) -> bool:
 
 @cache
 def _first_questions() -> frozenset[str]:
-    topics = [topic for name in ("speculative", "program", "smalltalk", "computing") for topic in read_topics(name)]
+    topics = [
+        topic for name in ("speculative", "program", "smalltalk", "computing") for topic in read_topics(name)
+    ]
     return frozenset(normalise(topic.questions[0]) for topic in topics if topic.questions)
 
 
@@ -116,22 +165,34 @@ def topic_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
         if roll < 0.12 and topic.short:
             question, answers = rng.choice(wording.options(wording.DEFINE_SHORT)).format(name), topic.short
         elif roll < 0.2 and topic.examples:
-            question, answers = rng.choice(wording.options(wording.DEFINE_EXAMPLE)).format(name), topic.examples
+            question, answers = (
+                rng.choice(wording.options(wording.DEFINE_EXAMPLE)).format(name),
+                topic.examples,
+            )
         else:
             question = rng.choice(wording.options(wording.DEFINE)).format(name)
     else:
         question = rng.choice(topic.questions)
     if brief and topic.short:
         answers = topic.short
-    turns = [Turn(wording.surface(question, rng, polite=source != "smalltalk"), take(answers), question, source)]
+    turns = [
+        Turn(wording.surface(question, rng, polite=source != "smalltalk"), take(answers), question, source)
+    ]
     while rng.random() < 0.3 and source in ("speculative", "program", "computing"):
-        kinds = {wording.MORE: [*topic.more, *([] if topic.more else topic.answers)], wording.AGAIN: topic.answers}
+        kinds = {
+            wording.MORE: [*topic.more, *([] if topic.more else topic.answers)],
+            wording.AGAIN: topic.answers,
+        }
         kinds |= {wording.EXAMPLE: topic.examples, wording.WHY: topic.reasons, wording.SHORTER: topic.short}
         open_kinds = {asks: texts for asks, texts in kinds.items() if any(text not in used for text in texts)}
         if not open_kinds:
             break
         asks = rng.choice(sorted(open_kinds))
-        turns.append(Turn(wording.surface(rng.choice(wording.options(asks)), rng), take(open_kinds[asks]), None, source))
+        turns.append(
+            Turn(
+                wording.surface(rng.choice(wording.options(asks)), rng), take(open_kinds[asks]), None, source
+            )
+        )
     return turns
 
 
@@ -161,7 +222,9 @@ def outside_turns(rng: random.Random) -> list[Turn]:
             f"the {rng.choice(ADJECTIVES)} {rng.choice(NOUNS)} of {rng.choice(NAMES)}",
             f"the history of the {rng.choice(NOUNS)}",
         ])  # fmt: skip
-        question = rng.choice(["who is {}", "tell me about {}", "what is {}", "write an essay about {}", "why is {} important"]).format(subject)
+        question = rng.choice(
+            ["who is {}", "tell me about {}", "what is {}", "write an essay about {}", "why is {} important"]
+        ).format(subject)
     else:
         frames, subjects = rng.choice(groups)
         subject = rng.choice(subjects)
@@ -177,22 +240,21 @@ def memory_turns(rng: random.Random) -> list[Turn]:
     """The user says something and asks for it later."""
     name, thing = rng.choice(NAMES), rng.choice(NOUNS)
     colour = rng.choice(["red", "blue", "green", "yellow", "black", "white"])
-    said, reply, asked, answer = rng.choice([
-        ("my name is {n}", "Nice to meet you, {n}!", "what is my name|who am i|do you remember my name|what's my name", "Your name is {n}."),
-        ("i am {n}", "Hello, {n}! What can I do for you?", "what is my name|who am i|do you know my name", "Your name is {n}."),
-        ("my favourite colour is {c}", "{c} is a nice colour.", "what is my favourite colour|which colour do i like", "Your favourite colour is {c}."),
-        ("i have a {t}", "A {t}, how nice!", "what do i have|what did i tell you that i have", "You have a {t}."),
-        ("remember the word {t}", "I will remember the word {t}.", "what was the word|which word should you remember|what is the word", "The word was {t}."),
-        ("my friend is called {n}", "Say hello to {n} from me!", "what is my friend called|what is the name of my friend", "Your friend is called {n}."),
-    ])  # fmt: skip
+    said, reply, asked, answer = rng.choice(MEMORIES)
 
     def fill(text: str) -> str:
         return text.format(n=name, c=colour, t=thing)
 
     reply = fill(reply)
-    first = Turn(wording.surface(fill(said), rng, polite=False), reply[0].upper() + reply[1:], fill(said), "memory")
-    second = Turn(wording.surface(rng.choice(asked.split("|")), rng, polite=False), fill(answer), None, "memory")
-    between = [] if rng.random() < 0.6 else draw_turns(rng.choice(["smalltalk", "numbers", "facts"]), rng, False)
+    first = Turn(
+        wording.surface(fill(said), rng, polite=False), reply[0].upper() + reply[1:], fill(said), "memory"
+    )
+    second = Turn(
+        wording.surface(rng.choice(asked.split("|")), rng, polite=False), fill(answer), None, "memory"
+    )
+    between = (
+        [] if rng.random() < 0.6 else draw_turns(rng.choice(["smalltalk", "numbers", "facts"]), rng, False)
+    )
     return [first, *between, second]
 
 
@@ -233,7 +295,17 @@ LOOKING_BACK = WEIGHTS | {
     "memory": 8,
     "drill": 22,
 }
-"""For later training: the topics are known by then, and short tasks on the prompt's own words need more practice."""
+"""For the middle of the training: the topics are known by then, looking back at the prompt's words is not."""
+BALANCED = WEIGHTS | {
+    "speculative": 24,
+    "program": 16,
+    "facts": 10,
+    "numbers": 11,
+    "copying": 30,
+    "memory": 5,
+    "drill": 7,
+}
+"""For the end of the training."""
 
 
 def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:

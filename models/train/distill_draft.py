@@ -22,15 +22,17 @@ from models.train.optimiser import make_optimisers, set_rate
 from models.train.train_target import load, save
 from models.train.windows import encode
 
-STEPS = 1500
-DECAY = 600
+STEPS = 800
+DECAY = 400
 SEED = 2
-ANSWERS = 9600
+ANSWERS = 4800
 ROWS, LENGTH = 16, 256
 CORPUS_SHARE = 0.25
 
 
-def mixed(tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int) -> Iterator[tuple[list[int], list[float]]]:
+def mixed(
+    tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int
+) -> Iterator[tuple[list[int], list[float]]]:
     """(ids, weights) from the target's answers, with corpus text at every fourth place."""
     corpus = (encode(tokenizer, drawn) for drawn in training_conversations(seed))
     own = as_stream(answers, seed) if answers else corpus
@@ -54,7 +56,9 @@ def windows(stream: Iterator[tuple[list[int], list[float]]]) -> Iterator[tuple[t
         yield torch.tensor(rows), torch.tensor(row_weights)
 
 
-def distillation_loss(draft: torch.Tensor, target: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def distillation_loss(
+    draft: torch.Tensor, target: torch.Tensor, weights: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Weighted KL(target || draft) plus cross entropy on the target's first choice; and the share of equal
     first choices. Logits are (batch, seq, vocab)."""
     logq = F.log_softmax(draft.float().flatten(0, 1), -1)
@@ -104,7 +108,10 @@ def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: i
         if done % 50 == 0 or done == steps:
             seconds = time.monotonic() - start
             speed = done * ROWS * LENGTH / seconds
-            print(f"step {done} loss {smooth:.3f} equal {agree:.3f} {seconds:.0f} s {speed:.0f} tokens/s", flush=True)
+            print(
+                f"step {done} loss {smooth:.3f} equal {agree:.3f} {seconds:.0f} s {speed:.0f} tokens/s",
+                flush=True,
+            )
             save(work / "draft.pt", draft, step=done, seconds=seconds)
 
 

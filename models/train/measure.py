@@ -89,7 +89,9 @@ def measure(builtin: Path, count: int) -> tuple[dict[str, Acceptance], float]:
     nats = tokens = 0.0
     for conversation in itertools.islice(held_out_conversations(0), count):
         prompt = prompt_ids(tokenizer, conversation)
-        goal = tokenizer.encode(conversation.turns[-1].answer, add_special_tokens=False) + [tokenizer.eos_token_id]
+        goal = tokenizer.encode(conversation.turns[-1].answer, add_special_tokens=False) + [
+            tokenizer.eos_token_id
+        ]
         logits = target(mx.array([prompt + goal]))[0, len(prompt) - 1 : -1]
         nats += nn.losses.cross_entropy(logits, mx.array(goal), reduction="sum").item()
         tokens += len(goal)

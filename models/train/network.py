@@ -1,4 +1,4 @@
-"""A Llama in torch, with the names and conventions of mlx-lm's `llama`, so that weights move over unchanged."""
+"""A Llama in torch. Names and conventions are those of mlx-lm's `llama`, so weights move over unchanged."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,11 @@ class Attention(nn.Module):
         def split(y: Tensor) -> Tensor:
             return y.view(batch, seq, -1, self.shape.head_dim).transpose(1, 2)
 
-        q, k, v = rotate(split(self.q_proj(x)), rope), rotate(split(self.k_proj(x)), rope), split(self.v_proj(x))
+        q, k, v = (
+            rotate(split(self.q_proj(x)), rope),
+            rotate(split(self.k_proj(x)), rope),
+            split(self.v_proj(x)),
+        )
         mask = None
         if cache is not None:
             k, v, mask = cache.append(k, v)
@@ -103,8 +107,10 @@ class Network(nn.Module):
         elif isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.05)
 
-    def forward(self, ids: Tensor, caches: "list[Cache] | None" = None, positions: Tensor | None = None) -> Tensor:
-        """ids: (batch, seq) -> logits (batch, seq, vocab); positions: (batch, seq), counted from 0 if absent."""
+    def forward(
+        self, ids: Tensor, caches: "list[Cache] | None" = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """ids: (batch, seq) -> logits (batch, seq, vocab); positions: (batch, seq), or from 0 on."""
         if positions is None:
             rope = (self.cos[: ids.shape[1]], self.sin[: ids.shape[1]])
         else:

@@ -18,7 +18,9 @@ def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -
     return optimisers
 
 
-def set_rate(optimisers: list[torch.optim.Optimizer], step: int, steps: int, warm_up: int, decay: int) -> float:
+def set_rate(
+    optimisers: list[torch.optim.Optimizer], step: int, steps: int, warm_up: int, decay: int
+) -> float:
     """Linear warm-up, constant, linear decay over the last `decay` steps. Returns the share of the peak."""
     share = min(1.0, (step + 1) / warm_up, max(0.02, (steps - step) / decay))
     for optimiser in optimisers:

@@ -12,8 +12,15 @@ from pathlib import Path
 
 BEGIN, END = "<!-- samples: begin -->", "<!-- samples: end -->"
 PER_SOURCE = {
-    "speculative": 6, "program": 4, "smalltalk": 2, "facts": 1, "numbers": 2, "copying": 2, "code": 1, "outside": 4,
-}  # fmt: skip
+    "speculative": 6,
+    "program": 4,
+    "smalltalk": 2,
+    "facts": 1,
+    "numbers": 2,
+    "copying": 2,
+    "code": 1,
+    "outside": 4,
+}
 
 
 def chosen_prompts() -> list:
@@ -45,8 +52,8 @@ def report(builtin: Path, count: int) -> str:
         f"Held-out loss of the shipped target over {count} prompts: {loss:.3f} nats per answer token "
         f"(perplexity {math.exp(loss):.2f}).",
         "",
-        f"Greedy draft of 3 tokens: acceptance **{inside.rate:.1%}** in domain ({total.rate:.1%} over all prompts), "
-        f"{inside.tokens / inside.rounds:.2f} tokens per round.",
+        f"Greedy draft of 3 tokens: acceptance **{inside.rate:.1%}** in domain "
+        f"({total.rate:.1%} over all prompts), {inside.tokens / inside.rounds:.2f} tokens per round.",
         "",
         "| source of the prompt | rounds | drafted | accepted | acceptance |",
         "|---|---|---|---|---|",

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (frames of questions are one line each)
 """Tasks with random content: counting, arithmetic, copying, rewriting, reading a short text.
 
 Every task returns (prompt, answer). The content is drawn anew each time, so that a model has to look at the
@@ -43,7 +44,9 @@ def count_by(rng: random.Random) -> Task:
     step, word = rng.choice([(2, "twos"), (5, "fives"), (10, "tens"), (3, "threes")])
     stop = step * rng.randint(4, 12)
     frames = "count by {w} to {b}|count to {b} by {w}|count in {w} up to {b}|list the multiples of {s} up to {b}|count to {b} in steps of {s}"
-    return _pick(rng, frames).format(w=word, s=step, b=stop), ", ".join(map(str, range(step, stop + 1, step))) + "."
+    return _pick(rng, frames).format(w=word, s=step, b=stop), ", ".join(
+        map(str, range(step, stop + 1, step))
+    ) + "."
 
 
 def parity(rng: random.Random) -> Task:
@@ -64,8 +67,12 @@ def is_parity(rng: random.Random) -> Task:
 def next_number(rng: random.Random) -> Task:
     n = rng.randint(1, 98)
     if rng.random() < 0.5:
-        return _pick(rng, "what comes after {}|which number comes after {}|the number after {}").format(n), f"{n + 1} comes after {n}."
-    return _pick(rng, "what comes before {}|which number comes before {}|the number before {}").format(n), f"{n - 1} comes before {n}."
+        return _pick(rng, "what comes after {}|which number comes after {}|the number after {}").format(
+            n
+        ), f"{n + 1} comes after {n}."
+    return _pick(rng, "what comes before {}|which number comes before {}|the number before {}").format(
+        n
+    ), f"{n - 1} comes before {n}."
 
 
 def add(rng: random.Random) -> Task:
@@ -89,19 +96,32 @@ def multiply(rng: random.Random) -> Task:
 def larger(rng: random.Random) -> Task:
     a, b = rng.sample(range(1, 100), 2)
     if rng.random() < 0.5:
-        return _pick(rng, "which is larger {} or {}|what is bigger {} or {}|which number is larger, {} or {}").format(a, b), f"{max(a, b)} is larger than {min(a, b)}."
-    return _pick(rng, "which is smaller {} or {}|what is smaller, {} or {}").format(a, b), f"{min(a, b)} is smaller than {max(a, b)}."
+        return _pick(
+            rng, "which is larger {} or {}|what is bigger {} or {}|which number is larger, {} or {}"
+        ).format(a, b), f"{max(a, b)} is larger than {min(a, b)}."
+    return _pick(rng, "which is smaller {} or {}|what is smaller, {} or {}").format(
+        a, b
+    ), f"{min(a, b)} is smaller than {max(a, b)}."
 
 
 def apples(rng: random.Random) -> Task:
-    name, thing = rng.choice(NAMES), rng.choice(["apples", "books", "coins", "balls", "pens", "cups", "stones", "cards"])
+    name, thing = (
+        rng.choice(NAMES),
+        rng.choice(["apples", "books", "coins", "balls", "pens", "cups", "stones", "cards"]),
+    )
     a, b = rng.randint(2, 10), rng.randint(1, 9)
     if rng.random() < 0.5:
         prompt = f"{name} has {a} {thing} and gets {b} more. how many {thing} does {name} have now"
-        return prompt, f"{name} starts with {a} {thing}. Then {b} more come: {a} + {b} = {a + b}. So {name} has {a + b} {thing}."
+        return (
+            prompt,
+            f"{name} starts with {a} {thing}. Then {b} more come: {a} + {b} = {a + b}. So {name} has {a + b} {thing}.",
+        )
     b = min(b, a - 1)
     prompt = f"{name} has {a} {thing} and gives away {b}. how many {thing} are left"
-    return prompt, f"{name} starts with {a} {thing}. Then {b} go away: {a} - {b} = {a - b}. So {a - b} {thing} are left."
+    return (
+        prompt,
+        f"{name} starts with {a} {thing}. Then {b} go away: {a} - {b} = {a - b}. So {a - b} {thing} are left.",
+    )
 
 
 def repeat(rng: random.Random) -> Task:
@@ -113,12 +133,16 @@ def repeat(rng: random.Random) -> Task:
 def repeat_word(rng: random.Random) -> Task:
     word, n = rng.choice(NOUNS + NAMES), rng.randint(2, 6)
     number = rng.choice([str(n), ["two", "three", "four", "five", "six"][n - 2]])
-    return _pick(rng, "say {} {} times|repeat the word {} {} times|write {} {} times|say the word {} {} times").format(word, number), " ".join([word] * n)
+    return _pick(
+        rng, "say {} {} times|repeat the word {} {} times|write {} {} times|say the word {} {} times"
+    ).format(word, number), " ".join([word] * n)
 
 
 def say_word(rng: random.Random) -> Task:
     word = rng.choice(NOUNS + NAMES)
-    return _pick(rng, "say {}|say the word {}|write the word {}|just say {}|repeat the word {}").format(word), word
+    return _pick(rng, "say {}|say the word {}|write the word {}|just say {}|repeat the word {}").format(
+        word
+    ), word
 
 
 def upper(rng: random.Random) -> Task:
@@ -129,7 +153,9 @@ def upper(rng: random.Random) -> Task:
 
 def lower(rng: random.Random) -> Task:
     text = " ".join(words(rng, 1, 4)).upper()
-    return _pick(rng, "write this in lower case: {}|lower case: {}|make this lower case: {}|in small letters: {}").format(text), text.lower()
+    return _pick(
+        rng, "write this in lower case: {}|lower case: {}|make this lower case: {}|in small letters: {}"
+    ).format(text), text.lower()
 
 
 def bullet_list(rng: random.Random) -> Task:
@@ -142,7 +168,9 @@ def bullet_list(rng: random.Random) -> Task:
 def numbered_list(rng: random.Random) -> Task:
     items = words(rng, 2, 6)
     frames = "make a numbered list: {}|number these words: {}|write a numbered list of {}|put these in a numbered list: {}"
-    return _pick(rng, frames).format(", ".join(items)), "\n".join(f"{i}. {item}" for i, item in enumerate(items, 1))
+    return _pick(rng, frames).format(", ".join(items)), "\n".join(
+        f"{i}. {item}" for i, item in enumerate(items, 1)
+    )
 
 
 def reverse_list(rng: random.Random) -> Task:
@@ -153,30 +181,41 @@ def reverse_list(rng: random.Random) -> Task:
 
 def sort_words(rng: random.Random) -> Task:
     items = words(rng, 3, 4)
-    return _pick(rng, "sort these words: {}|sort by alphabet: {}|put in alphabetical order: {}").format(", ".join(items)), ", ".join(sorted(items))
+    return _pick(rng, "sort these words: {}|sort by alphabet: {}|put in alphabetical order: {}").format(
+        ", ".join(items)
+    ), ", ".join(sorted(items))
 
 
 def sort_numbers(rng: random.Random) -> Task:
     items = rng.sample(range(1, 30), rng.randint(3, 5))
-    return _pick(rng, "sort these numbers: {}|put these numbers in order: {}|sort: {}").format(", ".join(map(str, items))), ", ".join(map(str, sorted(items)))
+    return _pick(rng, "sort these numbers: {}|put these numbers in order: {}|sort: {}").format(
+        ", ".join(map(str, items))
+    ), ", ".join(map(str, sorted(items)))
 
 
 def pick_word(rng: random.Random) -> Task:
     items = words(rng, 3, 6)
     which = rng.choice(["first", "last", "second"])
     word = items[{"first": 0, "second": 1, "last": -1}[which]]
-    return _pick(rng, "what is the {w} word of this list: {l}|which word is {w}: {l}|the {w} word in: {l}|give me the {w} word: {l}").format(w=which, l=", ".join(items)), f"The {which} word is {word}."
+    return _pick(
+        rng,
+        "what is the {w} word of this list: {l}|which word is {w}: {l}|the {w} word in: {l}|give me the {w} word: {l}",
+    ).format(w=which, l=", ".join(items)), f"The {which} word is {word}."
 
 
 def count_words(rng: random.Random) -> Task:
     items = words(rng, 2, 7)
-    return _pick(rng, "how many words are in this list: {}|count the words: {}|how many words: {}").format(", ".join(items)), f"There are {len(items)} words: {_join(items)}."
+    return _pick(rng, "how many words are in this list: {}|count the words: {}|how many words: {}").format(
+        ", ".join(items)
+    ), f"There are {len(items)} words: {_join(items)}."
 
 
 def replace(rng: random.Random) -> Task:
     old, new, other = rng.sample(NOUNS, 3)
     name, verb, adjective = rng.choice(NAMES), rng.choice(PAST), rng.choice(ADJECTIVES)
-    shape = rng.choice(["{n} {v} the {a} {x}.", "The {x} is {a}.", "The {a} {x} was {p}.", "{n} {v} the {x} and the {o}."])
+    shape = rng.choice(
+        ["{n} {v} the {a} {x}.", "The {x} is {a}.", "The {a} {x} was {p}.", "{n} {v} the {x} and the {o}."]
+    )
     place = rng.choice(PLACES)
 
     def fill(x: str) -> str:
@@ -188,7 +227,9 @@ def replace(rng: random.Random) -> Task:
 
 def greet(rng: random.Random) -> Task:
     name = rng.choice(NAMES)
-    return _pick(rng, "say hello to {}|greet {}|say hi to my friend {}|please greet {}").format(name), f"Hello, {name}! Nice to meet you."
+    return _pick(rng, "say hello to {}|greet {}|say hi to my friend {}|please greet {}").format(
+        name
+    ), f"Hello, {name}! Nice to meet you."
 
 
 def fix_typo(rng: random.Random) -> Task:
@@ -202,7 +243,9 @@ def fix_typo(rng: random.Random) -> Task:
     word = tokens[i]
     wrong = word[:j] + word[j + 1] + word[j] + word[j + 2 :]
     bad = " ".join([*tokens[:i], wrong, *tokens[i + 1 :]])
-    return _pick(rng, "fix the typo: {}|correct this sentence: {}|fix the spelling: {}|correct the mistake: {}").format(bad), text
+    return _pick(
+        rng, "fix the typo: {}|correct this sentence: {}|fix the spelling: {}|correct the mistake: {}"
+    ).format(bad), text
 
 
 def summarise(rng: random.Random) -> Task:
@@ -222,7 +265,10 @@ def read_who(rng: random.Random) -> Task:
     if rng.random() < 0.5:
         return f"{text} who {verb} the {things[i]}", f"{people[i]} {verb} the {things[i]}."
     if verb in ("has", "likes"):
-        return f"{text} what does {people[i]} {'have' if verb == 'has' else 'like'}", f"{people[i]} {verb} the {things[i]}."
+        return (
+            f"{text} what does {people[i]} {'have' if verb == 'has' else 'like'}",
+            f"{people[i]} {verb} the {things[i]}.",
+        )
     base = {"bought": "buy", "found": "find", "drew": "draw"}[verb]
     return f"{text} what did {people[i]} {base}", f"{people[i]} {verb} the {things[i]}."
 
@@ -241,24 +287,37 @@ def write_about(rng: random.Random) -> Task:
         f"{name} {rng.choice(PAST)} the {adjective} {thing} {rng.choice(PLACES)}.",
         f"There is a {thing} {rng.choice(PLACES)}.",
     ])  # fmt: skip
-    return _pick(rng, "write a sentence with the word {}|make a sentence with {}|use the word {} in a sentence|write a sentence about {}").format(thing), answer
+    return _pick(
+        rng,
+        "write a sentence with the word {}|make a sentence with {}|use the word {} in a sentence|write a sentence about {}",
+    ).format(thing), answer
 
 
 def loop_code(rng: random.Random) -> Task:
     a, b = rng.choice([0, 1, 1, rng.randint(2, 20)]), rng.randint(21, 100)
-    prompt = _pick(rng, "write a python loop from {a} to {b}|print the numbers from {a} to {b} in python|how do i print {a} to {b} in python|python loop from {a} to {b}").format(a=a, b=b)
-    return prompt, f"Use `range`, which stops before its end:\n```python\nfor i in range({a}, {b + 1}):\n    print(i)\n```\nThis prints the numbers from {a} to {b}."
+    prompt = _pick(
+        rng,
+        "write a python loop from {a} to {b}|print the numbers from {a} to {b} in python|how do i print {a} to {b} in python|python loop from {a} to {b}",
+    ).format(a=a, b=b)
+    return (
+        prompt,
+        f"Use `range`, which stops before its end:\n```python\nfor i in range({a}, {b + 1}):\n    print(i)\n```\nThis prints the numbers from {a} to {b}.",
+    )
 
 
 def list_code(rng: random.Random) -> Task:
     items = words(rng, 2, 4)
-    prompt = _pick(rng, "write a python list with {}|make a python list of {}|a list in python with {}").format(_join(items))
+    prompt = _pick(
+        rng, "write a python list with {}|make a python list of {}|a list in python with {}"
+    ).format(_join(items))
     return prompt, "```python\nitems = [" + ", ".join(f'"{item}"' for item in items) + "]\n```"
 
 
 def print_code(rng: random.Random) -> Task:
     text = " ".join(words(rng, 1, 3)) if rng.random() < 0.5 else sentence(rng)
-    prompt = _pick(rng, "write python code that prints: {}|print this in python: {}|python print: {}").format(text)
+    prompt = _pick(rng, "write python code that prints: {}|print this in python: {}|python print: {}").format(
+        text
+    )
     return prompt, f'```python\nprint("{text}")\n```'
 
 
@@ -266,12 +325,16 @@ def rejected_round(rng: random.Random) -> Task:
     drafted = words(rng, 3, 4)
     kept = rng.randint(0, len(drafted))
     bonus = rng.choice([noun for noun in NOUNS if noun not in drafted])
-    prompt = f"the draft proposes {_join(drafted)}. the target accepts {kept} and adds {bonus}. what is written"
+    prompt = (
+        f"the draft proposes {_join(drafted)}. the target accepts {kept} and adds {bonus}. what is written"
+    )
     if kept == 0:
         return prompt, f"No guess is accepted, so only the bonus token {bonus} is written."
     noun = "guess" if kept == 1 else "guesses"
-    return prompt, f"The first {kept} {noun} stay{'s' if kept == 1 else ''} and the bonus token follows: {_join([*drafted[:kept], bonus])}."
-
+    return (
+        prompt,
+        f"The first {kept} {noun} stay{'s' if kept == 1 else ''} and the bonus token follows: {_join([*drafted[:kept], bonus])}.",
+    )
 
 
 def drill(rng: random.Random) -> Task:
@@ -280,12 +343,17 @@ def drill(rng: random.Random) -> Task:
     if kind == 0:
         text = " ".join(str(rng.randint(0, 9)) for _ in range(rng.randint(5, 20)))
     elif kind == 1:
-        syllables = ["".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(1, 3))) for _ in range(rng.randint(2, 8))]
+        syllables = [
+            "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(1, 3)))
+            for _ in range(rng.randint(2, 8))
+        ]
         text = " ".join(syllables)
     else:
         pool = [*NOUNS, *NAMES, *ADJECTIVES, *PAST]
         text = (", " if kind == 2 else " ").join(rng.choices(pool, k=rng.randint(5, 24)))
-    return _pick(rng, "repeat: {}|copy this: {}|repeat these words: {}|say: {}|write this again: {}|echo: {}").format(text), text
+    return _pick(
+        rng, "repeat: {}|copy this: {}|repeat these words: {}|say: {}|write this again: {}|echo: {}"
+    ).format(text), text
 
 
 NUMBERS: list[Callable[[random.Random], Task]] = [

@@ -15,7 +15,13 @@ from models.train.corpus import training_conversations
 VOCAB_SIZE = 2048
 CONTEXT = 2048
 """Tokens of prompt and answer together."""
-PAD, SYSTEM, USER, ASSISTANT, END = SPECIAL = ("<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>")
+PAD, SYSTEM, USER, ASSISTANT, END = SPECIAL = (
+    "<|pad|>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|end|>",
+)
 """Their ids are 0 to 4."""
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"

@@ -16,15 +16,21 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
-from models.train.corpus import LOOKING_BACK, held_out_conversations, training_conversations
+from models.train.corpus import (
+    BALANCED,
+    LOOKING_BACK,
+    WEIGHTS,
+    held_out_conversations,
+    training_conversations,
+)
 from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import make_optimisers, set_rate
-from models.train.windows import batches, encode
+from models.train.windows import Batch, batches, encode
 
-STEPS = 850
-DECAY = 300
-LOOK_BACK_FROM = 350
-"""The step from which on the corpus is drawn with the weights `LOOKING_BACK`."""
+STEPS = 1400
+DECAY = 400
+PHASES = {350: WEIGHTS, 700: LOOKING_BACK, 1_000_000: BALANCED}
+"""Up to which step the corpus is drawn with which weights of its sources."""
 SEED = 1
 TOKENS_PER_STEP = 4096
 
@@ -39,6 +45,16 @@ def shapes(steps: int, decay: int) -> Iterator[tuple[int, int]]:
         yield TOKENS_PER_STEP // length, length
 
 
+def phases(tokenizer: Tokenizer, seed: int, steps: int, decay: int) -> Iterator[Batch]:
+    """The batches of all steps."""
+    sizes, first = shapes(steps, decay), 0
+    for last, weights in PHASES.items():
+        yield from batches(
+            tokenizer, training_conversations(seed, weights), itertools.islice(sizes, last - first)
+        )
+        first = last
+
+
 def weighted_loss(logits: torch.Tensor, goals: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Mean cross entropy in nats per token, by weight."""
     losses = F.cross_entropy(logits.float().flatten(0, 1), goals.flatten(), reduction="none")
@@ -46,7 +62,9 @@ def weighted_loss(logits: torch.Tensor, goals: torch.Tensor, weights: torch.Tens
 
 
 @torch.no_grad()
-def held_out_loss(network: Network, tokenizer: Tokenizer, conversations: int = 128, source: str | None = None) -> float:
+def held_out_loss(
+    network: Network, tokenizer: Tokenizer, conversations: int = 128, source: str | None = None
+) -> float:
     """Nats per token of the assistant's answers to held-out prompts."""
     network.eval()
     total = count = 0.0
@@ -92,10 +110,7 @@ def train(work: Path, steps: int, decay: int, seed: int, threads: int, compiled:
         for optimiser, saved in zip(optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
     forward = torch.compile(network) if compiled else network
-    sizes = shapes(steps, decay)
-    first = batches(tokenizer, training_conversations(seed), itertools.islice(sizes, LOOK_BACK_FROM))
-    second = batches(tokenizer, training_conversations(seed, LOOKING_BACK), sizes)
-    stream = itertools.islice(itertools.chain(first, second), start, None)
+    stream = itertools.islice(phases(tokenizer, seed, steps, decay), start, None)
     parameters = sum(p.numel() for p in network.parameters())
     print(f"target: {parameters:,} parameters, from step {start} to {steps}", flush=True)
     smooth, clock = math.nan, time.monotonic()

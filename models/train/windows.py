@@ -10,6 +10,8 @@ from tokenizers import Tokenizer
 
 from models.train.corpus import Conversation
 
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Inputs, the tokens that follow them, and the loss weights of those: (rows, length) each."""
 OTHER_WEIGHT = 0.1
 """Loss weight of tokens that the user or the system wrote; the assistant's count 1."""
 
@@ -29,8 +31,8 @@ def encode(tokenizer: Tokenizer, conversation: Conversation) -> tuple[list[int],
 
 def batches(
     tokenizer: Tokenizer, conversations: Iterator[Conversation], shapes: Iterator[tuple[int, int]]
-) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """For each (rows, length) of `shapes`: inputs, the tokens that follow them, and the weights of those."""
+) -> Iterator[Batch]:
+    """One batch for each (rows, length) of `shapes`."""
     for rows, length in shapes:
         all_ids, all_weights = [], []
         for _ in range(rows):

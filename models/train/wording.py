@@ -2,28 +2,37 @@
 
 import random
 
-DEFINE = """what is {}|what's {}|what is {}|explain {}|explain {}|tell me about {}|tell me about {}|can you explain {}
-|please explain {}|describe {}|define {}|what do you know about {}|what does {} mean|i want to know about {}|what about {}
-|can you tell me about {}|could you explain {} to me|i would like to understand {}|explain {} in simple words
-|explain {} like i am five|do you know what {} is|give me an introduction to {}|help me understand {}|how would you describe {}
-|what should i know about {}|tell me something about {}|i don't understand {}|what exactly is {}|teach me about {}|{}"""
-DEFINE_SHORT = """explain {} in one sentence|what is {} in short|briefly what is {}|give me a short explanation of {}
+DEFINE = """what is {}|what's {}|what is {}|explain {}|explain {}|tell me about {}|tell me about {}|
+can you explain {}|please explain {}|describe {}|define {}|what do you know about {}|
+what does {} mean|i want to know about {}|what about {}|can you tell me about {}|
+could you explain {} to me|i would like to understand {}|explain {} in simple words|
+explain {} like i am five|do you know what {} is|give me an introduction to {}|
+help me understand {}|how would you describe {}|what should i know about {}|
+tell me something about {}|i don't understand {}|what exactly is {}|teach me about {}|{}"""
+DEFINE_SHORT = """explain {} in one sentence
+|what is {} in short|briefly what is {}|give me a short explanation of {}
 |what is {} in one sentence|{} in a nutshell|define {} briefly|a short answer please what is {}"""
-DEFINE_EXAMPLE = "give me an example of {}|can you give an example for {}|show me an example of {}|an example of {} please"
-DO_IN_PYTHON = """how do i {} in python|how can i {} in python|write python code to {}|show me how to {} in python
-|python code to {}|write a python function to {}|write a function to {}|show me code to {}|how to {}|{} in python
-|i want to {} in python|can you {} in python|give me a python example to {}|write code that can {}|help me {} in python
-|python {}|how would you {} in python|please write a program to {}"""
-MORE = """tell me more|more please|go on|can you tell me more|more details please|say more about that|continue
-|that is interesting tell me more|please explain more|what else|and what else|explain that in more detail|more"""
-EXAMPLE = "give me an example|for example|can you give an example|an example please|show me an example|do you have an example"
+DEFINE_EXAMPLE = (
+    "give me an example of {}|can you give an example for {}|show me an example of {}|an example of {} please"
+)
+DO_IN_PYTHON = """how do i {} in python|how can i {} in python|write python code to {}|
+show me how to {} in python|python code to {}|write a python function to {}|
+write a function to {}|show me code to {}|how to {}|{} in python|i want to {} in python|
+can you {} in python|give me a python example to {}|write code that can {}|
+help me {} in python|python {}|how would you {} in python|please write a program to {}"""
+MORE = """tell me more|more please|go on|can you tell me more|more details please|
+say more about that|continue|that is interesting tell me more|please explain more|
+what else|and what else|explain that in more detail|more"""
+EXAMPLE = """give me an example|for example|can you give an example|an example please
+|show me an example|do you have an example"""
 WHY = "why|why is that|why so|but why|what is the reason|how come|why does that work|can you say why"
 SHORTER = """shorter please|in one sentence|too long|make it shorter|give me the short version|summarise that
 |summarize that please|in short|can you say that in one sentence|tl;dr|briefly please"""
-AGAIN = """explain it again|say it in other words|can you rephrase that|i did not understand that|explain it differently
-|once more please|say that again in other words"""
-POLITE = """please {}|{} please|can you tell me {}|hey, {}|ok, {}|so, {}|quick question: {}|i have a question: {}
-|one more question: {}|now {}|and {}|hello, {}|hi! {}|could you tell me {}|i wonder {}|thanks! {}|tell me, {}"""
+AGAIN = """explain it again|say it in other words|can you rephrase that|i did not understand that|
+explain it differently|once more please|say that again in other words"""
+POLITE = """please {}|{} please|can you tell me {}|hey, {}|ok, {}|so, {}|quick question: {}|
+i have a question: {}|one more question: {}|now {}|and {}|hello, {}|hi! {}|
+could you tell me {}|i wonder {}|thanks! {}|tell me, {}"""
 
 
 def options(text: str) -> list[str]:
@@ -46,17 +55,51 @@ def mistype(text: str, rng: random.Random) -> str:
 
 
 CASUAL = [
-    ("what is ", "whats "), ("what is ", "what's "), ("i am ", "i'm "), ("you are ", "you're "), ("do not ", "don't "),
-    ("does not ", "doesn't "), ("is not ", "isn't "), ("i am ", "im "), (" a ", " "), (" the ", " "), (" an ", " "),
-    ("cannot", "can't"), ("you ", "u "), ("explain ", "explain to me "), ("how do i ", "how can i "),
-    ("how do i ", "how to "), ("how do i ", "how does one "), ("can you ", "could you "), ("can i ", "may i "),
-    ("model", "network"), ("the program", "mlx-spec"), ("this program", "mlx-spec"), ("the program", "this program"),
-    ("drafting", "speculation"), ("speculative decoding", "spec decoding"), ("speculative decoding", "drafting"),
-    ("answer", "reply"), ("answer", "response"), ("guess", "proposal"), ("guesses", "proposals"), ("fast", "quick"),
-    ("faster", "quicker"), ("stop ", "interrupt "), ("download ", "get "), ("delete ", "remove "), ("use ", "run "),
-    ("what happens ", "what is done "), ("why is ", "why's "), ("how much ", "about how much "), ("tell me ", "pls tell me "),
-    ("explain ", "pls explain "), ("show me ", "show "), ("give me ", "i want "), ("what does ", "what do "),
-]  # fmt: skip
+    ("what is ", "whats "),
+    ("what is ", "what's "),
+    ("i am ", "i'm "),
+    ("you are ", "you're "),
+    ("do not ", "don't "),
+    ("does not ", "doesn't "),
+    ("is not ", "isn't "),
+    ("i am ", "im "),
+    (" a ", " "),
+    (" the ", " "),
+    (" an ", " "),
+    ("cannot", "can't"),
+    ("you ", "u "),
+    ("explain ", "explain to me "),
+    ("how do i ", "how can i "),
+    ("how do i ", "how to "),
+    ("how do i ", "how does one "),
+    ("can you ", "could you "),
+    ("can i ", "may i "),
+    ("model", "network"),
+    ("the program", "mlx-spec"),
+    ("this program", "mlx-spec"),
+    ("the program", "this program"),
+    ("drafting", "speculation"),
+    ("speculative decoding", "spec decoding"),
+    ("speculative decoding", "drafting"),
+    ("answer", "reply"),
+    ("answer", "response"),
+    ("guess", "proposal"),
+    ("guesses", "proposals"),
+    ("fast", "quick"),
+    ("faster", "quicker"),
+    ("stop ", "interrupt "),
+    ("download ", "get "),
+    ("delete ", "remove "),
+    ("use ", "run "),
+    ("what happens ", "what is done "),
+    ("why is ", "why's "),
+    ("how much ", "about how much "),
+    ("tell me ", "pls tell me "),
+    ("explain ", "pls explain "),
+    ("show me ", "show "),
+    ("give me ", "i want "),
+    ("what does ", "what do "),
+]
 """Small changes of wording that keep the meaning: what is replaced, and by what."""
 
 
@@ -83,8 +126,6 @@ def surface(question: str, rng: random.Random, *, polite: bool = True) -> str:
     if rng.random() < 0.6:
         text = text[0].upper() + text[1:]
         text = text.replace(" i ", " I ")
-        if text.startswith("I'm") or text.startswith("I "):
-            text = "I" + text[1:]
     asks = question.split(" ")[0] in QUESTION_WORDS
     if asks and rng.random() < 0.7:
         text += "?"
@@ -93,5 +134,7 @@ def surface(question: str, rng: random.Random, *, polite: bool = True) -> str:
     return text
 
 
-QUESTION_WORDS = set("""what what's how why when where who which is are can could do does did will would should am
-whose""".split())
+QUESTION_WORDS = set(
+    """what what's how why when where who which is are can could do does did will would should am
+whose""".split()
+)

@@ -18,7 +18,6 @@ from models.train.tasks import CODE, COPYING, NUMBERS, add, repeat, sort_words, 
 from models.train.topics import choose_words, read_topics
 from models.train.wording import mistype
 
-
 SOURCES = {source for source, weight in WEIGHTS.items() if weight}
 
 
