@@ -14,7 +14,7 @@ from models.train.corpus import (
     normalise,
     training_conversations,
 )
-from models.train.tasks import CODE, COPYING, NUMBERS, add, repeat, sort_words, upper
+from models.train.tasks import CODE, COPYING, NUMBERS, add, drill, repeat, sort_words, upper
 from models.train.topics import choose_words, read_topics
 from models.train.wording import mistype
 
@@ -55,7 +55,9 @@ def test_messages_alternate_between_user_and_assistant():
         assert roles == ["user", "assistant"] * len(conversation.turns)
 
 
-@pytest.mark.parametrize("task", {*NUMBERS, *COPYING, *CODE}, ids=lambda task: task.__name__)
+@pytest.mark.parametrize(
+    "task", dict.fromkeys([*NUMBERS, *COPYING, *CODE, drill]), ids=lambda task: task.__name__
+)
 def test_every_task_gives_text_without_holes(task):
     for seed in range(50):
         prompt, answer = task(random.Random(seed))
