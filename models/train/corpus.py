@@ -129,6 +129,21 @@ def _topics(source: str) -> list[Topic]:
 
 
 @cache
+def _asked() -> list[tuple[Topic, list[str]]]:
+    """Topics with further ways to ask for them."""
+    topics = [topic for source in ("speculative", "program", "smalltalk") for topic in _topics(source)]
+    by_question = {question: topic for topic in topics for question in topic.questions}
+    found: list[tuple[Topic, list[str]]] = []
+    for line in (FOLDER / "asked.txt").read_text(encoding="utf-8").splitlines():
+        mark, _, text = line.partition(" ")
+        if mark == "=":
+            found.append((by_question[text], []))
+        elif mark == "?":
+            found[-1][1].append(text)
+    return found
+
+
+@cache
 def _outside() -> tuple[list[tuple[list[str], list[str]]], list[str], list[str], list[str]]:
     """(frames, subjects) groups, single questions, answers that name the subject, plain answers."""
     groups: list[tuple[list[str], list[str]]] = []
@@ -194,6 +209,15 @@ def topic_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
             )
         )
     return turns
+
+
+def asked_turns(rng: random.Random) -> list[Turn]:
+    """One of the things that people ask first or most often."""
+    topic, questions = rng.choice(_asked())
+    question = rng.choice(questions)
+    return [
+        Turn(wording.surface(question, rng), choose_words(rng.choice(topic.answers), rng), question, "asked")
+    ]
 
 
 def fact_turns(rng: random.Random) -> list[Turn]:
@@ -265,7 +289,9 @@ def draw_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
         return topic_turns("code", rng, brief) if rng.random() < 0.7 else task_turns("code", rng)
     if source in ("numbers", "copying", "drill"):
         return task_turns(source, rng)
-    return {"facts": fact_turns, "outside": outside_turns, "memory": memory_turns}[source](rng)
+    return {"asked": asked_turns, "facts": fact_turns, "outside": outside_turns, "memory": memory_turns}[
+        source
+    ](rng)
 
 
 WEIGHTS = {
@@ -280,6 +306,7 @@ WEIGHTS = {
     "outside": 10,
     "memory": 2,
     "drill": 0,
+    "asked": 0,
 }
 """How often each source is drawn."""
 LOOKING_BACK = WEIGHTS | {
@@ -305,7 +332,9 @@ BALANCED = WEIGHTS | {
     "memory": 5,
     "drill": 7,
 }
-"""For the end of the training."""
+"""For the longest part of the training."""
+FINAL = BALANCED | {"smalltalk": 13, "numbers": 18, "outside": 14, "drill": 4, "asked": 16}
+"""For the end of the training: what a new user is most likely to type."""
 
 
 def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:

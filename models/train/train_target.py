@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 
 from models.train.corpus import (
     BALANCED,
+    FINAL,
     LOOKING_BACK,
     WEIGHTS,
     held_out_conversations,
@@ -27,9 +28,9 @@ from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import make_optimisers, set_rate
 from models.train.windows import Batch, batches, encode
 
-STEPS = 1400
-DECAY = 400
-PHASES = {350: WEIGHTS, 700: LOOKING_BACK, 1_000_000: BALANCED}
+STEPS = 1600
+DECAY = 500
+PHASES = {350: WEIGHTS, 700: LOOKING_BACK, 1000: BALANCED, 1_000_000: FINAL}
 """Up to which step the corpus is drawn with which weights of its sources."""
 SEED = 1
 TOKENS_PER_STEP = 4096
