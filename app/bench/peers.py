@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from models.load import LoadedPair
 
 DRAFT_LENGTH = 3
-IN_DOMAIN = ("chat", "code")
-"""Categories of the default prompts that the built-in pair was trained for."""
+PROMPTS = Path(__file__).parent.parent / "prompts" / "in_domain.jsonl"
+"""What the built-in pair was trained for, in words of its own."""
 
 Run = Callable[[Sequence[int]], int]
 """Answers a prompt and returns how many tokens the answer has."""
@@ -82,13 +83,14 @@ def main(
 
 
 def _prompts(pair: "LoadedPair") -> list[list[int]]:
-    from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.bench.prompts import read_prompts
     from app.chat_prompt import Message
     from app.session import Session
 
-    chosen = [p for p in read_prompts(DEFAULT_PROMPTS) if p.category in IN_DOMAIN]
     session = Session(pair)
-    return [session.prompt_ids([Message(role="user", content=p.prompt)], 256)[0] for p in chosen]
+    return [
+        session.prompt_ids([Message(role="user", content=p.prompt)], 256)[0] for p in read_prompts(PROMPTS)
+    ]
 
 
 def _sides(pair: "LoadedPair", max_tokens: int) -> dict[str, Run]:
