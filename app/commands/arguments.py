@@ -119,6 +119,21 @@ def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     return pair
 
 
+def measured_costs(pair: "LoadedPair", options: Options) -> None:
+    """Let `auto` draft lengths adapt: what rounds cost here is read, or measured at a first use."""
+    if options.draft_length is not None or options.drafter == "none":
+        return
+    from app.output import talk
+    from app.round_costs import SECONDS, use_costs
+
+    use_costs(
+        pair,
+        lambda: talk(
+            f"Measuring what drafting costs with {pair.spec.name} here (once, up to {SECONDS:.0f} s) ..."
+        ),
+    )
+
+
 def check_drafter(pair: "LoadedPair", options: Options) -> None:
     """Refuse the draft model's name where there is no draft model.
 
