@@ -1,11 +1,10 @@
-"""What rounds cost with a pair on this machine: measured at its first use, kept on disk.
+"""What rounds cost with a pair on this machine: measured by `tune`, kept on disk, used from then on.
 
-Thrown away when the device, the BLAS, the models or the versions they were measured with are others.
+Left alone when the device, the BLAS, the models or the versions they were measured with are others.
 """
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,21 +15,15 @@ from models.paths import data_folder
 if TYPE_CHECKING:
     from models.load import LoadedPair
 
-SECONDS = 4.0
-"""Time a first use may spend on measuring."""
+SECONDS = 5.0
+"""Time that measuring may take."""
 
 
-def use_costs(pair: "LoadedPair", measuring: Callable[[], None] = lambda: None) -> None:
-    """Give the pair's engine its costs, so that `auto` draft lengths adapt.
-
-    `measuring` is called first where nothing is known yet and up to four seconds will pass.
-    """
+def use_costs(pair: "LoadedPair") -> None:
+    """Give the pair's engine its costs if they are known, so that `auto` draft lengths adapt."""
     known = _read().get(_pair_key(pair))
     if known is not None and known["measured_with"] == _circumstances(pair):
         pair.engine.costs = _costs(known)
-        return
-    measuring()
-    measure(pair)
 
 
 def measure(pair: "LoadedPair") -> Costs:

@@ -64,7 +64,6 @@ def command(
     wanted = read_prompts(source)
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision))
     args.check_drafter(loaded, options)
-    args.measured_costs(loaded, options)
     measured = _measure(loaded, wanted, options, repeats, raw)
     facts = _facts(loaded, options, repeats, raw, source)
     return _report(measured, facts, json=json, csv=csv, plot=plot)

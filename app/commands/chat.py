@@ -63,5 +63,4 @@ def _open(spec: "PairSpec", options: Options) -> int:
 
     loaded = args.loaded_pair(spec)
     args.check_drafter(loaded, options)
-    args.measured_costs(loaded, options)
     return run_stdin_chat(loaded, options)

@@ -71,7 +71,6 @@ def command(
     text = read_prompt(prompt, prompt_file)
     loaded = args.loaded_pair(spec)
     args.check_drafter(loaded, options)
-    args.measured_costs(loaded, options)
     asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]
     ended = _answer(Session(loaded), asked, options, stop or (), quiet=json)
     if json:

@@ -24,7 +24,8 @@ def command(
 ) -> int:
     """Measure what rounds of every draft length cost on this machine, and keep it.
 
-    It happens by itself at a pair's first use; run it again when the machine is quiet.
+    From then on --draft-length auto adapts to the text with this pair; until then it is 3.
+    Measure on a quiet machine, and again after changing the machine or the versions.
     """
     from app.machine import device_name, versions
     from app.round_costs import measure

@@ -22,41 +22,41 @@ def loaded(pair: TinyPair):
     return load_pair(target=str(pair.target), draft=str(pair.draft))
 
 
-def test_a_first_use_measures_and_the_next_one_reads(tiny_pair: TinyPair) -> None:
-    said = []
+def test_what_was_measured_is_used_by_the_next_process(tiny_pair: TinyPair) -> None:
     pair = loaded(tiny_pair)
-    assert pair.engine.costs is None
-    round_costs.use_costs(pair, lambda: said.append("measuring"))
-    measured = pair.engine.costs
-    assert measured is not None and set(measured.rounds) == {"model", "lookup"}
+    round_costs.use_costs(pair)
+    assert pair.engine.costs is None, "nothing was measured yet"
+    measured = round_costs.measure(pair)
+    assert set(measured.rounds) == {"model", "lookup"}
     assert all(seconds > 0 for by in measured.rounds.values() for seconds in by.values())
     again = loaded(tiny_pair)
-    round_costs.use_costs(again, lambda: said.append("measuring"))
-    assert again.engine.costs == measured and said == ["measuring"]
+    round_costs.use_costs(again)
+    assert again.engine.costs == measured
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "not json", '{"a": {"plain": 1, "rounds": []}}'])
-def test_a_file_that_cannot_be_used_is_measured_over(tiny_pair: TinyPair, content: str) -> None:
+def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
+    tiny_pair: TinyPair, content: str
+) -> None:
     file = round_costs.costs_file()
     file.parent.mkdir(parents=True)
     file.write_text(content)
     pair = loaded(tiny_pair)
     round_costs.use_costs(pair)
-    assert pair.engine.costs is not None and len(json.loads(file.read_text())) == 1
+    assert pair.engine.costs is None
+    round_costs.measure(pair)
+    assert len(json.loads(file.read_text())) == 1
 
 
-def test_costs_of_another_version_or_machine_are_measured_again(tiny_pair: TinyPair) -> None:
-    round_costs.use_costs(loaded(tiny_pair))
+def test_costs_of_another_version_machine_or_model_are_not_used(tiny_pair: TinyPair) -> None:
+    round_costs.measure(loaded(tiny_pair))
     file = round_costs.costs_file()
-    kept = json.loads(file.read_text())
+    ((name, kept),) = json.loads(file.read_text()).items()
     for change in ({"mlx": "0.1"}, {"device": "another"}, {"weights": 1}):
-        (name,) = kept
-        file.write_text(
-            json.dumps({name: {**kept[name], "measured_with": {**kept[name]["measured_with"], **change}}})
-        )
-        said: list[str] = []
-        round_costs.use_costs(loaded(tiny_pair), lambda said=said: said.append("measuring"))
-        assert said, change
+        file.write_text(json.dumps({name: {**kept, "measured_with": {**kept["measured_with"], **change}}}))
+        pair = loaded(tiny_pair)
+        round_costs.use_costs(pair)
+        assert pair.engine.costs is None, change
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyPair) -> None:
@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyP
     home.parent.mkdir(parents=True, exist_ok=True)
     home.write_text("a file where the folder should be")
     pair = loaded(tiny_pair)
-    round_costs.use_costs(pair)
+    round_costs.measure(pair)
     assert pair.engine.costs is not None
 
 
@@ -75,7 +75,7 @@ def test_the_answer_after_measuring_is_the_plain_one(tiny_pair: TinyPair) -> Non
     wanted = [
         t for r in pair.engine.generate([5, 6, 7], Options(max_tokens=20, drafter="none")) for t in r.tokens
     ]
-    round_costs.use_costs(pair)
+    round_costs.measure(pair)
     rounds = list(pair.engine.generate([5, 6, 7], Options(max_tokens=20)))
     assert [t for r in rounds for t in r.tokens] == wanted
 
@@ -94,15 +94,3 @@ def test_tune_prints_a_table_and_json(tiny_pair: TinyPair, capsys: pytest.Captur
     assert main(["tune", *tiny_pair.arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["plain"] > 0 and {"model", "lookup"} == set(found["rounds"]) and found["device"]
-
-
-def test_generate_says_that_it_measures_and_a_given_length_does_not(
-    tiny_pair: TinyPair, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "4"]
-    assert main([*asked, "--draft-length", "2"]) == 0
-    assert "Measuring" not in capsys.readouterr().err
-    assert main(asked) == 0
-    assert "Measuring what drafting costs" in capsys.readouterr().err
-    assert main(asked) == 0
-    assert "Measuring" not in capsys.readouterr().err
