@@ -166,10 +166,13 @@ def main() -> None:
     events = Connection(int(sys.argv[2]), readable=False)
 
     def open_pair(pair: PairSpec) -> Answering:
+        from app.round_costs import use_costs
         from app.session import Session
         from models.load import load
 
-        return Session(load(pair))
+        loaded = load(pair)
+        use_costs(loaded)
+        return Session(loaded)
 
     try:
         serve(requests, events, open_pair)

@@ -17,11 +17,12 @@ from jaxtyping import Float
 
 from mlx_spec.cache import CAPACITY_STEP, Extent
 from mlx_spec.cached_model import CachedModel, Progress
-from mlx_spec.draft_length import DraftLength, Fixed
+from mlx_spec.controller import Controller, Costs
 from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import BadOption, ContextFull, SpecError
+from mlx_spec.planning import Fixed, Planner
 from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import DEFAULT_DRAFT_LENGTH, Options, Round, StopReason
@@ -55,6 +56,7 @@ class Engine:
         self.context_limit = context_limit
         self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
         self.lookup = LookupDrafter()
+        self._controller: Controller | None = None
         self._turn: _Turn | None = None
 
     @property
@@ -90,7 +92,7 @@ class Engine:
                 f"The prompt has {len(prompt)} tokens and the model's context holds {self.context_limit}. "
                 "Shorten the prompt."
             )
-        self._turn = _Turn(self, list(prompt), options, self._drafters(options))
+        self._turn = _Turn(self, list(prompt), options, self._choice(options))
         return self._turn.run(documents, progress)
 
     def stats(self, rounds: Sequence[Round]) -> Stats:
@@ -131,38 +133,68 @@ class Engine:
         )
         return rule.scores(logits)[0]
 
-    def _drafters(self, options: Options) -> "_Choice":
+    def measure_costs(self, seconds: float = 5.0, progress: Progress | None = None) -> Costs:
+        """Time rounds of every drafter at several lengths, take the costs, and return them.
+
+        Stops at the first round after `seconds`; lengths not reached lie on a line between those that
+        were. The order is such that stopping early costs precision, not kinds of rounds.
+        """
+        from mlx_spec.measuring import measure_costs
+
+        self.costs = measure_costs(self, seconds, progress)
+        return self.costs
+
+    @property
+    def costs(self) -> Costs | None:
+        """What rounds cost here; None until it was measured or set. With it the draft length adapts."""
+        return self._controller.costs if self._controller else None
+
+    @costs.setter
+    def costs(self, costs: Costs) -> None:
+        self._controller = Controller(costs)
+
+    def _choice(self, options: Options) -> "_Choice":
         if options.drafter == "model" and self.model_drafter is None:
             raise BadOption("There is no draft model in this pair. Use drafter lookup or none, or add one.")
-        length = DEFAULT_DRAFT_LENGTH if options.draft_length is None else options.draft_length
-        drafts = options.drafter != "none" and length > 0
+        drafts = options.drafter != "none" and options.draft_length != 0
         return _Choice(
             self.model_drafter if drafts and options.drafter in ("model", "auto") else None,
             self.lookup if drafts and options.drafter in ("lookup", "auto") else None,
-            Fixed(length if drafts else 0),
+            self._planner(options.draft_length),
         )
+
+    def _planner(self, length: int | None) -> Planner:
+        if length is not None:
+            return Fixed(length)
+        return self._controller or Fixed(DEFAULT_DRAFT_LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Who may draft in one generation, and how long."""
+    """Who may draft in one generation, and who plans its rounds."""
 
     model: ModelDrafter | None
     lookup: LookupDrafter | None
-    length: DraftLength
+    planner: Planner
 
     @property
     def all(self) -> list[Drafter]:
-        return [drafter for drafter in (self.model, self.lookup) if drafter is not None]
+        return [drafter for drafter in (self.lookup, self.model) if drafter is not None]
 
-    def drafter(self) -> Drafter | None:
-        """Who drafts the next round: lookup where the text is being copied, else the model.
+    def offers(self) -> list[str]:
+        """Who could draft the next round: lookup where the text is being copied, and the model.
 
         Asked before the last round is read, so that text which copies nothing never waits.
         """
-        if self.lookup and self.lookup.match_length >= (COPY_MATCH if self.model else MIN_MATCH):
-            return self.lookup
-        return self.model
+        return [d.name for d in self.all if d is not self.lookup or self._copies()]
+
+    def named(self, name: str) -> Drafter | None:
+        return next((drafter for drafter in self.all if drafter.name == name), None)
+
+    def _copies(self) -> bool:
+        return self.lookup is not None and self.lookup.match_length >= (
+            COPY_MATCH if self.model else MIN_MATCH
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +230,7 @@ class _Turn:
 
     def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
         self._prefill(documents, progress)
+        self.choice.planner.begin()
         while not self.rounds or self.rounds[-1].stop is None:
             self.engine.hold(self)
             drafter, k, timed = self._plan()
@@ -230,8 +263,8 @@ class _Turn:
         A round gains at most k + 1 tokens: k is cut where the text must end.
         """
         room = min(self.limit - self.length.low, self.engine.context_limit - self.length.high) - 1
-        k = max(0, min(self.choice.length(self.rounds), room))
-        drafter = self.choice.drafter() if k else None
+        name, wanted = self.choice.planner.choose(self.choice.offers()) if room > 0 else ("none", 0)
+        drafter, k = self.choice.named(name), min(wanted, room)
         number = len(self.rounds) + len(self.pending)
         return drafter, k if drafter else 0, drafter is not None and number % TIMED_EVERY == TIMED_EVERY // 4
 
@@ -309,6 +342,7 @@ class _Turn:
         )
         self.read_at = now
         self.rounds.append(last)
+        self.choice.planner.count(last)
         return last
 
     def _cut(self, gained: list[int]) -> tuple[list[int], StopReason | None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.errors import BadInput
-from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Rule
+from mlx_spec.types import DEFAULT_DRAFT_LENGTH, MAX_DRAFT_LENGTH, DrafterName, Options, Rule
 
 if TYPE_CHECKING:
     from models.load import LoadedPair
@@ -45,7 +45,12 @@ Seed = Annotated[
     int | None, typer.Option(help="Same seed, same text, drafted or not. Chosen and reported if left out.")
 ]
 DraftLength = Annotated[
-    str, typer.Option(metavar="N|auto", help=f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}.")
+    str,
+    typer.Option(
+        metavar="N|auto",
+        help=f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}. "
+        f"auto is {DEFAULT_DRAFT_LENGTH}; once `tune` measured the pair here, what pays.",
+    ),
 ]
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 Drafter = Annotated[
@@ -108,10 +113,12 @@ def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     progress = Progress()
     progress.show(f"Loading {spec.name} ...")
     prepare()
+    from app.round_costs import use_costs
     from models.load import load
 
     try:
         pair = load(spec)
+        use_costs(pair)
     finally:
         progress.clear()
     for note in pair.notes:

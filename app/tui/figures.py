@@ -33,10 +33,10 @@ def status_items(
                 items.append(StatusItem(f"{event.tokens_per_second:.0f} tok/s", 10, "bold"))
             else:
                 items.append(StatusItem("… tok/s", 10, "dim"))
-            items += _drafted(event.accepted, event.drafted, event.rounds, settings)
+            items += _drafted(event.accepted, event.drafted, event.rounds)
         case TurnEnded(stats=stats):
             items.append(StatusItem(f"{stats.tokens_per_second:.0f} tok/s", 10, "bold"))
-            items += _drafted(stats.draft_n_accepted, stats.draft_n, stats.rounds, settings)
+            items += _drafted(stats.draft_n_accepted, stats.draft_n, stats.rounds)
     used, limit = context
     if limit:
         items.append(StatusItem(f"context {used}/{limit}", 3))
@@ -62,10 +62,10 @@ def stats_line(event: TurnEnded) -> str:
     return " · ".join(parts)
 
 
-def _drafted(accepted: int, drafted: int, rounds: int, settings: Settings) -> list[StatusItem]:
+def _drafted(accepted: int, drafted: int, rounds: int) -> list[StatusItem]:
     if not drafted:
         return []
-    per_round = f"{accepted / max(rounds, 1):.1f} of {settings.draft_length} per round"
+    per_round = f"{accepted / max(rounds, 1):.1f} of {drafted / max(rounds, 1):.1f} per round"
     return [StatusItem(per_round, 6), StatusItem(f"{accepted / drafted:.0%} accepted", 5)]
 
 

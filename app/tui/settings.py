@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.errors import BadInput
 from mlx_spec.errors import BadOption
-from mlx_spec.types import DEFAULT_DRAFT_LENGTH, Options
+from mlx_spec.types import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,9 @@ class Settings:
         return cls(options)
 
     @property
-    def draft_length(self) -> int:
-        """The most tokens a round drafts."""
-        length = self.options.draft_length
-        return DEFAULT_DRAFT_LENGTH if length is None else length
-
-    @property
     def drafts(self) -> bool:
         """Whether the next answer is drafted."""
-        return self.drafting and self.draft_length > 0
+        return self.drafting and self.options.draft_length != 0
 
     def switched(self, drafting: bool) -> "Settings":
         """With drafting on or off; a length of 0 would keep it off and is forgotten."""
@@ -71,7 +65,7 @@ def describe(settings: Settings, name: str) -> str:
         return f"drafting is {'on' if settings.drafts else 'off'}"
     field, _ = FIELDS[name]
     value = getattr(settings.options, field)
-    return f"{name} is {f'automatic ({settings.draft_length})' if value is None else value}"
+    return f"{name} is {'automatic' if value is None else value}"
 
 
 def _switch(text: str) -> bool:

@@ -28,7 +28,9 @@ SLASH_COMMANDS = (
     SlashCommand("help", "", "Keys and commands"),
     SlashCommand("compare", "", "The last prompt without and with drafting, side by side"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
-    SlashCommand("length", "N|auto", "Tokens drafted per round; 0 is plain decoding"),
+    SlashCommand(
+        "length", "N|auto", "Tokens drafted per round; 0 is plain decoding, auto adapts after `mlx-spec tune`"
+    ),
     SlashCommand("drafter", "auto|model|lookup", "Who drafts: the draft model, text seen before, or both"),
     SlashCommand("verify", "coupled|token|block", "How drafts are checked above temperature 0"),
     SlashCommand("pairs", "", "Choose or download a pair of models"),

@@ -134,3 +134,23 @@ def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
 )
 def test_the_loop_emits_the_joint_law_over_many_runs(rule, drafter, filters):
     assert deviation(rule, drafter, 10_000, **filters) < 4
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_text_is_the_same_whatever_the_planner_does(temperature, monkeypatch):
+    """Drafters and lengths flip at random each round."""
+    import random
+
+    from mlx_spec.planning import Fixed
+
+    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(12, 3)
+    options = {**SAMPLED, "temperature": temperature}
+    wanted = text(engine, ids, drafter="none", **options)
+    for seed in range(6):
+        rng = random.Random(seed)
+        monkeypatch.setattr(
+            Fixed,
+            "choose",
+            lambda self, offers: rng.choice([("none", 0)] + [(o, rng.randint(1, 8)) for o in offers]),  # noqa: B023
+        )
+        assert text(engine, ids, drafter="auto", draft_length=3, **options) == wanted
