@@ -141,8 +141,8 @@ class Engine:
         """
         from mlx_spec.measuring import measure_costs
 
-        self.costs = measure_costs(self, seconds, progress)
-        return self.costs
+        self.costs = costs = measure_costs(self, seconds, progress)
+        return costs
 
     @property
     def costs(self) -> Costs | None:

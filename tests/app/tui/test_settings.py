@@ -26,7 +26,7 @@ def test_a_chat_begun_without_drafting_drafts_once_it_is_switched_on(options: Op
 def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
     settings = change(Settings(Options()), "length", "0")
     assert not settings.drafts and settings.for_answer().drafter == "none"
-    assert settings.switched(True).draft_length == 3
+    assert settings.switched(True).drafts
     assert settings.for_answer(drafting=True).draft_length is None
 
 
