@@ -49,9 +49,7 @@ def _read() -> dict[str, Any]:
     """All that is kept; a file that cannot be used holds nothing."""
     try:
         kept = json.loads(costs_file().read_text())
-        for entry in kept.values():
-            _costs(entry), entry["measured_with"]
-        return kept
+        return {name: entry for name, entry in kept.items() if _costs(entry) and entry["measured_with"]}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
 
