@@ -48,7 +48,7 @@ class CachedModel:
         Returns:
             How many of the tokens did not need to be read again.
         """
-        kept = _common_prefix(self.tokens[: self.seen], tokens[:count])
+        kept = min(self.shared(tokens), count)
         self.tokens, self.seen = tokens, kept
         while self.seen < count:
             stop = min(self.seen + PREFILL_CHUNK, count)
@@ -59,6 +59,10 @@ class CachedModel:
             if progress:
                 progress(stop - kept, count - kept)
         return kept
+
+    def shared(self, tokens: Sequence[int]) -> int:
+        """How many of the first tokens have their rows here."""
+        return _common_prefix(self.tokens[: self.seen], tokens)
 
     def _probe(self, kv_bits: int | None) -> int:
         """Rows of the vocabulary, from a graph that is built and never run."""

@@ -31,7 +31,9 @@ ROUNDS_IN_FLIGHT = 1
 """Rounds submitted and not yet read, where nothing needs the host to know the text."""
 COPY_MATCH = 5
 """With `auto`, tokens that must have been seen before for lookup to draft instead of the model."""
-TIMED_EVERY = 32
+SHORT_TAIL = 16
+"""Prompt tokens that the first round takes along instead of a prefill pass of their own."""
+TIMED_EVERY, TIMED_FIRST = 64, 16
 """One round in so many is timed in two parts, draft and verify; it is read at once."""
 
 
@@ -226,6 +228,8 @@ class _Turn:
         self.rounds: list[Round] = []
         self.cached_tokens = 0
         self.prefill_seconds = 0.0
+        self.unseen = 1
+        """Tokens at the end of the text that the target has not seen: one, more in the first round."""
         self.read_at = 0.0
 
     def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
@@ -245,13 +249,19 @@ class _Turn:
     def _prefill(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> None:
         mx.reset_peak_memory()
         start = time.perf_counter()
-        self.cached_tokens = self.target.prefill(self.known, self.prompt_length - 1, progress)
+        self.cached_tokens = self.target.prefill(self.known, self._prefilled(), progress)
+        self.unseen = self.prompt_length - self.target.seen
         for drafter in self.choice.all:
             drafter.prefill(self.known, documents, None)
         self._reserve(self.prompt_length)
         self.context[: self.prompt_length] = mx.array(self.known, mx.int32)
         self.read_at = time.perf_counter()
         self.prefill_seconds = self.read_at - start
+
+    def _prefilled(self) -> int:
+        """How far to prefill: all but the last token, or nothing where a short tail is all there is."""
+        rest = self.prompt_length - self.target.shared(self.known)
+        return self.prompt_length - (rest if 1 <= rest <= SHORT_TAIL else 1)
 
     def _has_room(self) -> bool:
         """Whether one more round is wanted whatever the rounds in flight bring."""
@@ -266,7 +276,7 @@ class _Turn:
         name, wanted = self.choice.planner.choose(self.choice.offers()) if room > 0 else ("none", 0)
         drafter, k = self.choice.named(name), min(wanted, room)
         number = len(self.rounds) + len(self.pending)
-        return drafter, k if drafter else 0, drafter is not None and number % TIMED_EVERY == TIMED_EVERY // 4
+        return drafter, k if drafter else 0, drafter is not None and number % TIMED_EVERY == TIMED_FIRST
 
     def _submit(self, drafter: Drafter | None, k: int, timed: bool) -> None:
         """Build one round and start it. Only a timed draft waits for the device."""
@@ -287,19 +297,26 @@ class _Turn:
 
     def _plain(self, rule: RoundRule, context: Context) -> mx.array:
         """The target's own next token: [1]."""
-        logits = self.target.forward(context.last(1), self.length.plus(-1))
+        logits = self._pass(context, NO_DRAFT)
         own = mx.argmax(rule.scores(logits), axis=-1).astype(mx.int32)
         self._append(own, 0)
         return own
 
     def _verify(self, draft: Draft, rule: RoundRule, context: Context) -> mx.array:
         """One target pass over the draft: [1 + k + k + 1], accepted, the draft, the tokens gained."""
-        logits = self.target.forward(mx.concatenate([context.last(1), draft.tokens]), self.length.plus(-1))
-        count, bonus = rule.judge(draft, logits)
+        count, bonus = rule.judge(draft, self._pass(context, draft))
         accepted = count[None]
         gained = mx.where(mx.arange(draft.length + 1) < accepted, mx.pad(draft.tokens, (0, 1)), bonus)
         self._append(gained, accepted)
         return mx.concatenate([accepted, draft.tokens, gained])
+
+    def _pass(self, context: Context, draft: Draft) -> mx.array:
+        """The target's logits after the last token and after each drafted one: [k + 1, vocab]."""
+        unseen, self.unseen = self.unseen, 1
+        ids = context.last(unseen)
+        if draft.length:
+            ids = mx.concatenate([ids, draft.tokens])
+        return self.target.forward(ids, self.length.plus(-unseen))[unseen - 1 :]
 
     def _append(self, gained: mx.array, accepted: mx.array | int) -> None:
         """Write the tokens gained to the text on the device and let its length grow."""

@@ -21,15 +21,17 @@ def penalise(
 
 def logprobs(logits: Float[mx.array, "rows vocab"], options: Options) -> Float[mx.array, "rows vocab"]:
     """Log probabilities at the options' temperature (above 0) after their filters; -inf where dropped."""
+    scores = unnormalised(logits, options)
+    return scores - mx.logsumexp(scores, axis=-1, keepdims=True)
+
+
+def unnormalised(logits: Float[mx.array, "rows vocab"], options: Options) -> Float[mx.array, "rows vocab"]:
+    """Log probabilities up to a constant per row: all that choosing by shared noise needs."""
     scores = logits.astype(mx.float32) / options.temperature
-    scores = scores - mx.logsumexp(scores, axis=-1, keepdims=True)
-    filtered = scores
     if 0 < options.top_k < logits.shape[-1]:
-        filtered = apply_top_k(filtered, options.top_k)
+        scores = apply_top_k(scores, options.top_k)
     if options.top_p < 1:
-        filtered = apply_top_p(filtered, options.top_p)
+        scores = apply_top_p(scores - mx.logsumexp(scores, axis=-1, keepdims=True), options.top_p)
     if options.min_p > 0:
-        filtered = apply_min_p(filtered, options.min_p)
-    if filtered is scores:
-        return scores
-    return filtered - mx.logsumexp(filtered, axis=-1, keepdims=True)
+        scores = apply_min_p(scores, options.min_p)
+    return scores

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from mlx_spec import verify
 from mlx_spec.cache import Extent
-from mlx_spec.law import logprobs, penalise
+from mlx_spec.law import logprobs, penalise, unnormalised
 from mlx_spec.noise import Stream, fold, gumbel_rows, streams
 from mlx_spec.types import Options
 from mlx_spec.verify import Verdict
@@ -117,7 +117,7 @@ class CoupledRound:
         return self._law(logits, 0, NO_DRAFT.tokens) + self.gumbel[:1]
 
     def _law(self, logits: mx.array, first: int, drafted: mx.array) -> mx.array:
-        return logprobs(self.history.penalise(logits, first, drafted), self.options)
+        return unnormalised(self.history.penalise(logits, first, drafted), self.options)
 
 
 class RejectionRound:

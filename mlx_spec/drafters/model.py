@@ -46,6 +46,7 @@ class ModelDrafter:
             logits = self.cached.forward(ids, at)
             at = at.plus(ids.shape[0])
             ids, law = rule.propose(logits[-1:, : self.vocab], index, drafted)
+            mx.async_eval(ids)  # the device begins while the host builds the next step
             drafted = mx.concatenate([drafted, ids])
             laws.append(law)
         self._lag = STEADY_LAG
