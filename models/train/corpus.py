@@ -334,7 +334,9 @@ BALANCED = WEIGHTS | {
 }
 """For the longest part of the training."""
 FINAL = BALANCED | {"smalltalk": 13, "numbers": 18, "outside": 14, "drill": 4, "asked": 16}
-"""For the end of the training: what a new user is most likely to type."""
+"""Towards the end of the training: what a new user is most likely to type."""
+PRACTICE = FINAL | {"numbers": 34, "copying": 36, "facts": 12, "smalltalk": 18}
+"""For a last round on what is still weak."""
 
 
 def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from models.train.answers import as_stream, write_answers
 from models.train.corpus import training_conversations
 from models.train.network import DRAFT, Network
-from models.train.optimiser import make_optimisers, set_rate
+from models.train.optimiser import Cycle, make_optimisers, set_rate
 from models.train.train_target import load, save
 from models.train.windows import encode
 
@@ -85,13 +85,17 @@ def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: i
         torch.save(answers, stored) if count else None
     draft = Network(DRAFT)
     draft.embed_tokens.weight.data.copy_(target.embed_tokens.weight)
+    cycles = (Cycle(steps, decay, peak=1.0),)
+    if (work / "draft.pt").exists():
+        draft, _ = load(work / "draft.pt")
+        cycles = (Cycle(steps, decay, peak=0.4),)
     optimisers = make_optimisers(draft, matrix_rate=0.004, other_rate=0.002)
     stream = windows(mixed(tokenizer, answers, seed))
     parameters = sum(p.numel() for p in draft.parameters())
     print(f"draft: {parameters:,} parameters, {len(answers)} answers", flush=True)
     smooth, agree, start = math.nan, math.nan, time.monotonic()
     for step, (ids, weights) in zip(range(steps), stream, strict=False):
-        set_rate(optimisers, step, steps, warm_up=40, decay=decay)
+        set_rate(optimisers, step, cycles, warm_up=40)
         with torch.autocast("cpu", torch.bfloat16):
             with torch.no_grad():
                 goal = target(ids)

@@ -1,7 +1,19 @@
 """Muon for the matrices of the layers, AdamW for the rest, and one schedule for both."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import nn
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A stretch of steps up to `last`; over its last `decay` steps the rate falls."""
+
+    last: int
+    decay: int
+    peak: float
+    """Share of the optimisers' full rate."""
 
 
 def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -> list[torch.optim.Optimizer]:
@@ -19,11 +31,12 @@ def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -
 
 
 def set_rate(
-    optimisers: list[torch.optim.Optimizer], step: int, steps: int, warm_up: int, decay: int
-) -> float:
-    """Linear warm-up, constant, linear decay over the last `decay` steps. Returns the share of the peak."""
-    share = min(1.0, (step + 1) / warm_up, max(0.02, (steps - step) / decay))
+    optimisers: list[torch.optim.Optimizer], step: int, cycles: tuple[Cycle, ...], warm_up: int
+) -> None:
+    """Linear warm-up, constant, and at the end of each cycle a linear fall to a fiftieth of its peak."""
+    cycle = next((cycle for cycle in cycles if step < cycle.last), cycles[-1])
+    falling = max(0.02, (cycle.last - step) / cycle.decay)
+    share = cycle.peak * min(1.0, (step + 1) / warm_up, falling)
     for optimiser in optimisers:
         for group in optimiser.param_groups:
             group["lr"] = group["peak"] * share
-    return share

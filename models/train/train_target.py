@@ -20,35 +20,40 @@ from models.train.corpus import (
     BALANCED,
     FINAL,
     LOOKING_BACK,
+    PRACTICE,
     WEIGHTS,
     held_out_conversations,
     training_conversations,
 )
 from models.train.network import TARGET, Network, Shape
-from models.train.optimiser import make_optimisers, set_rate
+from models.train.optimiser import Cycle, make_optimisers, set_rate
 from models.train.windows import Batch, batches, encode
 
-STEPS = 1600
-DECAY = 500
-PHASES = {350: WEIGHTS, 700: LOOKING_BACK, 1000: BALANCED, 1_000_000: FINAL}
+STEPS = 1850
+CYCLES = (Cycle(1600, decay=500, peak=1.0), Cycle(1850, decay=250, peak=0.6))
+"""The rate falls to nothing twice; the second time repairs what is still weak."""
+PHASES = {350: WEIGHTS, 700: LOOKING_BACK, 1000: BALANCED, 1600: FINAL, 1_000_000: PRACTICE}
 """Up to which step the corpus is drawn with which weights of its sources."""
 SEED = 1
 TOKENS_PER_STEP = 4096
 
 
-def shapes(steps: int, decay: int) -> Iterator[tuple[int, int]]:
+def shapes() -> Iterator[tuple[int, int]]:
     """(rows, length) of each step's batch: short windows, every fourth longer.
 
-    The longer ones grow to the whole context in the last `decay` steps, so that long chats are seen too.
+    While the rate falls the longer ones have the whole context, so that long chats are seen too.
     """
     for step in itertools.count():
-        length = 256 if step % 4 != 3 else 512 if step < steps - decay else 2048
+        length = 256
+        if step % 4 == 3:
+            falling = CYCLES[0].last - CYCLES[0].decay <= step < CYCLES[0].last
+            length = 2048 if falling or (step >= CYCLES[0].last and step % 8 == 7) else 512
         yield TOKENS_PER_STEP // length, length
 
 
-def phases(tokenizer: Tokenizer, seed: int, steps: int, decay: int) -> Iterator[Batch]:
+def phases(tokenizer: Tokenizer, seed: int) -> Iterator[Batch]:
     """The batches of all steps."""
-    sizes, first = shapes(steps, decay), 0
+    sizes, first = shapes(), 0
     for last, weights in PHASES.items():
         yield from batches(
             tokenizer, training_conversations(seed, weights), itertools.islice(sizes, last - first)
@@ -96,7 +101,7 @@ def load(path: Path) -> tuple[Network, dict]:
     return network, state
 
 
-def train(work: Path, steps: int, decay: int, seed: int, threads: int, compiled: bool) -> None:
+def train(work: Path, steps: int, seed: int, threads: int, compiled: bool) -> None:
     torch.set_num_threads(threads)
     torch.manual_seed(seed)
     tokenizer = Tokenizer.from_file(str(work / "tokenizer" / "tokenizer.json"))
@@ -111,12 +116,12 @@ def train(work: Path, steps: int, decay: int, seed: int, threads: int, compiled:
         for optimiser, saved in zip(optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
     forward = torch.compile(network) if compiled else network
-    stream = itertools.islice(phases(tokenizer, seed, steps, decay), start, None)
+    stream = itertools.islice(phases(tokenizer, seed), start, None)
     parameters = sum(p.numel() for p in network.parameters())
     print(f"target: {parameters:,} parameters, from step {start} to {steps}", flush=True)
     smooth, clock = math.nan, time.monotonic()
     for step, (ids, goals, weights) in zip(range(start, steps), stream, strict=False):
-        set_rate(optimisers, step, steps, warm_up=40, decay=decay)
+        set_rate(optimisers, step, CYCLES, warm_up=40)
         with torch.autocast("cpu", torch.bfloat16):
             logits = forward(ids)
         loss = weighted_loss(logits, goals, weights)
@@ -144,9 +149,8 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m models.train target")
     parser.add_argument("--work", type=Path, default=Path("build/train"))
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--decay", type=int, default=DECAY)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args(arguments)
-    train(options.work, options.steps, options.decay, options.seed, options.threads, options.compile)
+    train(options.work, options.steps, options.seed, options.threads, options.compile)
