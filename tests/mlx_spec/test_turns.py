@@ -264,3 +264,13 @@ def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, monkeypatch
     passes.clear()
     assert text(engine, later, max_tokens=12, drafter=drafter) == reference(engine.target.model, later, 12)
     assert passes[0] <= 6 + 3
+
+
+def test_a_round_that_is_read_at_once_gives_the_same_text(engine):
+    """As on the CPU: nothing in flight beside a draft, plain rounds still one late."""
+    engine.drafts_in_flight = 0
+    ids = prompt(9, 1)
+    wanted = reference(engine.target.model, ids, 60)
+    for drafter in ("none", "model", "auto", "lookup"):
+        for length in (1, 3, 5):
+            assert text(engine, ids, max_tokens=60, drafter=drafter, draft_length=length) == wanted
