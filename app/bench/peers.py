@@ -26,8 +26,8 @@ DRAFT_LENGTH = 3
 PROMPTS = Path(__file__).parent.parent / "prompts" / "in_domain.jsonl"
 """What the built-in pair was trained for, in words of its own."""
 
-Run = Callable[[Sequence[int]], int]
-"""Answers a prompt and returns how many tokens the answer has."""
+Run = Callable[[Sequence[int]], tuple[int, int]]
+"""Answers a prompt; returns the answer's tokens and the passes of the target they took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +67,25 @@ def main(
 
     pair = load(resolve(None, target, draft))
     prompts = _prompts(pair)
-    sides = _sides(pair, max_tokens)
     print(f"{len(prompts)} in-domain prompts, {repeats} repeats, at most {max_tokens} tokens, BLAS: {blas()}")
-    speeds = _measure(sides, prompts, repeats)
-    for name, values in speeds.items():
-        print(f"{name:22s} {median(values):7.1f} tok/s   {min(values):.1f} to {max(values):.1f}")
-    rows = [_row(claim, speeds) for claim in CLAIMS]
+    sides = _measure(_runs(pair, max_tokens), prompts, repeats)
+    for name, side in sides.items():
+        low, high = min(side.speeds), max(side.speeds)
+        print(
+            f"{name:22s} {median(side.speeds):7.1f} tok/s   {low:.1f} to {high:.1f}   "
+            f"{side.tokens_per_round:.2f} tokens per pass of the target"
+        )
+    rows = [_row(claim, sides) for claim in CLAIMS]
     for row in rows:
         low, high = row["spread"]
-        mark = "holds" if row["holds"] else "MISSED"
+        kept = "holds" if row["holds"] else "MISSED"
         print(
-            f"{row['name']:50s} {row['ratio']:.2f}x ({low:.2f} to {high:.2f}), wanted {row['wanted']}: {mark}"
+            f"{row['name']:50s} {row['ratio']:.2f}x ({low:.2f} to {high:.2f}), wanted {row['wanted']}: {kept}"
         )
-    print(json.dumps({"ratios": rows, "speeds": speeds, **_facts(pair, repeats, max_tokens, len(prompts))}))
+        if not row["holds"]:
+            print(f"    every draft accepted would be {row['ceiling']:.2f} times the peer's tokens per pass")
+    facts = _facts(pair, repeats, max_tokens, len(prompts))
+    print(json.dumps({"ratios": rows, "sides": {n: asdict(s) for n, s in sides.items()}, **facts}))
 
 
 def _prompts(pair: "LoadedPair") -> list[list[int]]:
@@ -93,28 +99,29 @@ def _prompts(pair: "LoadedPair") -> list[list[int]]:
     ]
 
 
-def _sides(pair: "LoadedPair", max_tokens: int) -> dict[str, Run]:
-    sides: dict[str, Run] = {}
+def _runs(pair: "LoadedPair", max_tokens: int) -> dict[str, Run]:
+    runs: dict[str, Run] = {}
     for temperature in (0.0, 0.8):
         at = f"T={temperature:g}"
-        sides[f"mlx-lm plain {at}"] = _mlx_plain(pair, max_tokens, temperature)
-        sides[f"plain {at}"] = _ours(pair, max_tokens, temperature, "none")
-        sides[f"mlx-lm drafted {at}"] = _mlx_drafted(pair, max_tokens, temperature)
-        sides[f"drafted {at}"] = _ours(pair, max_tokens, temperature, "model")
-    sides["auto T=0"] = _ours(pair, max_tokens, 0.0, "auto")
-    return sides
+        runs[f"mlx-lm plain {at}"] = _mlx_plain(pair, max_tokens, temperature)
+        runs[f"plain {at}"] = _ours(pair, max_tokens, temperature, "none")
+        runs[f"mlx-lm drafted {at}"] = _mlx_drafted(pair, max_tokens, temperature)
+        runs[f"drafted {at}"] = _ours(pair, max_tokens, temperature, "model")
+    runs["auto T=0"] = _ours(pair, max_tokens, 0.0, "auto")
+    return runs
 
 
 def _ours(pair: "LoadedPair", max_tokens: int, temperature: float, drafter: Any) -> Run:
     seeds = iter(range(10**9))
 
-    def run(prompt: Sequence[int]) -> int:
+    def run(prompt: Sequence[int]) -> tuple[int, int]:
         pair.engine.forget()
         options = Options(
             max_tokens=max_tokens, temperature=temperature, drafter=drafter, seed=next(seeds),
             draft_length=DRAFT_LENGTH, stop_tokens=pair.stop_tokens,
         )  # fmt: skip
-        return sum(len(r.tokens) for r in pair.engine.generate(prompt, options))
+        rounds = list(pair.engine.generate(prompt, options))
+        return sum(len(r.tokens) for r in rounds), len(rounds)
 
     return run
 
@@ -127,9 +134,9 @@ def _mlx_plain(pair: "LoadedPair", max_tokens: int, temperature: float) -> Run:
     model = pair.engine.target.model
     sampler = make_sampler(temperature)
 
-    def run(prompt: Sequence[int]) -> int:
+    def run(prompt: Sequence[int]) -> tuple[int, int]:
         tokens = generate_step(mx.array(list(prompt)), model, max_tokens=max_tokens, sampler=sampler)
-        return _count(pair, (int(token) for token, _ in tokens))
+        return _count(pair, ((int(token), False) for token, _ in tokens))
 
     return run
 
@@ -145,48 +152,70 @@ def _mlx_drafted(pair: "LoadedPair", max_tokens: int, temperature: float) -> Run
     models = pair.engine.target.model, drafter.cached.model
     sampler = make_sampler(temperature)
 
-    def run(prompt: Sequence[int]) -> int:
+    def run(prompt: Sequence[int]) -> tuple[int, int]:
         tokens = speculative_generate_step(
             mx.array(list(prompt)), *models, max_tokens=max_tokens, sampler=sampler,
             num_draft_tokens=DRAFT_LENGTH,
         )  # fmt: skip
-        return _count(pair, (int(token) for token, *_ in tokens))
+        return _count(pair, ((int(token), drafted) for token, _, drafted in tokens))
 
     return run
 
 
-def _count(pair: "LoadedPair", tokens: Iterable[int]) -> int:
-    """How many tokens until the answer ends."""
-    count = 0
-    for token in tokens:
+def _count(pair: "LoadedPair", tokens: Iterable[tuple[int, bool]]) -> tuple[int, int]:
+    """Tokens until the answer ends, and rounds: each ends with a token that was not drafted."""
+    count = rounds = 0
+    open_round = False
+    for token, drafted in tokens:
         count += 1
+        open_round = drafted
+        rounds += not drafted
         if token in pair.stop_tokens:
             break
-    return count
+    return count, rounds + open_round
 
 
-def _measure(sides: dict[str, Run], prompts: Sequence[Sequence[int]], repeats: int) -> dict[str, list[float]]:
-    for run in sides.values():
+@dataclass(slots=True)
+class Side:
+    """What one side did, repeat by repeat."""
+
+    speeds: list[float]
+    """Tokens per second."""
+    tokens: int = 0
+    rounds: int = 0
+
+    @property
+    def tokens_per_round(self) -> float:
+        return self.tokens / self.rounds
+
+
+def _measure(runs: dict[str, Run], prompts: Sequence[Sequence[int]], repeats: int) -> dict[str, Side]:
+    for run in runs.values():
         run(prompts[0])
-    speeds: dict[str, list[float]] = {name: [] for name in sides}
+    sides = {name: Side([]) for name in runs}
     for _ in range(repeats):
-        totals = {name: [0, 0.0] for name in sides}
+        seconds, tokens = dict.fromkeys(runs, 0.0), dict.fromkeys(runs, 0)
         for prompt in prompts:
-            for name, run in sides.items():
+            for name, run in runs.items():
                 start = time.perf_counter()
-                totals[name][0] += run(prompt)
-                totals[name][1] += time.perf_counter() - start
-        for name, (tokens, seconds) in totals.items():
-            speeds[name].append(tokens / seconds)
-    return speeds
+                count, rounds = run(prompt)
+                seconds[name] += time.perf_counter() - start
+                tokens[name] += count
+                sides[name].rounds += rounds
+        for name, side in sides.items():
+            side.speeds.append(tokens[name] / seconds[name])
+            side.tokens += tokens[name]
+    return sides
 
 
-def _row(claim: Claim, speeds: dict[str, list[float]]) -> dict[str, Any]:
-    ratios = [a / b for a, b in zip(speeds[claim.ours], speeds[claim.peer], strict=True)]
+def _row(claim: Claim, sides: dict[str, Side]) -> dict[str, Any]:
+    ours, peer = sides[claim.ours], sides[claim.peer]
+    ratios = [a / b for a, b in zip(ours.speeds, peer.speeds, strict=True)]
     ratio = median(ratios)
     return {
         **asdict(claim),
         "ratio": round(ratio, 3),
+        "ceiling": round((DRAFT_LENGTH + 1) / peer.tokens_per_round, 3),
         "spread": [round(min(ratios), 3), round(max(ratios), 3)],
         "holds": ratio >= claim.wanted,
     }

@@ -82,7 +82,7 @@ def test_the_chat_template_renders_several_turns(tokenizer):
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_mlx_lm_loads_the_folder_from_local_files(folder: Path):
-    model, tokenizer = load(str(folder))
+    model, tokenizer, *_ = load(str(folder))
     assert tokenizer.eos_token == "<|end|>"
     assert set(tokenizer.eos_token_ids) == {tokenizer.convert_tokens_to_ids("<|end|>")}
     model = dequantize_model(model)
@@ -93,7 +93,7 @@ def test_mlx_lm_loads_the_folder_from_local_files(folder: Path):
 
 
 def test_the_target_explains_drafting_and_admits_its_limits():
-    model, tokenizer = load(str(FOLDERS[0]))
+    model, tokenizer, *_ = load(str(FOLDERS[0]))
     model = dequantize_model(model)
     model.set_dtype(mx.float32)
     assert "draft" in ask(model, tokenizer, "What is speculative decoding?")
