@@ -1,8 +1,8 @@
 """The one loop: token ids in, rounds out. Knows nothing of text, files, network or screens.
 
-A round is built lazily (draft, verify pass, acceptance, the new length), submitted with one
-`async_eval` and read one round late, while the next one runs. The length of the text therefore
-lives on the device; the host knows bounds of it.
+A round is built lazily (draft, verify pass, acceptance, the new length), submitted without waiting
+and read one round late, while the next one runs; drafted rounds on the CPU backend are read at once.
+The length of the text therefore lives on the device; the host knows bounds of it.
 """
 
 import time
@@ -22,6 +22,7 @@ from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import BadOption, ContextFull, SpecError
+from mlx_spec.measuring import measure_costs
 from mlx_spec.planning import Fixed, Planner
 from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
 from mlx_spec.stats import Stats, summarise
@@ -29,23 +30,21 @@ from mlx_spec.types import DEFAULT_DRAFT_LENGTH, Options, Round, StopReason
 
 ROUNDS_IN_FLIGHT = 1
 """Rounds submitted and not yet read, where nothing needs the host to know the text."""
-
-
-def drafts_in_flight() -> int:
-    """The same for rounds with a draft, by device.
-
-    On the CPU backend a submission returns when nearly all of it is done: a round in flight hides
-    little there, and the one that is dropped at the end of an answer costs its whole time.
-    """
-    return ROUNDS_IN_FLIGHT if mx.default_device().type == mx.gpu else 0
-
-
 COPY_MATCH = 5
 """With `auto`, tokens that must have been seen before for lookup to draft instead of the model."""
 SHORT_TAIL = 16
 """Prompt tokens that the first round takes along instead of a prefill pass of their own."""
 TIMED_EVERY, TIMED_FIRST = 64, 16
 """One round in so many is timed in two parts, draft and verify; it is read at once."""
+
+
+def drafts_in_flight() -> int:
+    """`ROUNDS_IN_FLIGHT` for rounds with a draft, by device.
+
+    On the CPU backend a submission returns when nearly all of it is done: a round in flight hides
+    little there, and the one that is dropped at the end of an answer costs its whole time.
+    """
+    return ROUNDS_IN_FLIGHT if mx.default_device().type == mx.gpu else 0
 
 
 class Engine:
@@ -153,8 +152,6 @@ class Engine:
         Stops at the first round after `seconds`; lengths not reached lie on a line between those that
         were. The order is such that stopping early costs precision, not kinds of rounds.
         """
-        from mlx_spec.measuring import measure_costs
-
         self.costs = costs = measure_costs(self, seconds, progress)
         return costs
 
