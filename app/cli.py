@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app import exit_codes
-from app.commands import bench, chat, check, doctor, generate, pairs, pull, remove, tune
+from app.commands import bench, chat, check, doctor, generate, history, pairs, pull, remove, tune
 from app.errors import AppError, MachineFailed
 from app.output import ReaderGone, data, make_streams_tolerant, talk
 
@@ -29,6 +29,7 @@ cli = typer.Typer(
 for module in (chat, generate, bench, check, tune):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 cli.add_typer(pairs.group, name="pairs")
+cli.add_typer(history.group, name="history")
 for module in (pull, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 

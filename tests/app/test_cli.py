@@ -98,7 +98,19 @@ def test_debug_shows_the_traceback(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["chat", "generate", "bench", "check", "pairs", "pairs show", "pull", "remove", "doctor"],
+    [
+        "chat",
+        "generate",
+        "bench",
+        "check",
+        "pairs",
+        "pairs show",
+        "pull",
+        "remove",
+        "doctor",
+        "history",
+        "history search",
+    ],
 )
 def test_every_command_has_help_with_an_example(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--help"]) == 0

@@ -1,0 +1,199 @@
+"""`history`: the saved chats, on the command line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.errors import BadInput, MachineFailed
+from app.output import data, json_data, talk
+from app.printable import one_line
+
+if TYPE_CHECKING:
+    from app.history.store import ChatRow, History
+
+EXAMPLE = """\b
+Examples:
+  mlx-spec history search "draft model"
+  mlx-spec history export last --format json --output chat.json"""
+
+ID_LENGTH = 8
+
+ChatId = Annotated[str, typer.Argument(metavar="ID", help="The beginning of a chat's id, or `last`.")]
+
+group = typer.Typer(
+    help="List, show, search, export, import, delete the saved chats.",
+    epilog=EXAMPLE,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@group.command("list", epilog=EXAMPLE)
+def list_chats(
+    archived: Annotated[bool, typer.Option("--archived", help="The archived ones.")] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Those `restore` can bring back.")] = False,
+    json: args.Json = False,
+) -> int:
+    """List the chats, the last changed first."""
+    with _opened() as history:
+        _print(history.chats(archived=archived, deleted=deleted), json=json)
+    return exit_codes.DONE
+
+
+@group.command(epilog=EXAMPLE)
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words that one message, or a title, has.")],
+    json: args.Json = False,
+) -> int:
+    """Search all texts; exit code 1 if nothing is found."""
+    with _opened() as history:
+        rows = history.search(text)
+    _print(rows, json=json)
+    return exit_codes.DONE if rows else exit_codes.NO
+
+
+@group.command(epilog=EXAMPLE)
+def show(chat: ChatId, json: args.Json = False) -> int:
+    """Show a chat: the branch in view as Markdown, or everything as JSON."""
+    from app.history.export import as_json, as_markdown
+
+    with _opened() as history:
+        found = history.find(chat)
+        messages = history.messages(found)
+    if json:
+        json_data(as_json([(found, messages)]))
+    else:
+        data(as_markdown(found, messages), end="")
+    return exit_codes.DONE
+
+
+@group.command(epilog=EXAMPLE)
+def export(
+    chat: Annotated[str, typer.Argument(metavar="ID|all", help="A chat's id, `last`, or `all`.")],
+    format: Annotated[  # noqa: A002 (it is the option's name)
+        Literal["markdown", "json"], typer.Option(help="JSON keeps everything and can be imported.")
+    ] = "markdown",
+    output: Annotated[Path | None, typer.Option(help="The file to write; stdout if left out.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> int:
+    """Write chats as Markdown or JSON."""
+    from app.history.export import as_json, as_markdown
+    from app.printable import json_text
+
+    with _opened() as history:
+        if chat == "all":
+            rows = history.chats(limit=-1) + history.chats(archived=True, limit=-1)
+            chats = [(row.chat, history.messages(row.chat)) for row in rows]
+        else:
+            found = history.find(chat)
+            chats = [(found, history.messages(found))]
+    if json or format == "json":
+        text = json_text(as_json(chats)) + "\n"
+    else:
+        text = "\n".join(as_markdown(*one) for one in chats)
+    if output is None:
+        data(text, end="")
+        return exit_codes.DONE
+    try:
+        output.write_text(text, "utf-8")
+    except OSError as error:
+        raise MachineFailed(f"{output} cannot be written: {error.strerror}.") from error
+    talk(f"{len(chats)} chats written to {output}." if len(chats) != 1 else f"Written to {output}.")
+    return exit_codes.DONE
+
+
+@group.command("import", epilog=EXAMPLE)
+def import_chats(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `history export --json`.")],
+    json: args.Json = False,
+) -> int:
+    """Add the chats of an exported file; those that are there already are left as they are."""
+    from app.history.export import import_file
+
+    with _opened() as history:
+        added, known = import_file(history, file)
+    if json:
+        json_data({"added": added, "known": known})
+    else:
+        data(f"{added} chats added, {known} were there already.")
+    return exit_codes.DONE
+
+
+@group.command(epilog=EXAMPLE)
+def delete(chat: ChatId, json: args.Json = False) -> int:
+    """Delete a chat; `restore` brings it back for a week."""
+    with _opened() as history:
+        found = history.find(chat)
+        history.delete(found.id)
+    _done(found.id, f"Deleted '{found.title}'. Undo: mlx-spec history restore {found.id[:ID_LENGTH]}", json)
+    return exit_codes.DONE
+
+
+@group.command(epilog=EXAMPLE)
+def restore(chat: ChatId, json: args.Json = False) -> int:
+    """Bring a deleted chat back."""
+    if chat == "last":
+        raise BadInput("Name the chat to restore; `mlx-spec history list --deleted` shows them.")
+    with _opened() as history:
+        found = history.find(chat)
+        history.restore(found.id)
+    _done(found.id, f"'{found.title}' is back.", json)
+    return exit_codes.DONE
+
+
+@contextmanager
+def _opened() -> Iterator["History"]:
+    from app.history.database import history_file
+    from app.history.store import History
+
+    history = History.open(history_file())
+    if history.set_aside is not None:
+        talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
+    try:
+        yield history
+    finally:
+        history.close()
+
+
+def _done(chat_id: str, said: str, json: bool) -> None:
+    if json:
+        json_data({"id": chat_id})
+    else:
+        data(one_line(said))
+
+
+def _print(rows: list["ChatRow"], *, json: bool) -> None:
+    if json:
+        json_data({"chats": [_facts(row) for row in rows]})
+        return
+    from app.tables import plain_table, print_table
+
+    if not rows:
+        talk("No chats.")
+        return
+    grid = plain_table("id", "changed", ">messages", "pair", "title")
+    for row in rows:
+        what = f"{row.chat.title}: {row.excerpt}" if row.excerpt else row.chat.title
+        changed = datetime.fromtimestamp(row.chat.changed).strftime("%Y-%m-%d %H:%M")
+        grid.add_row(row.chat.id[:ID_LENGTH], changed, str(row.messages), one_line(row.pair), one_line(what))
+    print_table(grid)
+
+
+def _facts(row: "ChatRow") -> dict[str, Any]:
+    return {
+        "id": row.chat.id,
+        "title": row.chat.title,
+        "created": row.chat.created,
+        "changed": row.chat.changed,
+        "archived": row.chat.archived,
+        "deleted": row.deleted,
+        "messages": row.messages,
+        "pair": row.pair,
+        "excerpt": row.excerpt,
+    }

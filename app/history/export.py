@@ -1,0 +1,197 @@
+"""Chats as Markdown for people and as JSON that can be imported again."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from app.errors import BadInput, MachineFailed
+from app.history.records import (
+    AnswerFacts,
+    Attachment,
+    Chat,
+    ChatMessage,
+    Finish,
+    options_from,
+    options_json,
+    stats_from,
+)
+from app.history.store import History
+from app.history.tree import MessageTree
+from app.printable import one_line
+
+FORMAT = "mlx-spec chats"
+VERSION = 1
+
+LARGEST_IMPORT_BYTES = 500_000_000
+
+
+def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, Any]:
+    """Everything that is kept of the chats, every branch."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "chats": [_chat_json(chat, messages) for chat, messages in chats],
+    }
+
+
+def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
+    """The branch in view, with the instructions and each answer's numbers."""
+    tree = MessageTree(messages)
+    path = tree.path(chat.leaf if chat.leaf in tree else tree.end_of(None))
+    parts = [f"# {one_line(chat.title)}"]
+    if chat.system:
+        parts.append("## Instructions\n\n" + chat.system)
+    for message in path:
+        parts.append(f"## {_speaker(message)}\n\n{message.text.strip()}")
+        parts += [fenced(attachment) for attachment in message.attachments]
+        if message.facts is not None:
+            parts.append(f"*{numbers(message.facts)}*")
+    others = len(messages) - len(path)
+    if others:
+        parts.append(f"*{others} messages of other branches are left out; JSON has them.*")
+    return "\n\n".join(parts) + "\n"
+
+
+def numbers(facts: AnswerFacts) -> str:
+    """One line about an answer: seed, tokens, speed, what drafting did, how it ended."""
+    parts = [f"seed {facts.options.seed}", f"temperature {facts.options.temperature:g}"]
+    if facts.stats is not None:
+        parts += [f"{facts.stats.tokens} tokens", f"{facts.stats.tokens_per_second:.0f} tok/s"]
+        if facts.stats.draft_n:
+            parts.append(f"accepted {facts.stats.draft_n_accepted}/{facts.stats.draft_n}")
+    ends: dict[Finish | None, str] = {
+        "cancelled": "stopped",
+        "length": "cut at the length limit",
+        "failed": "the engine failed",
+        None: "not finished",
+    }
+    return " · ".join([*parts, *([ends[facts.finish]] if facts.finish in ends else [])])
+
+
+def import_file(history: History, path: Path) -> tuple[int, int]:
+    """Add the chats of an exported file; return how many were added and how many were there already.
+
+    Raises:
+        BadInput: the file is no export, or not of this version; nothing was added.
+        MachineFailed: the file cannot be read.
+    """
+    try:
+        if path.stat().st_size > LARGEST_IMPORT_BYTES:
+            raise BadInput(f"{path} has more than {LARGEST_IMPORT_BYTES // 10**6} MB; that is no export.")
+        value = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise MachineFailed(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+    try:
+        return _import(history, value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, BadInput):
+            raise BadInput(f"{path}: {error}") from error
+        raise BadInput(f"{path} is no whole export: {type(error).__name__}: {error}") from error
+
+
+def _import(history: History, value: dict[str, Any]) -> tuple[int, int]:
+    if value.get("format") != FORMAT:
+        raise BadInput(f"no export of chats; its format would be '{FORMAT}'.")
+    if value["version"] != VERSION:
+        raise BadInput(f"this is version {value['version']} of the format; this mlx-spec reads {VERSION}.")
+    known = {chat_id for (chat_id,) in history.connection.execute("SELECT id FROM chats")}
+    read = [_chat_from(chat) for chat in value["chats"]]
+    new = {chat.id: (chat, messages) for chat, messages in read if chat.id not in known}
+    history.save((chat for chat, _ in new.values()), (m for _, messages in new.values() for m in messages))
+    return len(new), len(read) - len(new)
+
+
+def _speaker(message: ChatMessage) -> str:
+    return "You" if message.facts is None else one_line(message.facts.pair) or "Answer"
+
+
+def fenced(attachment: Attachment) -> str:
+    """A file's text under its name, in a fence longer than any inside."""
+    longest = fence = 0
+    for char in attachment.text:
+        fence = fence + 1 if char == "`" else 0
+        longest = max(longest, fence)
+    marks = "`" * max(3, longest + 1)
+    text = attachment.text if attachment.text.endswith("\n") else attachment.text + "\n"
+    return f"File {one_line(attachment.name)}:\n{marks}\n{text}{marks}"
+
+
+def _chat_json(chat: Chat, messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    return {
+        "id": chat.id,
+        "title": chat.title,
+        "created": chat.created,
+        "changed": chat.changed,
+        "archived": chat.archived,
+        "system": chat.system,
+        "options": json.loads(options_json(chat.options)),
+        "drafting": chat.drafting,
+        "leaf": chat.leaf,
+        "messages": [_message_json(message) for message in messages],
+    }
+
+
+def _message_json(message: ChatMessage) -> dict[str, Any]:
+    facts = message.facts
+    value: dict[str, Any] = {
+        "id": message.id,
+        "parent": message.parent,
+        "role": message.role,
+        "text": message.text,
+        "created": message.created,
+        "attachments": [asdict(attachment) for attachment in message.attachments],
+    }
+    if facts is not None:
+        value |= {
+            "pair": facts.pair,
+            "options": json.loads(options_json(facts.options)),
+            "finish": facts.finish,
+            "stats": None if facts.stats is None else asdict(facts.stats),
+            "marks": facts.marks,
+        }
+    return value
+
+
+def _chat_from(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
+    chat = Chat(
+        id=_text(value, "id"),
+        title=_text(value, "title"),
+        created=float(value["created"]),
+        changed=float(value["changed"]),
+        archived=bool(value["archived"]),
+        system=_text(value, "system"),
+        options=options_from(value["options"]),
+        drafting=bool(value["drafting"]),
+        leaf=None if value["leaf"] is None else _text(value, "leaf"),
+    )
+    if not chat.id:
+        raise BadInput("a chat without an id.")
+    return chat, [replace(_message_from(m), chat=chat.id) for m in value["messages"]]
+
+
+def _message_from(value: dict[str, Any]) -> ChatMessage:
+    role = value["role"]
+    if role not in ("user", "assistant"):
+        raise BadInput(f"a message's role is '{role}'; it must be user or assistant.")
+    facts = None
+    if role == "assistant":
+        finish = value["finish"]
+        if finish not in ("stop", "length", "cancelled", "failed", None):
+            raise BadInput(f"an answer's finish is '{finish}'.")
+        options, stats = options_from(value["options"]), stats_from(value["stats"])
+        facts = AnswerFacts(_text(value, "pair"), options, finish, stats, _text(value, "marks"))
+    attachments = tuple(Attachment(_text(a, "name"), _text(a, "text")) for a in value["attachments"])
+    parent = None if value["parent"] is None else _text(value, "parent")
+    message_id, text = _text(value, "id"), _text(value, "text")
+    return ChatMessage(message_id, "", parent, role, text, float(value["created"]), attachments, facts)
+
+
+def _text(value: dict[str, Any], name: str) -> str:
+    text = value[name]
+    if not isinstance(text, str):
+        raise BadInput(f"{name} is no text.")
+    return text

@@ -1,0 +1,183 @@
+"""The history beside a running program: one thread writes what changed and answers questions.
+
+Nothing here waits for the disk on the caller's thread. What cannot be written is kept and tried again.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app.errors import AppError, MachineFailed
+from app.history.database import is_damage, set_aside
+from app.history.records import Chat, ChatMessage
+from app.history.store import History
+
+SAVE_SECONDS = 0.5
+"""Between two writes of a growing answer: so much of it a sudden end may cost."""
+
+RETRY_SECONDS = 5.0
+"""Between two attempts while nothing can be written."""
+
+CLOSE_SECONDS = 5.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SavingFailed:
+    """Nothing can be written for now; what should be is kept in memory."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavingResumed:
+    """Everything kept in memory is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSetAside:
+    """The file was damaged: it has another name now, and a new one began."""
+
+    aside: Path
+
+
+News = SavingFailed | SavingResumed | FileSetAside
+
+
+class HistoryThread:
+    """Owns the open history. `put` and `ask` may be called from any thread."""
+
+    def __init__(self, path: Path, tell: Callable[[News], None]) -> None:
+        self.path = path
+        self._tell = tell
+        """Called on the history's own thread."""
+        self._changed = threading.Condition()
+        self._chats: dict[str, Chat] = {}
+        self._messages: dict[tuple[str, str], ChatMessage] = {}
+        self._jobs: list[Callable[[], None]] = []
+        self._due = 0.0
+        self._closing = False
+        self._failing = False
+        self._history: History | None = None
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+        self._thread.start()
+
+    @property
+    def unsaved(self) -> int:
+        """How many messages wait to be written."""
+        return len(self._messages)
+
+    def put(self, chat: Chat, *messages: ChatMessage) -> None:
+        """Have a chat and messages of it written soon; a later value of one takes an earlier one's place."""
+        with self._changed:
+            self._chats[chat.id] = chat
+            for message in messages:
+                self._messages[chat.id, message.id] = message
+            self._changed.notify()
+
+    def ask(self, work: Callable[[History], T]) -> Future[T]:
+        """Do something with the history after all that was put is written.
+
+        The future raises `AppError`, with what to tell the person, if it cannot be done.
+        """
+        future: Future[T] = Future()
+
+        def job() -> None:
+            try:
+                future.set_result(work(self._opened()))
+            except (sqlite3.Error, OSError) as error:
+                future.set_exception(MachineFailed(f"The chat history cannot be used: {error}."))
+            except Exception as error:  # the asker's business, not the thread's end
+                future.set_exception(error)
+
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify()
+        return future
+
+    def close(self) -> int:
+        """Write what is left and end; return how many messages could not be written."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join(CLOSE_SECONDS)
+        return self.unsaved
+
+    def _run(self) -> None:
+        self._attempt(self._opened)
+        while True:
+            with self._changed:
+                while not (self._jobs or self._closing or (self._chats and time.monotonic() >= self._due)):
+                    self._changed.wait(max(0.0, self._due - time.monotonic()) if self._chats else None)
+                jobs, self._jobs = self._jobs, []
+                closing = self._closing
+            self._attempt(self._write)
+            for job in jobs:
+                job()
+            if closing:
+                break
+        if self._history is not None:
+            self._history.close()
+
+    def _opened(self) -> History:
+        if self._history is None:
+            self._history = History.open(self.path)
+            self._history.purge()
+            if self._history.set_aside is not None:
+                self._tell(FileSetAside(self._history.set_aside))
+        return self._history
+
+    def _write(self) -> None:
+        with self._changed:
+            chats, messages = dict(self._chats), dict(self._messages)
+        if chats:
+            self._opened().save(chats.values(), messages.values())
+            with self._changed:
+                # What was put again meanwhile stays for the next time.
+                _take(self._chats, chats)
+                _take(self._messages, messages)
+
+    def _attempt(self, work: Callable[[], Any]) -> None:
+        """Do it, or say once that it cannot be done, and when it can be again."""
+        try:
+            work()
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                self._begin_anew()
+            else:
+                self._fail(f"{self.path}: {error}")
+        except (AppError, OSError) as error:
+            self._fail(str(error))
+        else:
+            self._due = time.monotonic() + SAVE_SECONDS
+            if self._failing:
+                self._failing = False
+                self._tell(SavingResumed())
+
+    def _begin_anew(self) -> None:
+        """The file broke while it was open. The listener puts again what it has in memory."""
+        assert self._history is not None
+        self._history.close()
+        self._history = None
+        try:
+            self._tell(FileSetAside(set_aside(self.path)))
+        except OSError as error:
+            self._fail(str(error))
+
+    def _fail(self, reason: str) -> None:
+        self._due = time.monotonic() + RETRY_SECONDS
+        if not self._failing:
+            self._failing = True
+            self._tell(SavingFailed(reason))
+
+
+def _take(waiting: dict[Any, Any], written: dict[Any, Any]) -> None:
+    for key, value in written.items():
+        if waiting.get(key) is value:
+            del waiting[key]

@@ -1,0 +1,301 @@
+"""Chats in and out of the database. Every call belongs to the thread that opened it."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.errors import BadInput
+from app.history.database import open_database, transaction
+from app.history.records import (
+    AnswerFacts,
+    Chat,
+    ChatMessage,
+    Preset,
+    attachments_from,
+    attachments_json,
+    now,
+    options_from,
+    options_json,
+    stats_from,
+    stats_json,
+)
+
+TRIGRAM = 3
+"""Shorter words are not in the index and are looked for in the texts themselves."""
+
+HITS = 1000
+"""Messages looked at for one search, the best first."""
+
+KEPT_SECONDS = 7 * 86400.0
+"""How long a deleted chat can be brought back."""
+
+EXCERPT = 30
+"""Characters shown on each side of what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRow:
+    """A chat in a list."""
+
+    chat: Chat
+    messages: int
+    """Over all branches."""
+    pair: str
+    """Of the last answer; empty if there is none."""
+    excerpt: str = ""
+    """Around what was looked for; empty if the title was found."""
+    deleted: bool = False
+
+
+class History:
+    """All chats of this machine's user."""
+
+    def __init__(self, connection: sqlite3.Connection, set_aside: Path | None = None) -> None:
+        self.connection = connection
+        self.set_aside = set_aside
+        """Where the damaged file went whose place this one took."""
+
+    @classmethod
+    def open(cls, path: Path) -> "History":
+        """Open the file, making it if there is none.
+
+        Raises:
+            MachineFailed: it cannot be opened or written.
+        """
+        opened = open_database(path)
+        return cls(opened.connection, opened.set_aside)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def save(self, chats: Iterable[Chat], messages: Iterable[ChatMessage]) -> None:
+        """Add or change rows, all or none.
+
+        A chat that exists keeps its title and place in the archive: another instance may have changed
+        them. One that was deleted and is written to again is back.
+        """
+        with transaction(self.connection):
+            self.connection.executemany(_SAVE_CHAT, map(_chat_values, chats))
+            self.connection.executemany(_SAVE_MESSAGE, map(_message_values, messages))
+
+    def forget(self, message: ChatMessage) -> None:
+        """Remove a message that came to nothing."""
+        self._change("DELETE FROM messages WHERE chat = ? AND id = ?", message.chat, message.id)
+
+    def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
+        """The chats that were changed last, newest first."""
+        wanted = "c.deleted IS NOT NULL" if deleted else "c.deleted IS NULL AND c.archived = ?"
+        values = (limit,) if deleted else (archived, limit)
+        rows = self.connection.execute(
+            f"{_SELECT_ROWS} WHERE {wanted} ORDER BY c.changed DESC LIMIT ?", values
+        ).fetchall()
+        return [_row(row) for row in rows]
+
+    def search(self, text: str, limit: int = 200) -> list[ChatRow]:
+        """Chats in which one message, or the title, has all the words; archived ones too."""
+        words = text.split()
+        if not words:
+            return []
+        found: dict[str, str] = {}
+        like = [f"%{_escaped(word)}%" for word in words]
+        for chat_id, title in self.connection.execute("SELECT id, title FROM chats WHERE deleted IS NULL"):
+            if all(word.casefold() in title.casefold() for word in words):
+                found[chat_id] = ""
+        long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
+        source = (
+            "texts JOIN messages m ON m.number = texts.rowid WHERE texts MATCH ? AND"
+            if long
+            else "messages m WHERE"
+        )
+        order = "rank" if long else "m.number DESC"
+        query = f"SELECT m.chat, m.text FROM {source} {' AND '.join([_LIKE] * len(words))} ORDER BY {order}"
+        for chat_id, message in self.connection.execute(
+            f"{query} LIMIT {HITS}", ([long] if long else []) + like
+        ):
+            found.setdefault(chat_id, excerpt(message, words))
+        rows = self._rows(list(found)[:limit])
+        return [
+            ChatRow(row.chat, row.messages, row.pair, found[chat_id])
+            for chat_id in found
+            if (row := rows.get(chat_id)) is not None
+        ]
+
+    def find(self, name: str) -> Chat:
+        """The chat whose id begins so, or the one changed last for `last`.
+
+        Raises:
+            BadInput: none, or more than one.
+        """
+        if name == "last":
+            rows = self.connection.execute(
+                f"{_SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY changed DESC LIMIT 1"
+            ).fetchall()
+            if not rows:
+                raise BadInput("There is no chat yet.")
+            return _chat(rows[0])
+        rows = self.connection.execute(
+            f"{_SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(name)}%",)
+        ).fetchall()
+        if len(rows) != 1 or not name:
+            many = "More than one chat's id begins" if rows and name else "No chat's id begins"
+            raise BadInput(f"{many} with '{name}'. `mlx-spec history list` shows them.")
+        return _chat(rows[0])
+
+    def messages(self, chat: Chat) -> list[ChatMessage]:
+        """All messages of a chat, every branch, in the order they were written."""
+        rows = self.connection.execute(f"{_SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
+        return [_message(row) for row in rows]
+
+    def rename(self, chat_id: str, title: str) -> None:
+        self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id)
+
+    def archive(self, chat_id: str, archived: bool) -> None:
+        self._change("UPDATE chats SET archived = ? WHERE id = ?", archived, chat_id)
+
+    def delete(self, chat_id: str) -> None:
+        """Take a chat out of every list; `restore` brings it back for a week."""
+        self._change("UPDATE chats SET deleted = ? WHERE id = ?", now(), chat_id)
+
+    def restore(self, chat_id: str) -> None:
+        """Undo `delete`."""
+        self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id)
+
+    def purge(self) -> None:
+        """Remove for good what was deleted long ago."""
+        self._change("DELETE FROM chats WHERE deleted < ?", now() - KEPT_SECONDS)
+
+    def prompts(self, limit: int = 200) -> list[str]:
+        """What was asked last, oldest first, each text once."""
+        rows = self.connection.execute(
+            "SELECT m.text FROM messages m JOIN chats c ON c.id = m.chat "
+            "WHERE m.role = 'user' AND c.deleted IS NULL GROUP BY m.text ORDER BY MAX(m.number) DESC LIMIT ?",
+            (limit,),
+        )
+        return [text for (text,) in rows][::-1]
+
+    def presets(self) -> list[Preset]:
+        """All presets by name."""
+        rows = self.connection.execute("SELECT name, system, options FROM presets ORDER BY name")
+        return [Preset(name, system, options_from(options)) for name, system, options in rows]
+
+    def save_preset(self, preset: Preset) -> None:
+        """Add a preset, or replace the one of its name."""
+        values = (preset.name, preset.system, options_json(preset.options))
+        self._change("INSERT OR REPLACE INTO presets VALUES (?, ?, ?)", *values)
+
+    def delete_preset(self, name: str) -> bool:
+        """Remove a preset; False if there is none of this name."""
+        return self._change("DELETE FROM presets WHERE name = ?", name) > 0
+
+    def _change(self, statement: str, *values: Any) -> int:
+        with transaction(self.connection):
+            return self.connection.execute(statement, values).rowcount
+
+    def _rows(self, ids: Sequence[str]) -> dict[str, ChatRow]:
+        rows = self.connection.execute(
+            f"{_SELECT_ROWS} WHERE c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(ids),),
+        )
+        return {row.chat.id: row for row in map(_row, rows)}
+
+
+def excerpt(text: str, words: Sequence[str]) -> str:
+    """The place in a text where the first of the words stands, on one line."""
+    line = " ".join(text.split())
+    folded = line.lower()
+    place = min((at for word in words if (at := folded.find(word.lower())) >= 0), default=0)
+    start, end = max(0, place - EXCERPT), place + 2 * EXCERPT
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+_SAVE_CHAT = """
+INSERT INTO chats (id, title, created, changed, archived, system, options, drafting, leaf)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
+options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL
+"""
+
+_SAVE_MESSAGE = """
+INSERT INTO messages
+(id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text, pair = excluded.pair,
+options = excluded.options, finish = excluded.finish, stats = excluded.stats, marks = excluded.marks
+"""
+
+_CHAT_COLUMNS = "id, title, created, changed, archived, system, options, drafting, leaf"
+_SELECT_CHAT = f"SELECT {_CHAT_COLUMNS} FROM chats"
+_SELECT_MESSAGE = (
+    "SELECT id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks "
+    "FROM messages"
+)
+_SELECT_ROWS = f"""
+SELECT {", ".join(f"c.{name}" for name in _CHAT_COLUMNS.split(", "))},
+(SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
+(SELECT m.pair FROM messages m WHERE m.chat = c.id AND m.pair IS NOT NULL ORDER BY m.number DESC LIMIT 1),
+c.deleted
+FROM chats c
+"""
+_LIKE = "m.text LIKE ? ESCAPE '\\'"
+
+
+def _escaped(word: str) -> str:
+    for sign in "\\%_":
+        word = word.replace(sign, f"\\{sign}")
+    return word
+
+
+def _chat_values(chat: Chat) -> tuple[Any, ...]:
+    return (
+        chat.id,
+        chat.title,
+        chat.created,
+        chat.changed,
+        chat.archived,
+        chat.system,
+        options_json(chat.options),
+        chat.drafting,
+        chat.leaf,
+    )
+
+
+def _message_values(message: ChatMessage) -> tuple[Any, ...]:
+    facts = message.facts
+    return (
+        message.id,
+        message.chat,
+        message.parent,
+        message.role,
+        message.text,
+        message.created,
+        attachments_json(message.attachments),
+        *(
+            (None,) * 5
+            if facts is None
+            else (facts.pair, options_json(facts.options), facts.finish, stats_json(facts.stats), facts.marks)
+        ),
+    )
+
+
+def _chat(row: Sequence[Any]) -> Chat:
+    chat_id, title, created, changed, archived, system, options, drafting, leaf = row
+    return Chat(
+        chat_id, title, created, changed, bool(archived), system, options_from(options), bool(drafting), leaf
+    )
+
+
+def _row(row: Sequence[Any]) -> ChatRow:
+    *chat, messages, pair, deleted = row
+    return ChatRow(_chat(chat), messages, pair or "", deleted=deleted is not None)
+
+
+def _message(row: Sequence[Any]) -> ChatMessage:
+    *head, attachments, pair, options, finish, stats, marks = row
+    facts = None
+    if pair is not None:
+        facts = AnswerFacts(pair, options_from(options), finish, stats_from(stats), marks or "")
+    message_id, chat, parent, role, text, created = head
+    return ChatMessage(message_id, chat, parent, role, text, created, attachments_from(attachments), facts)

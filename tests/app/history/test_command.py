@@ -1,0 +1,101 @@
+"""`mlx-spec history`, and chats as files: exit codes, JSON, a round trip."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from app.history.database import history_file
+from app.history.export import as_json, as_markdown
+from app.history.store import History
+from tests.app.history.some_chat import branching, chat, prompt
+
+
+@pytest.fixture(autouse=True)
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+    history = History.open(history_file())
+    history.save([chat("aa11", "First \x1b[31m", leaf="a2")], branching_in("aa11"))
+    history.save([chat("bb22", "Second", 20.0)], [prompt("q", "hi", chat_id="bb22")])
+    history.close()
+
+
+def branching_in(chat_id: str):
+    from dataclasses import replace
+
+    return [replace(message, chat=chat_id) for message in branching()]
+
+
+def test_list_and_search_say_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "list"]) == 0
+    out = capfd.readouterr().out
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines if line.strip()][-2:] == ["bb22", "aa11"]
+    assert "␛[31m" in out
+    assert main(["history", "search", "target", "--json"]) == 0
+    (found,) = json.loads(capfd.readouterr().out)["chats"]
+    assert (found["id"], found["messages"]) == ("aa11", 5) and "target" in found["excerpt"]
+    assert main(["history", "search", "nowhere"]) == 1
+
+
+def test_an_export_is_imported_again_with_everything_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "chats.json"
+    assert main(["history", "export", "all", "--format", "json", "--output", str(file)]) == 0
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "other"))
+    capfd.readouterr()
+    for added, known in ((2, 0), (0, 2)):
+        assert main(["history", "import", str(file), "--json"]) == 0
+        assert json.loads(capfd.readouterr().out) == {"added": added, "known": known}
+    history = History.open(history_file())
+    chats = [(row.chat, history.messages(row.chat)) for row in history.chats()]
+    assert json.loads(json.dumps(as_json(chats))) == json.loads(file.read_text())
+    assert chats[1] == (chat("aa11", "First \x1b[31m", leaf="a2"), branching_in("aa11"))
+    history.close()
+
+
+def test_markdown_shows_the_branch_in_view() -> None:
+    text = as_markdown(chat("aa11", "First", leaf="a2", system="Be kind."), branching_in("aa11"))
+    assert "# First" in text and "Be kind." in text and "another answer" in text
+    assert "The target decides" not in text and "3 messages of other branches" in text
+    assert "File notes.md:\n````\na `code` and\n```\nfence\n```\n````" in text
+    assert "*seed 7 · temperature 0.5 · 4 tokens · 8 tok/s · accepted 2/3*" in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "no json", "[]", "{}", '{"format": "mlx-spec chats", "version": 99, "chats": []}',
+        '{"format": "mlx-spec chats", "version": 1, "chats": [{"id": "x"}]}',
+        '{"format": "mlx-spec chats", "version": 1, "chats": [{"id": 5, "title": "t"}]}',
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_export_adds_nothing(
+    tmp_path: Path, content: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(content)
+    assert main(["history", "import", str(file)]) == 2
+    assert str(file) in capfd.readouterr().err
+    assert main(["history", "list", "--json"]) == 0
+    assert len(json.loads(capfd.readouterr().out)["chats"]) == 2
+
+
+def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "delete", "aa"]) == 0
+    assert "restore aa11" in capfd.readouterr().out
+    assert main(["history", "show", "last"]) == 0
+    assert "# Second" in capfd.readouterr().out
+    assert main(["history", "restore", "aa"]) == 0
+    assert main(["history", "show", "nope"]) == 2
+    assert main(["history", "import", "/no/such/file"]) == 3
+
+
+def test_a_damaged_history_is_told_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    history_file().write_bytes(b"junk" * 2000)
+    assert main(["history", "list", "--json"]) == 0
+    shown = capfd.readouterr()
+    assert json.loads(shown.out) == {"chats": []}
+    assert "history-damaged-" in shown.err

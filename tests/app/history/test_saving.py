@@ -1,0 +1,179 @@
+"""Saving beside a running program: nothing waits for it, nothing is lost, trouble is told once."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.errors import MachineFailed
+from app.history.database import history_file
+from app.history.records import ChatMessage
+from app.history.saving import (
+    SAVE_SECONDS,
+    FileSetAside,
+    HistoryThread,
+    News,
+    SavingFailed,
+    SavingResumed,
+)
+from app.history.store import History
+from tests.app.history.some_chat import answer, branching, chat, prompt
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from app.history.saving import HistoryThread
+from tests.app.history.some_chat import answer, chat, prompt
+saving = HistoryThread(Path(sys.argv[1]), print)
+start = time.time()
+while True:
+    saving.put(chat(), prompt("p", "hello"), answer("a", "p", f"{time.time()}" + " word" * 2000))
+    print("put", flush=True)
+    time.sleep(0.02)
+"""
+
+
+def nothing(news: News) -> None:
+    raise AssertionError(news)
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def read(path: Path) -> list[ChatMessage]:
+    history = History.open(path)
+    try:
+        rows = history.chats()
+        return history.messages(rows[0].chat) if rows else []
+    finally:
+        history.close()
+
+
+def test_what_was_put_is_there_for_who_asks_next_and_after_closing(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    saving = HistoryThread(path, nothing)
+    saving.put(chat(), *branching())
+    assert saving.ask(lambda history: history.messages(chat())).result(10) == branching()
+    saving.put(chat(), answer("a9", "p1"))
+    with pytest.raises(MachineFailed, match="no such table"):
+        saving.ask(lambda history: history.connection.execute("SELECT * FROM absent")).result(10)
+    assert saving.close() == 0
+    assert len(read(path)) == 6
+
+
+def test_a_growing_answer_is_written_twice_a_second_not_every_time(tmp_path: Path) -> None:
+    saving = HistoryThread(tmp_path / "history.db", nothing)
+    saves: list[str] = []
+    saving.ask(lambda history: history.connection.set_trace_callback(saves.append)).result(10)
+    end = time.monotonic() + 3 * SAVE_SECONDS
+    while time.monotonic() < end:
+        saving.put(chat(), answer("a", "p", "x" * len(saves)))
+        time.sleep(0.005)
+    assert 1 <= sum("COMMIT" in statement for statement in saves) <= 5
+    saving.close()
+
+
+def test_a_program_killed_while_it_writes_loses_less_than_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    root = Path(__file__).parents[3]
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)],
+        cwd=root, env=os.environ | {"PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    until(lambda: path.exists() and read(path))
+    time.sleep(SAVE_SECONDS)
+    process.send_signal(signal.SIGKILL)
+    killed = time.time()
+    process.communicate()
+    last = read(path)[-1]
+    assert last.text.endswith(" word") and killed - float(last.text.split()[0]) < 1.0
+
+
+def test_a_full_disk_is_told_once_and_what_waited_is_written_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
+    news: list[News] = []
+    saving = HistoryThread(tmp_path / "history.db", news.append)
+
+    def limit(pages: int) -> None:
+        saving.ask(
+            lambda history: history.connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+        ).result(10)
+
+    saving.put(chat(), prompt("p", "hello"))
+    limit(1)
+    long = "long text " * 20_000
+    saving.put(chat(), answer("a", "p", long))
+    until(lambda: news)
+    assert isinstance(news[0], SavingFailed) and "full" in news[0].reason
+    saving.put(chat(), prompt("p2", "goes on", "a"))
+    time.sleep(0.3)
+    assert len(news) == 1 and saving.unsaved == 2
+    limit(1_000_000)
+    until(lambda: len(news) == 2)
+    assert news[1] == SavingResumed()
+    assert saving.close() == 0
+    assert [m.text for m in read(tmp_path / "history.db")] == ["hello", long, "goes on"]
+
+
+def test_closing_with_a_full_disk_says_how_much_could_not_be_written(tmp_path: Path) -> None:
+    news: list[News] = []
+    saving = HistoryThread(tmp_path / "history.db", news.append)
+    saving.ask(lambda history: history.connection.execute("PRAGMA max_page_count = 1").fetchall()).result(10)
+    saving.put(chat(), answer("a", "p", "long text " * 20_000))
+    assert saving.close() == 1
+
+
+def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    news: list[News] = []
+
+    def tell(one: News) -> None:
+        news.append(one)
+        saving.put(chat(), *branching())
+
+    saving = HistoryThread(path, tell)
+    saving.put(chat(), *branching())
+    # Nothing stays in the log or in memory: the next write reads the file.
+    for pragma in ("wal_checkpoint(TRUNCATE)", "cache_size = 0", "shrink_memory"):
+        saving.ask(lambda history, p=pragma: history.connection.execute(f"PRAGMA {p}").fetchall()).result(10)
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    saving.put(chat(), answer("a9", "p1"))
+    until(lambda: news)
+    assert isinstance(news[0], FileSetAside) and news[0].aside.exists()
+    until(lambda: saving.unsaved == 0)
+    saving.close()
+    assert {m.id for m in read(path)} == {"p1", "a1", "a2", "p2", "a3", "a9"}
+
+
+def test_two_instances_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    both = [HistoryThread(tmp_path / "history.db", nothing) for _ in range(2)]
+    for number in range(30):
+        for side, saving in enumerate(both):
+            own = replace(chat(f"c{side}"), changed=float(number))
+            saving.put(own, prompt(f"{side}-{number}", "hello", chat_id=own.id))
+            saving.ask(lambda history: history.chats()).result(10)
+    assert [saving.close() for saving in both] == [0, 0]
+    history = History.open(tmp_path / "history.db")
+    assert [row.messages for row in history.chats()] == [30, 30]
+    history.close()
+
+
+def test_the_file_lies_where_the_person_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "own"))
+    assert history_file() == tmp_path / "own" / "history.db"
+    monkeypatch.delenv("MLX_SPEC_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    assert history_file() == tmp_path / "xdg" / "mlx-spec" / "history.db"

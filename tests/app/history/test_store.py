@@ -1,0 +1,182 @@
+"""Chats on disk: what goes in comes out, is found, can be undone, and survives what files suffer."""
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadInput, MachineFailed
+from app.history.database import MIGRATIONS
+from app.history.records import Preset, options_from, pieces_of, stats_from
+from app.history.store import KEPT_SECONDS, History
+from app.history.tree import MessageTree
+from mlx_spec.types import Options
+from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, prompt
+
+
+@pytest.fixture
+def history(tmp_path: Path):
+    history = History.open(tmp_path / "data" / "history.db")
+    yield history
+    history.close()
+
+
+def titles(history: History, text: str) -> list[str]:
+    return [row.chat.title for row in history.search(text)]
+
+
+def test_what_is_saved_is_read_again_with_everything_known_about_it(history: History) -> None:
+    saved = chat(system="be kind", options=Options(temperature=0.5), drafting=False, leaf="a3")
+    history.save([saved], branching())
+    assert history.find("c") == saved
+    messages = history.messages(saved)
+    assert messages == branching()
+    assert pieces_of(messages[1].text, messages[1].facts.marks) == PIECES  # type: ignore[union-attr]
+
+
+def test_branches_are_kept_in_the_order_they_were_written(history: History) -> None:
+    history.save([chat()], branching())
+    tree = MessageTree(history.messages(chat()))
+    assert [m.id for m in tree.path("a2")] == ["p1", "a2"]
+    assert [m.id for m in tree.branches(tree["a1"])] == ["a1", "a2"]
+    assert [m.id for m in tree.branches(tree["p2"])] == ["p1", "p2"]
+    assert tree.end_of("p1") == "a2" and tree.end_of(None) == "a3"
+
+
+@pytest.mark.parametrize(
+    "words", ["decid", "TARGET decides", "日本 👩‍💻", "本", "e", '"', "a%", "title", "words AND", "(x"]
+)
+def test_search_finds_parts_of_words_in_any_script_and_takes_no_sign_as_syntax(
+    history: History, words: str
+) -> None:
+    history.save([chat(), chat("c2", "Odd")], [prompt("p", 'a% "quoted" words AND (x'), answer("a", "p")])
+    assert titles(history, words) == ["A title"]
+    assert titles(history, f"{words} absent") == []
+
+
+def test_search_sees_a_text_as_it_is_now_and_shows_where(history: History) -> None:
+    history.save([chat()], [answer("a", "p", "word " * 50 + "begun\n\tneedle " + "word " * 50)])
+    (row,) = history.search("needle")
+    assert "begun needle word" in row.excerpt and "\n" not in row.excerpt and len(row.excerpt) < 100
+    history.save([chat()], [answer("a", "p", "replaced")])
+    assert titles(history, "needle") == [] and titles(history, "replaced") == ["A title"]
+
+
+def test_a_deleted_chat_is_nowhere_until_it_is_restored_and_gone_after_a_week(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.save([chat()], branching())
+    history.delete("c1")
+    assert history.chats() == [] and titles(history, "target") == [] and history.prompts() == []
+    assert [row.deleted for row in history.chats(deleted=True)] == [True]
+    history.restore("c1")
+    assert history.messages(history.chats()[0].chat) == branching()
+    history.delete("c1")
+    history.purge()
+    assert history.chats(deleted=True)
+    monkeypatch.setattr("app.history.store.now", lambda: __import__("time").time() + KEPT_SECONDS + 1)
+    history.purge()
+    assert history.chats(deleted=True) == []
+    assert history.connection.execute("SELECT COUNT(*) FROM texts WHERE texts MATCH 'target'").fetchone() == (
+        0,
+    )
+
+
+def test_saving_keeps_the_title_another_instance_gave_and_brings_a_deleted_chat_back(
+    history: History, tmp_path: Path
+) -> None:
+    other = History.open(tmp_path / "data" / "history.db")
+    history.save([chat()], [prompt("p1", "hello")])
+    other.rename("c1", "Renamed")
+    other.archive("c1", True)
+    other.delete("c1")
+    history.save([chat(changed=20.0)], [answer("a1", "p1")])
+    other.save([chat("c2", "theirs")], [prompt("q", "hi", chat_id="c2")])
+    (row,) = history.chats(archived=True)
+    assert (row.chat.title, row.messages, row.pair) == ("Renamed", 2, "pair")
+    assert [row.chat.title for row in history.chats()] == ["theirs"]
+    other.close()
+
+
+def test_prompts_come_back_oldest_first_each_once(history: History) -> None:
+    asked = [prompt(str(n), text) for n, text in enumerate(["one", "two", "one", "three"])]
+    history.save([chat()], asked)
+    assert history.prompts() == ["two", "one", "three"]
+
+
+def test_presets_are_kept_by_name(history: History) -> None:
+    preset = Preset("terse", "Be brief.", Options(temperature=0.2, top_k=40))
+    history.save_preset(Preset("terse", "", Options()))
+    history.save_preset(preset)
+    assert history.presets() == [preset]
+    assert history.delete_preset("terse") and not history.delete_preset("terse")
+
+
+def test_an_id_that_fits_none_or_several_is_refused(history: History) -> None:
+    with pytest.raises(BadInput, match="no chat yet"):
+        history.find("last")
+    history.save([chat("ab1"), chat("ab2", changed=11.0)], [])
+    for name in ("x", "ab", "", "%", "_b1"):
+        with pytest.raises(BadInput, match="id begins"):
+            history.find(name)
+    assert history.find("ab1").id == "ab1" and history.find("last").id == "ab2"
+
+
+def test_the_file_is_the_owners_alone(history: History, tmp_path: Path) -> None:
+    history.save([chat()], branching())
+    folder = tmp_path / "data"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    assert history.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_file_with_no_tables_yet_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    sqlite3.connect(path).close()
+    history = History.open(path)
+    assert history.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    history.close()
+
+
+def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    History.open(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    with pytest.raises(MachineFailed, match="newer mlx-spec"):
+        History.open(path)
+    assert list(tmp_path.glob("*damaged*")) == []
+
+
+@pytest.mark.parametrize("damage", ["no database", "a broken page"])
+def test_a_damaged_file_is_kept_aside_and_a_new_one_begins(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "history.db"
+    history = History.open(path)
+    history.save([chat()], [prompt(str(n), "some text " * 50) for n in range(50)])
+    history.close()
+    content = path.read_bytes()
+    middle = len(content) // 2
+    broken = b"this was a database" * 400 if damage == "no database" else (
+        content[:middle] + b"\xff" * 8192 + content[middle + 8192 :]
+    )  # fmt: skip
+    path.write_bytes(broken)
+    history = History.open(path)
+    assert history.chats() == []
+    history.save([chat()], branching())
+    assert history.set_aside is not None and history.set_aside.read_bytes() == broken
+    history.close()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineFailed, match="cannot be opened"):
+        History.open(tmp_path / "file" / "history.db")
+
+
+def test_values_of_another_version_do_not_stop_a_chat_from_opening() -> None:
+    assert options_from({"temperature": 0.5, "invented": 1}) == Options(temperature=0.5)
+    assert options_from({"temperature": 99}) == Options() == options_from([])
+    assert stats_from({"tokens": 3}) is None and stats_from(None) is None
+    assert "".join(piece.text for piece in pieces_of(TEXT, "a3z2b9999")) == TEXT
