@@ -37,6 +37,11 @@ class AnswerText:
         length = sum(map(len, self._shown))
         return tuple(i for i, begin in zip(self._ids, self._begins, strict=True) if begin < length)
 
+    @property
+    def decoded(self) -> int:
+        """Characters that became certain so far, held ones included."""
+        return self._decoded
+
     def add(self, token: int, mark: Mark) -> list[Piece]:
         """Take one token; return what can be shown because of it."""
         if self.stopped:

@@ -53,6 +53,25 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftRound:
+    """One round as a person reads it: tokens as text, whatever they hold."""
+
+    drafter: str
+    """`none` in a plain round."""
+    drafted: tuple[str, ...]
+    accepted: int
+    own: str
+    """The target's own token after the accepted ones; empty where the answer was cut before it."""
+    seconds: float
+    draft_seconds: float | None
+    """Time the draft alone took, in the few rounds that are timed in two parts."""
+    begin: int
+    """Where the round's text begins and ends in the answer, in characters; a character of several tokens
+    belongs to its last one."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class TextAdded:
     """One round's text, and the running numbers."""
 
@@ -65,6 +84,10 @@ class TextAdded:
     drafted: int
     accepted: int
     rounds: int
+    memory_bytes: int
+    """What the engine's process holds in arrays now."""
+    played: tuple[DraftRound, ...]
+    """The rounds behind the pieces: one; none for a tail that had waited, several in joined events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from app.answer_text import AnswerText, merged
 from app.chat_prompt import Message, chat_ids, raw_ids
 from app.errors import BadInput
 from app.events import (
+    DraftRound,
     FinishReason,
     Mark,
     PairInfo,
@@ -21,7 +22,7 @@ from app.events import (
     TurnEvent,
     TurnsDropped,
 )
-from app.machine import device_name
+from app.machine import device_name, memory_in_use
 from mlx_spec.types import Options, Round
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Session:
 
     def __init__(self, pair: "LoadedPair") -> None:
         self._pair = pair
+        self._token_texts: dict[int, str] = {}
 
     @property
     def info(self) -> PairInfo:
@@ -94,7 +96,7 @@ class Session:
         rounds = self._pair.engine.generate(
             ids, options, documents=[self._plain_ids(d) for d in documents], progress=reading
         )
-        turn = _Turn(options, AnswerText(self._decode, stop_texts))
+        turn = _Turn(options, AnswerText(self._decode, stop_texts), self._token_text)
         try:
             for played in rounds:
                 yield turn.add(played)
@@ -131,22 +133,35 @@ class Session:
     def _decode(self, ids: Sequence[int]) -> str:
         return self._pair.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
 
+    def _token_text(self, token: int) -> str:
+        """A token by itself. Read after its own like: some tokenizers drop a blank at the beginning."""
+        if token not in self._token_texts:
+            alone, twice = self._decode([token]), self._decode([token, token])
+            self._token_texts[token] = twice[len(alone) :]
+        return self._token_texts[token]
+
 
 class _Turn:
     """One answer while it grows."""
 
-    def __init__(self, options: Options, text: AnswerText) -> None:
+    def __init__(self, options: Options, text: AnswerText, token_text: Callable[[int], str]) -> None:
         self.options = options
         self.text = text
         self.rounds: list[Round] = []
         self.finish_reason: FinishReason | None = None
-        self._tokens = 0
+        self._token_text = token_text
+        self._tokens = self._drafted = self._accepted = 0
+        self._seconds = 0.0
         self._mark: Mark = "plain"
 
     def add(self, played: Round) -> TextAdded:
         """Take a round and say what it added."""
         self.rounds.append(played)
         self._tokens += len(played.tokens)
+        self._drafted += len(played.drafted)
+        self._accepted += played.accepted
+        self._seconds += played.seconds
+        begin = self.text.decoded
         pieces: list[Piece] = []
         for position, token in enumerate(played.tokens):
             last = position == len(played.tokens) - 1
@@ -158,7 +173,7 @@ class _Turn:
             self.finish_reason = "stop"
         elif played.stop is not None:
             self.finish_reason = played.stop
-        return self._added(pieces)
+        return self._added(pieces, (self._described(played, begin),))
 
     def end(self) -> TextAdded | None:
         """Text that had waited for more tokens, if any."""
@@ -167,18 +182,32 @@ class _Turn:
             self.finish_reason = "stop"
         return self._added(pieces) if pieces else None
 
-    def _added(self, pieces: Sequence[Piece]) -> TextAdded:
-        seconds = sum(r.seconds for r in self.rounds)
+    def _described(self, played: Round, begin: int) -> DraftRound:
+        own = played.tokens[played.accepted :]
+        return DraftRound(
+            drafter=played.drafter,
+            drafted=tuple(self._token_text(token) for token in played.drafted),
+            accepted=played.accepted,
+            own=self._token_text(own[0]) if own else "",
+            seconds=played.seconds,
+            draft_seconds=played.draft_seconds,
+            begin=begin,
+            end=self.text.decoded,
+        )
+
+    def _added(self, pieces: Sequence[Piece], played: tuple[DraftRound, ...] = ()) -> TextAdded:
         first = self.rounds[0]
-        later, time = self._tokens - len(first.tokens), seconds - first.seconds
+        later, time = self._tokens - len(first.tokens), self._seconds - first.seconds
         return TextAdded(
             pieces=merged(pieces),
             tokens=self._tokens,
-            seconds=seconds,
+            seconds=self._seconds,
             tokens_per_second=later / time if time > 0 else 0.0,
-            drafted=sum(len(r.drafted) for r in self.rounds),
-            accepted=sum(r.accepted for r in self.rounds),
+            drafted=self._drafted,
+            accepted=self._accepted,
             rounds=len(self.rounds),
+            memory_bytes=memory_in_use(),
+            played=played,
         )
 
 

@@ -141,7 +141,8 @@ def _joined(events: Sequence[EngineEvent]) -> list[EngineEvent]:
             and isinstance(last.event, TextAdded)
         ):
             pieces = merged((*last.event.pieces, *event.event.pieces))
-            out[-1] = Answered(event.id, replace(event.event, pieces=pieces))
+            played = (*last.event.played, *event.event.played)
+            out[-1] = Answered(event.id, replace(event.event, pieces=pieces, played=played))
         else:
             out.append(event)
     return out

@@ -1,12 +1,16 @@
 """The numbers of an answer in words, for the status line and under each answer."""
 
-from app.events import PrefillProgressed, TextAdded, TurnEnded
+from app.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
+from app.printable import one_line
+from app.tui.answer_log import SAMPLE_SECONDS, AnswerLog
+from app.tui.bars import bars
 from app.tui.engine_link import EngineState
 from app.tui.settings import Settings
-from app.tui.widgets.status_line import StatusItem
+from app.tui.widgets.item_line import LineItem
+from models.size_text import size_text
 
-STEADY_SECONDS = 0.5
-"""A rate measured over less than this says little and is not shown."""
+SAMPLES_SHOWN = 8
+POSITIONS_SHOWN = 8
 
 
 def status_items(
@@ -18,31 +22,60 @@ def status_items(
     queued: int,
     *,
     stopping: bool = False,
-) -> tuple[StatusItem, ...]:
+) -> tuple[LineItem, ...]:
     """The status line's items. `context` is tokens in use and the limit, if known."""
-    items = [StatusItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
+    items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
     drafting = f"drafting {'on' if settings.drafts else 'off'}"
-    items.append(StatusItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
+    items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
     if stopping:
-        items.append(StatusItem("stopping", 11, "$text-warning bold"))
-    match event:
-        case PrefillProgressed(done, total):
-            items.append(StatusItem(f"reading {done}/{total}", 10))
-        case TextAdded():
-            if event.seconds >= STEADY_SECONDS:
-                items.append(StatusItem(f"{event.tokens_per_second:.0f} tok/s", 10, "bold"))
-            else:
-                items.append(StatusItem("… tok/s", 10, "dim"))
-            items += _drafted(event.accepted, event.drafted, event.rounds)
-        case TurnEnded(stats=stats):
-            items.append(StatusItem(f"{stats.tokens_per_second:.0f} tok/s", 10, "bold"))
-            items += _drafted(stats.draft_n_accepted, stats.draft_n, stats.rounds)
+        items.append(LineItem("stopping", 11, "$text-warning bold"))
+    if isinstance(event, PrefillProgressed):
+        items.append(LineItem(f"reading {event.done}/{event.total}", 10))
     used, limit = context
     if limit:
-        items.append(StatusItem(f"context {used}/{limit}", 3))
+        items.append(LineItem(f"context {used}/{limit}", 3))
     if queued:
-        items.append(StatusItem(f"{queued} queued", 7))
+        items.append(LineItem(f"{queued} queued", 7))
     return tuple(items)
+
+
+def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:
+    """The gauges of one answer, live or ended: speed, acceptance, who drafts, where the time goes, memory."""
+    latest = log.latest
+    if latest is None:
+        return ()
+    items: list[LineItem] = []
+    if len(log.rates) > 1:
+        rates = log.rates[-SAMPLES_SHOWN:]
+        items.append(LineItem(bars(rates, max(rates)), 5, "$text-primary"))
+    if latest.seconds >= SAMPLE_SECONDS or log.ended is not None:
+        items.append(LineItem(f"{latest.tokens_per_second:.0f} tok/s", 10, "bold"))
+    else:
+        items.append(LineItem("… tok/s", 10, "dim"))
+    if latest.drafted:
+        rounds = max(latest.rounds, 1)
+        per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
+        shape = bars(log.acceptance_by_position[:POSITIONS_SHOWN], 1)
+        items.append(LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}"))
+    if log.rounds:
+        items.append(_drafter(log.rounds[-1]))
+    share = log.draft_share
+    if share is not None:
+        whole = f"draft {share:.0%} verify {1 - share:.0%}"
+        items.append(LineItem(f"time: {whole}", 6, short=whole))
+    elif latest.drafted:
+        items.append(LineItem("draft/verify time n/a", 2, short="time n/a"))
+    items.append(
+        LineItem(f"engine {size_text(latest.memory_bytes)}", 4, short=size_text(latest.memory_bytes))
+    )
+    return tuple(items)
+
+
+def _drafter(played: DraftRound) -> LineItem:
+    if not played.drafted:
+        return LineItem("no draft", 7)
+    name, length = one_line(played.drafter), len(played.drafted)
+    return LineItem(f"{name} drafts {length}", 7, short=f"{name} {length}")
 
 
 def stats_line(event: TurnEnded) -> str:
@@ -60,13 +93,6 @@ def stats_line(event: TurnEnded) -> str:
     elif event.finish_reason == "length":
         parts.append("cut at the length limit (/max-tokens)")
     return " · ".join(parts)
-
-
-def _drafted(accepted: int, drafted: int, rounds: int) -> list[StatusItem]:
-    if not drafted:
-        return []
-    per_round = f"{accepted / max(rounds, 1):.1f} of {drafted / max(rounds, 1):.1f} per round"
-    return [StatusItem(per_round, 6), StatusItem(f"{accepted / drafted:.0%} accepted", 5)]
 
 
 def _state(state: EngineState, pair: str) -> str:

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from app.chat_prompt import Message
 from app.engine_process import serve
 from app.errors import BadInput
-from app.events import PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
 from models.pair import PairSpec
@@ -58,6 +58,7 @@ class ScriptedSession:
                 os.kill(os.getpid(), signal.SIGKILL)
             seconds = 0.01 if drafting else 0.02
             time.sleep(0.02 if said in ("slow", "crash") else 0.001)
+            begin = len(text)
             rounds.append(Round((1,) if drafting else (), int(drafting), (1, 2), "model", seconds))
             text += first + second
             marks = ("accepted", "bonus") if drafting else ("plain", "plain")
@@ -70,6 +71,19 @@ class ScriptedSession:
                 stats.draft_n,
                 stats.draft_n_accepted,
                 stats.rounds,
+                2_000_000,
+                (
+                    DraftRound(
+                        "model" if drafting else "none",
+                        (first,) if drafting else (),
+                        int(drafting),
+                        second,
+                        seconds,
+                        seconds / 4 if drafting and number == 1 else None,
+                        begin,
+                        len(text),
+                    ),
+                ),
             )
         stats = summarise(rounds, prompt_tokens=10)
         yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats)

@@ -166,3 +166,24 @@ def test_documents_reach_the_engine_as_tokens() -> None:
     session, engine = scripted_session("ok")
     play(session, documents=["copy me"])
     assert engine.documents == [[list(b"copy me")]]
+
+
+@pytest.mark.parametrize("draft_length", [0, 1, 3])
+def test_rounds_are_told_as_text_and_cover_the_answer_without_gap_or_overlap(draft_length: int) -> None:
+    session, _ = scripted_session(WIDE, draft_length)
+    added, ended = play(session)
+    rounds = [played for event in added for played in event.played]
+    assert len(rounds) == ended.stats.rounds
+    assert [r.begin for r in rounds] == [0, *(r.end for r in rounds[:-1])]
+    assert rounds[-1].end == len(ended.text)
+    first = rounds[0]
+    assert first.drafted == tuple("naï"[:draft_length]) or first.drafted == ("n", "a", "\ufffd")
+    assert (first.accepted, first.own) == (draft_length, "naï"[draft_length : draft_length + 1] or "\ufffd")
+
+
+def test_a_rejected_draft_is_told_beside_what_the_target_said() -> None:
+    session, _ = scripted_session("ab", draft_length=3)
+    added, _ = play(session)
+    played = added[0].played[0]
+    assert played.drafted == ("a", "b", "\x00")
+    assert played.accepted == 2

@@ -10,6 +10,7 @@ from textual.widgets import Footer
 
 from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
 from app.printable import one_line
+from app.tui.answer_log import AnswerLog
 from app.tui.conversation import Conversation, Turn
 from app.tui.engine_link import EngineLink
 from app.tui.figures import stats_line, status_items
@@ -24,6 +25,7 @@ from app.tui.messages import (
 )
 from app.tui.settings import Settings
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.legend import Legend
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.prompt import Prompt
@@ -40,6 +42,7 @@ class Running:
     id: int
     turn: Turn
     live: LiveAnswer
+    log: AnswerLog
     stopping: bool = False
     """The person asked for its end."""
     text: str = ""
@@ -68,6 +71,8 @@ class ChatScreen(Screen[None]):
         self.marks = False
         self.running: Running | None = None
         self.queued: list[str] = []
+        self.logs: list[AnswerLog] = []
+        """What drafting did, per answer of this chat."""
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
         self._context_tokens = 0
         self._dropped = 0
@@ -76,6 +81,7 @@ class ChatScreen(Screen[None]):
         with Transcript():
             yield Welcome()
         yield Legend()
+        yield Gauges()
         yield Prompt()
         yield StatusLine()
         yield Footer()
@@ -103,13 +109,15 @@ class ChatScreen(Screen[None]):
         """Ask the engine; while the pair loads, the answer waits for it."""
         turn = Turn(prompt)
         self.conversation.turns.append(turn)
-        live = LiveAnswer()
+        live, log = LiveAnswer(), AnswerLog()
+        self.logs.append(log)
+        self.query_one(Gauges).follow(log)
         self.transcript.show(UserMessage(prompt))
         self.transcript.show(live)
         self.transcript.anchor()
         self._numbers = None
         turn_id = self.link.ask(self, self.conversation.messages(), self.settings.for_answer())
-        self.running = Running(turn_id, turn, live)
+        self.running = Running(turn_id, turn, live, log)
         self.show_state()
 
     def on_turn_advanced(self, message: TurnAdvanced) -> None:
@@ -128,8 +136,10 @@ class ChatScreen(Screen[None]):
             case TextAdded(pieces=pieces):
                 running.text += "".join(piece.text for piece in pieces)
                 running.live.add(pieces)
+                running.log.take(message.event)
                 self._numbers = message.event
             case TurnEnded():
+                running.log.ended = message.event
                 self._numbers = message.event
                 self._context_tokens = message.event.stats.prompt_tokens + message.event.stats.tokens
                 self._settle(message.event.text, stats_line(message.event))
@@ -206,6 +216,8 @@ class ChatScreen(Screen[None]):
         self.action_stop()
         self.running, self.queued = None, []
         self.conversation.turns.clear()
+        self.logs.clear()
+        self.query_one(Gauges).follow(None)
         self._numbers, self._context_tokens, self._dropped = None, 0, 0
         self.transcript.query("Transcript > *").exclude("Welcome").remove()
         self.show_state()
@@ -245,6 +257,7 @@ class ChatScreen(Screen[None]):
     def _give_back(self, running: Running) -> None:
         """A prompt that came to nothing returns to where it was written."""
         self.conversation.forget(running.turn)
+        self.logs.remove(running.log)
         self.running = None
         running.live.remove()
         waiting = [running.turn.prompt, *self.queued]

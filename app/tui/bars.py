@@ -1,0 +1,13 @@
+"""Numbers as small bars, a character each."""
+
+from collections.abc import Iterable
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def bars(values: Iterable[float], highest: float) -> str:
+    """A bar per value from 0 to `highest`; also the smallest is seen."""
+    top = len(BARS) - 1
+    return "".join(
+        BARS[round(min(max(value / highest, 0), 1) * top)] if highest else BARS[0] for value in values
+    )

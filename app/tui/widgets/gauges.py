@@ -1,0 +1,27 @@
+"""The numbers of the answer being written, or of the last one, in one line."""
+
+from app.tui.answer_log import AnswerLog
+from app.tui.figures import gauge_items
+from app.tui.widgets.item_line import ItemLine
+
+REFRESH_SECONDS = 0.25
+"""Often enough to read. What changes with every token costs the engine's time."""
+
+
+class Gauges(ItemLine):
+    """Follows one answer's log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log: AnswerLog | None = None
+
+    def on_mount(self) -> None:
+        self.set_interval(REFRESH_SECONDS, self._refresh_items)
+
+    def follow(self, log: AnswerLog | None) -> None:
+        """Show this answer from now on; nothing for None."""
+        self._log = log
+        self._refresh_items()
+
+    def _refresh_items(self) -> None:
+        self.items = gauge_items(self._log) if self._log else ()

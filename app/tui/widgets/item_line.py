@@ -1,0 +1,55 @@
+"""One line of numbers; where it does not fit, items are shortened, then left out, the lightest first."""
+
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widgets import Static
+
+SEPARATOR = " · "
+
+
+@dataclass(frozen=True, slots=True)
+class LineItem:
+    """A part of the line."""
+
+    text: str
+    weight: int
+    """The lightest items go first when the line is narrow."""
+    style: str = ""
+    short: str = ""
+    """What stands for the text where the line is narrow."""
+
+
+class ItemLine(Static):
+    """Shows as many of its items as fit, in their order."""
+
+    items: reactive[tuple[LineItem, ...]] = reactive(())
+
+    def watch_items(self) -> None:
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        parts = [
+            Content.styled(item.text, item.style) for item in fitting(self.items, self.content_size.width)
+        ]
+        self.update(Content(SEPARATOR).join(parts), layout=False)
+
+
+def fitting(items: tuple[LineItem, ...], width: int) -> tuple[LineItem, ...]:
+    """The items, shortened from the lightest on and then dropped, until they fit; always at least one."""
+    kept = list(items)
+    for item in sorted(items, key=lambda item: item.weight):
+        if not _fit(kept, width) and item.short:
+            kept[kept.index(item)] = replace(item, text=item.short)
+    while len(kept) > 1 and not _fit(kept, width):
+        kept.remove(min(kept, key=lambda item: item.weight))
+    return tuple(kept)
+
+
+def _fit(items: list[LineItem], width: int) -> bool:
+    return cell_len(SEPARATOR.join(item.text for item in items)) <= width

@@ -1,0 +1,89 @@
+"""The gauges: figures of one answer, and what is left of them on a narrow line."""
+
+import pytest
+from rich.cells import cell_len
+
+from app.events import DraftRound, Piece, TextAdded
+from app.tui.answer_log import AnswerLog
+from app.tui.bars import bars
+from app.tui.figures import gauge_items
+from app.tui.widgets.gauges import Gauges
+from app.tui.widgets.item_line import SEPARATOR, fitting
+from tests.app.tui.chat_driver import OpenChat
+
+
+def log_of(accepted: list[int], *, length: int = 3, seconds: float = 0.1, timed: bool = False) -> AnswerLog:
+    log, tokens = AnswerLog(), 0
+    for number, count in enumerate(accepted, 1):
+        tokens += count + 1
+        played = DraftRound(
+            "model", ("x",) * length, count, "y", seconds, seconds / 4 if timed else None, 0, 1
+        )
+        log.take(
+            TextAdded(
+                (Piece("x", "plain"),), tokens, number * seconds, tokens / (number * seconds),
+                number * length, sum(accepted[:number]), number, 1_234_000_000, (played,),
+            )
+        )  # fmt: skip
+    return log
+
+
+def line(log: AnswerLog, width: int) -> str:
+    return SEPARATOR.join(item.text for item in fitting(gauge_items(log), width))
+
+
+def test_every_gauge_is_there_on_a_wide_line_and_fits_eighty_columns() -> None:
+    log = log_of([3, 1, 0, 2] * 10, timed=True)
+    wide = line(log, 200)
+    assert "26 tok/s" not in wide and "25 tok/s" in wide
+    for part in ("accepted 1.5/3.0 per round", "model drafts 3", "draft 25% verify 75%", "1.2 GB"):
+        assert part in wide
+    narrow = line(log, 76)
+    assert cell_len(narrow) <= 76
+    for part in (
+        "25 tok/s",
+        "1.5/3.0",
+        "model 3",
+        "draft 25% verify 75%",
+        "1.2 GB",
+        bars(log.rates[-8:], 30)[:1],
+    ):
+        assert part in narrow, part
+
+
+def test_forty_columns_keep_speed_and_acceptance() -> None:
+    left = line(log_of([3, 1, 0, 2] * 10), 38)
+    assert cell_len(left) <= 38
+    assert "25 tok/s" in left and "1.5/3.0" in left
+
+
+def test_the_speed_is_hidden_until_half_a_second_was_measured() -> None:
+    assert "… tok/s" in line(log_of([1] * 4), 80)
+    assert "20 tok/s" in line(log_of([1] * 5), 80)
+
+
+def test_acceptance_by_position_counts_only_positions_that_were_reached() -> None:
+    log = log_of([3, 1, 0, 2])
+    assert log.acceptance_by_position == pytest.approx((3 / 4, 2 / 3, 1 / 2))
+    assert bars(log.acceptance_by_position, 1) == "▆▆▅"
+
+
+def test_shares_nobody_timed_are_said_to_be_unknown() -> None:
+    assert log_of([1]).draft_share is None
+    assert "time n/a" in line(log_of([1] * 8), 80)
+
+
+async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.type("slow")
+        gauges = chat.app.chat.query_one(Gauges)
+        await chat.until(lambda: "1.0/1.0" in str(gauges.content))
+        assert chat.app.chat.query_one("Transcript").size.height >= 12
+        await chat.pilot.press("escape")
+        await chat.until(lambda: bool(chat.answers))
+        rounds = len(chat.app.chat.logs[0].rounds)
+        assert chat.answers[0].text == chat.app.chat.logs[0].text
+        assert f"accepted {rounds}/{rounds}" in chat.answers[0].stats
+        await chat.type("/clear")
+        await chat.until(lambda: str(gauges.content) == "")
+        assert chat.app.chat.logs == []
