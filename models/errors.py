@@ -3,6 +3,7 @@
 ModelsError
 ├── BadChoice                   choose something else
 │   ├── UnknownPair             no pair of that name
+│   ├── UnknownChip             no chip of that name
 │   ├── BadSource               neither a folder nor a repository
 │   ├── RepositoryMissing       the Hub has no such repository
 │   ├── RevisionMissing         the repository has no such revision
@@ -34,6 +35,10 @@ class BadChoice(ModelsError):
 
 class UnknownPair(BadChoice):
     """The catalogue has no pair of this name."""
+
+
+class UnknownChip(BadChoice):
+    """The table of chips has none of this name or number of cores."""
 
 
 class BadSource(BadChoice):

@@ -1,6 +1,7 @@
-"""What this machine offers to models: memory and disk. Imports no MLX, so that any process may ask."""
+"""What this machine offers to models: memory, disk, its chip. Imports no MLX, so that any process may ask."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from models.chips import Chip, find_chip
+from models.errors import UnknownChip
 from models.paths import hub_cache
 
 _ASK_METAL = "import mlx.core as mx; print(mx.device_info()['max_recommended_working_set_size'])"
@@ -41,6 +44,40 @@ def free_disk(folder: Path) -> int:
 def physical_memory() -> int:
     """Bytes, in use or not."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@cache
+def chip_name() -> str | None:
+    """What a Mac calls its processor, `Apple M4 Pro`; None on other machines."""
+    if sys.platform != "darwin":
+        return None
+    return _said("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
+
+
+@cache
+def this_chip() -> Chip | None:
+    """This Mac's line in the table of chips; None on other machines and for chips it does not hold."""
+    name = chip_name()
+    if name is None:
+        return None
+    try:
+        return find_chip(name, gpu_cores(_said("/usr/sbin/ioreg", "-rc", "AGXAccelerator", "-d1")))
+    except UnknownChip:
+        return None
+
+
+def gpu_cores(registry: str) -> int | None:
+    """Read from what `ioreg` prints about the graphics accelerator."""
+    found = re.search(r'"gpu-core-count" = (\d+)', registry)
+    return int(found[1]) if found else None
+
+
+def _said(*command: str) -> str:
+    """What a program of the system prints; empty where it cannot be run."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 @cache

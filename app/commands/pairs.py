@@ -11,8 +11,16 @@ from app.printable import one_line
 
 if TYPE_CHECKING:
     from models.catalogue import Pair
+    from models.chips import Chip
 
-EXAMPLE = "\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show smollm2-1.7b"
+EXAMPLE = '\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show qwen3-8b --chip "M4 Pro"'
+
+ChipName = Annotated[
+    str | None,
+    typer.Option(
+        "--chip", metavar="NAME", help='Predict speeds for this Mac: "M4 Pro", "M4 Max 32" (cores).'
+    ),
+]
 
 group = typer.Typer(
     help="List the known pairs.\n\nSizes, memory, licence, installed or not, fits here or not and why.",
@@ -23,43 +31,62 @@ group = typer.Typer(
 
 
 @group.callback()
-def list_pairs(context: typer.Context, json: args.Json = False) -> int:
+def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = False) -> int:
     """List the known pairs.
 
-    Sizes, memory, licence, installed or not, fits here or not and why.
+    Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.
     """
     if context.invoked_subcommand is not None:
         return exit_codes.DONE
+    from app.expected_speed import chosen_chip
     from models.catalogue import all_pairs
 
-    facts = [_facts(pair) for pair in all_pairs()]
+    known = chosen_chip(chip)
+    facts = [_facts(pair, known) for pair in all_pairs()]
     if json:
-        json_data({"pairs": facts})
-        return exit_codes.DONE
-    _print(facts)
+        json_data({"chip": known.name if known else None, "pairs": facts})
+    else:
+        _print(facts, known)
     return exit_codes.DONE
 
 
 @group.command(epilog=EXAMPLE)
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")],
+    chip: ChipName = None,
     json: args.Json = False,
 ) -> int:
-    """Show everything known about one pair."""
+    """Show everything known about one pair, and the speed to expect on a Mac."""
+    from app.expected_speed import chosen_chip
     from models.catalogue import find
 
-    facts = _facts(find(name))
+    pair, known = find(name), chosen_chip(chip)
+    facts = _facts(pair, known)
     if json:
         json_data(facts)
-    else:
-        width = max(map(len, facts))
-        for key, value in facts.items():
-            label = key.removesuffix("_bytes").replace("_", " ")
-            data(f"{label:<{width}}  {_shown(key, value)}")
+        return exit_codes.DONE
+    del facts["expected"]
+    width = max(map(len, facts))
+    for key, value in facts.items():
+        label = key.removesuffix("_bytes").replace("_", " ")
+        data(f"{label:<{width}}  {_shown(key, value)}")
+    for line in _prediction(pair, known):
+        data(line)
     return exit_codes.DONE
 
 
-def _facts(pair: "Pair") -> dict[str, Any]:
+def _prediction(pair: "Pair", chip: "Chip | None") -> list[str]:
+    from app.expected_speed import lines, why_none
+    from models.roofline import expect
+
+    if chip is None:
+        return [why_none()]
+    expected = expect(pair, chip)
+    return lines(expected) if expected else [f"No speed is predicted: we do not know {pair.name}'s layers."]
+
+
+def _facts(pair: "Pair", chip: "Chip | None") -> dict[str, Any]:
+    from app.expected_speed import as_json
     from models.fit import fit
     from models.installed import installed
 
@@ -78,6 +105,7 @@ def _facts(pair: "Pair") -> dict[str, Any]:
         "installed": installed(pair.spec),
         "fits": here.verdict,
         "why": here.why,
+        "expected": as_json(pair, chip),
     }
 
 
@@ -93,15 +121,23 @@ def _shown(key: str, value: object) -> str:
     return one_line(str(value))
 
 
-def _print(facts: list[dict[str, Any]]) -> None:
+def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
+    from app.expected_speed import SOURCE, why_none
     from app.tables import plain_table, print_table
 
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
-    grid = plain_table("pair", ">download", ">memory", "installed", "fits here", "licence")
+    heads = ["pair", ">download", ">memory", "installed", "fits here", "licence"]
+    if chip:
+        heads[5:5] = [">plain\ntok/s", ">drafted\ntok/s"]
+    grid = plain_table(*heads)
     for pair in facts:
         name, *cells = (_shown(key, pair[key]) for key in keys)
+        if chip:
+            expected = pair["expected"]
+            cells[4:4] = [f"{expected[way]:.0f}" for way in ("plain", "drafted")] if expected else ["", ""]
         grid.add_row(name if pair["verified"] else f"{name} *", *cells)
     print_table(grid)
+    data(f"Tokens per second on an {chip.name}: {SOURCE}." if chip else why_none())
     for pair in facts:
         if pair["fits"] != "fits":
             data(one_line(f"{pair['name']}: {pair['fits']}, {pair['why']}."))

@@ -46,7 +46,7 @@ def command(
         raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
     spec = args.chosen_pair(name, target, draft, revision)
     if name is not None and draft is None:
-        _say_if_too_large(name)
+        _say_what_to_expect(name)
     report, brought, notes = _Report(), 0, ()
     with Interrupt() as interrupt:
         try:
@@ -62,14 +62,20 @@ def command(
     return exit_codes.DONE
 
 
-def _say_if_too_large(name: str) -> None:
-    """A pair may be fetched for another machine: this only warns."""
+def _say_what_to_expect(name: str) -> None:
+    """Does it fit, how fast will it be. A pair may be fetched for another machine: this only warns."""
+    from app.expected_speed import sentence
     from models.catalogue import find
     from models.fit import fit
+    from models.machine import this_chip
+    from models.roofline import expect
 
-    found = fit(find(name))
+    pair = find(name)
+    found = fit(pair)
     if found.verdict != "fits":
         talk(f"{name}: {found.verdict} here, {found.why}.")
+    if (chip := this_chip()) and (expected := expect(pair, chip)):
+        talk(sentence(name, expected))
 
 
 class _Report:

@@ -1,0 +1,78 @@
+"""The roofline's prediction in words and as JSON: what a pair should do on a Mac, before it is fetched."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from models.catalogue import Pair
+    from models.chips import Chip
+    from models.roofline import Expectation
+
+SOURCE = "predicted from speeds that others published (docs/roofline.md), not measured"
+
+
+def chosen_chip(named: str | None) -> "Chip | None":
+    """The chip that was asked for, else this Mac's; None where there is nothing to predict for.
+
+    Raises:
+        UnknownChip: the table does not hold what was asked for.
+    """
+    from models.chips import find_chip
+    from models.machine import this_chip
+
+    return find_chip(named) if named else this_chip()
+
+
+def why_none() -> str:
+    """Why no speed is predicted for this machine."""
+    from models.machine import chip_name
+
+    ask = 'Name a chip to see one: --chip "M4 Pro".'
+    if name := chip_name():
+        return f"No speed is predicted: we do not know the chip {name}. {ask}"
+    return f"No speed is predicted: this machine is no Mac. {ask}"
+
+
+def lines(expected: "Expectation") -> list[str]:
+    """A prediction for people."""
+    told = [
+        f"On an {expected.chip.name} ({expected.chip.bandwidth:g} GB/s), {SOURCE}:",
+        f"  plain    {_speed(expected.plain, expected.plain_range)} tokens/s",
+        f"  drafted  {_speed(expected.drafted, expected.drafted_range)} tokens/s, {_length(expected.length)}",
+    ]
+    for known in expected.categories:
+        text = "any text" if known.category == "not said" else known.category
+        told.append(
+            f"    at {known.acceptance:.0%} accepted ({text}): {known.drafted:.0f}, {_length(known.length)}; "
+            f"acceptance from {known.source}"
+        )
+    if not expected.acceptance.published:
+        low, high = expected.acceptance.low, expected.acceptance.high
+        told.append(
+            f"    No acceptance is published for this family: {low:.0%} to {high:.0%}, as others have."
+        )
+    return told
+
+
+def sentence(name: str, expected: "Expectation") -> str:
+    """A prediction in one line, said before a download."""
+    gain = f"{expected.drafted:.0f} drafted" if expected.length else "no more with drafting"
+    return f"{name} on an {expected.chip.name}: about {expected.plain:.0f} tokens/s plain, {gain}; {SOURCE}."
+
+
+def as_json(pair: "Pair", chip: "Chip | None") -> dict[str, Any] | None:
+    """A prediction's fields; None where there is none."""
+    from models.roofline import expect
+
+    expected = expect(pair, chip) if chip else None
+    if expected is None:
+        return None
+    return {"kind": "prediction", "source": "docs/roofline.md", **asdict(expected)}
+
+
+def _speed(speed: float, within: tuple[float, float]) -> str:
+    return f"{speed:.0f} ({within[0]:.0f} to {within[1]:.0f})"
+
+
+def _length(length: int) -> str:
+    return f"{length} drafted per round" if length else "drafting is not expected to pay"

@@ -1,0 +1,168 @@
+"""Predictions follow the published speeds as well as the docs say, and the docs say what the script computes."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from statistics import median
+
+import pytest
+
+from models import calibration, machine
+from models.acceptance import acceptance_of, all_acceptances, expected_tokens, rate_of_share
+from models.catalogue import all_pairs, find
+from models.chips import all_chips, find_chip
+from models.errors import UnknownChip
+from models.roofline import Model, expect, fitted, pass_seconds, round_seconds, verify_cost
+from models.shapes import find_shape
+
+IOREG = """\
++-o AGXAcceleratorG16X  <class AGXAcceleratorG16X, id 0x100000414, registered, matched, active, busy 0>
+    {
+      "IOMatchedAtBoot" = Yes
+      "model" = "Apple M4 Max"
+      "gpu-core-count" = 32
+    }
+"""
+
+
+def model(name: str, bits: float = 4.5) -> Model:
+    shape = find_shape(name)
+    assert shape is not None
+    return Model(shape, bits)
+
+
+def test_the_committed_page_and_constants_are_what_the_script_writes() -> None:
+    assert calibration.DOCUMENT.read_text() == calibration.document()
+    assert calibration.FITTED.read_text() == calibration.fitted_text()
+
+
+def test_plain_speeds_are_predicted_within_a_fifth_and_the_page_says_the_median() -> None:
+    rows = calibration.plain_rows()
+    found, held_out = (median(abs(e) for e in errors) for errors in (
+        [row.error for row in rows], [row.held_out_error for row in rows]
+    ))  # fmt: skip
+    assert len(rows) > 50
+    assert found < 0.20 and held_out < 0.20
+    page = calibration.DOCUMENT.read_text()
+    assert f"**{found:.1%}**" in page and f"**{held_out:.1%}**" in page
+    assert all(row.measured.source in page for row in rows)
+
+
+def test_the_held_out_prediction_of_a_chip_knows_nothing_of_its_speeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = {row.measured: row for row in calibration.plain_rows()}
+    wrong = tuple(
+        replace(m, speed=m.speed * 3) if m.chip.name == "M5 Max" else m for m in calibration.all_measured()
+    )
+    monkeypatch.setattr(calibration, "all_measured", lambda: wrong)
+    after = calibration.plain_rows()
+    m5 = [row for row in after if row.measured.chip.name == "M5 Max"]
+    others = [row for row in after if row.measured.chip.name != "M5 Max"]
+    held = {(m.model, m.format, m.source): row.held_out for m, row in before.items()}
+    assert all(
+        row.held_out == held[row.measured.model, row.measured.format, row.measured.source] for row in m5
+    )
+    assert any(row.held_out != before[row.measured].held_out for row in others)
+
+
+def test_every_pair_of_the_catalogue_has_a_prediction_on_every_chip() -> None:
+    for chip in all_chips():
+        for pair in all_pairs():
+            expected = expect(pair, chip)
+            assert expected is not None, (pair.name, chip.name)
+            assert expected.plain_range[0] < expected.plain < expected.plain_range[1]
+            assert expected.drafted_range[0] <= expected.drafted <= expected.drafted_range[1]
+            assert expected.drafted >= expected.plain
+            assert (expected.length == 0) == (expected.drafted == expected.plain)
+
+
+def test_drafting_is_not_expected_to_pay_where_rows_cost_as_much_as_passes() -> None:
+    on_m1, on_m4 = (expect(find("qwen3-8b"), find_chip(name)) for name in ("M1", "M4 Pro"))
+    assert on_m1 and on_m4
+    assert on_m1.length == 0
+    assert 1 <= on_m4.length <= 4
+
+
+def test_several_rows_cost_what_was_published_and_less_with_more_bits() -> None:
+    chip = find_chip("M4 Pro")
+    four, eight = model("Qwen3-8B", 4.5), model("Qwen3-8B", 8.5)
+    assert verify_cost(four, chip, 1) == 1
+    assert verify_cost(four, chip, 4) == pytest.approx(1.46)
+    assert verify_cost(four, chip, 7) == pytest.approx((2.05 + 2.7) / 2)
+    assert 1 < verify_cost(eight, chip, 4) < verify_cost(four, chip, 4)
+    assert verify_cost(model("Qwen3-30B-A3B"), chip, 2) == pytest.approx(1.59)
+
+
+def test_a_pass_reads_weights_and_context_and_launches_layers() -> None:
+    chip, known = find_chip("M3 Ultra"), fitted()
+    small = model("Qwen3-0.6B")
+    assert pass_seconds(small, chip, context=0) > small.shape.layers * known.layer_seconds
+    longer = pass_seconds(small, chip, context=10_000) - pass_seconds(small, chip, context=0)
+    assert longer == pytest.approx(small.shape.kv * 10_000 / (known.bandwidth_share * 819e9))
+    target = model("Qwen3-8B")
+    assert round_seconds(target, small, chip, 2) > 2 * pass_seconds(small, chip) + pass_seconds(target, chip)
+
+
+def test_acceptance_is_read_from_shares_of_the_answer() -> None:
+    for rate in (0.2, 0.6, 0.9):
+        share = 1 - 1 / expected_tokens(rate, 3)
+        assert rate_of_share(share, 3) == pytest.approx(rate, abs=1e-6)
+    qwen = acceptance_of("qwen2.5")
+    assert qwen.published and qwen.low < qwen.middle < qwen.high
+    unknown = acceptance_of("gemma3")
+    assert not unknown.published
+    assert unknown.low == min(a.rate for a in all_acceptances() if a.family != "builtin")
+
+
+@pytest.mark.parametrize(
+    ("text", "cores", "name", "bandwidth"),
+    [
+        ("Apple M4 Pro", None, "M4 Pro", 273),
+        ("m4 max", None, "M4 Max", 546),
+        ("M4 Max", 32, "M4 Max", 410),
+        ("M4 Max 32", None, "M4 Max", 410),
+        ("Apple M3 Max (30 GPU cores)", 40, "M3 Max", 300),
+        ("Apple M1", 8, "M1", 68),
+    ],
+)
+def test_a_chip_is_found_by_its_name_and_cores(
+    text: str, cores: int | None, name: str, bandwidth: float
+) -> None:
+    chip = find_chip(text, cores)
+    assert (chip.name, chip.bandwidth) == (name, bandwidth)
+
+
+@pytest.mark.parametrize("text", ["M9", "M4 Max 33", "Intel Core i7", "", "M4Pro"])
+def test_an_unknown_chip_is_refused_with_what_there_is(text: str) -> None:
+    with pytest.raises(UnknownChip, match="M4 Max|with 32 or 40"):
+        find_chip(text)
+
+
+def test_this_mac_is_found_by_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"/usr/sbin/sysctl": "Apple M4 Max\n", "/usr/sbin/ioreg": IOREG}
+    monkeypatch.setattr(machine.sys, "platform", "darwin")
+    monkeypatch.setattr(machine, "_said", lambda program, *rest: said[program])
+    try:
+        machine.chip_name.cache_clear()
+        machine.this_chip.cache_clear()
+        chip = machine.this_chip()
+        assert chip is not None and chip.bandwidth == 410
+        said["/usr/sbin/sysctl"] = "Apple M12 Max\n"
+        machine.chip_name.cache_clear()
+        machine.this_chip.cache_clear()
+        assert machine.this_chip() is None
+    finally:
+        monkeypatch.undo()
+        machine.chip_name.cache_clear()
+        machine.this_chip.cache_clear()
+
+
+def test_predicting_imports_no_mlx_and_no_numpy() -> None:
+    script = (
+        "import sys; from models.roofline import expect; from models.chips import find_chip; "
+        "from models.catalogue import all_pairs; [expect(p, find_chip('M5')) for p in all_pairs()]; "
+        "sys.exit(sorted({'mlx', 'mlx_lm', 'transformers', 'numpy'} & set(sys.modules)) or 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
