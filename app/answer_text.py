@@ -13,8 +13,14 @@ class AnswerText:
     A character made of several tokens carries the mark of its last one.
     """
 
-    def __init__(self, decode: Callable[[Sequence[int]], str], stop_texts: Sequence[str] = ()) -> None:
-        self._stream = TextStream(decode)
+    def __init__(
+        self,
+        decode: Callable[[Sequence[int]], str],
+        stop_texts: Sequence[str] = (),
+        before: Sequence[int] = (),
+    ) -> None:
+        """`before` are the tokens that the first one follows; how it reads can depend on them."""
+        self._stream = TextStream(decode, before)
         self._stop_texts = tuple(stop_texts)
         self._ids: list[int] = []
         self._begins: list[int] = []

@@ -49,6 +49,8 @@ class Answering(Protocol):
         options: Options,
         *,
         stop_texts: Sequence[str],
+        documents: Sequence[str],
+        begun: str,
         cancelled: Callable[[], bool],
         progress: Callable[[PrefillProgressed], None],
     ) -> Iterator[TurnEvent]: ...
@@ -135,6 +137,8 @@ def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inb
             request.messages,
             request.options,
             stop_texts=request.stop_texts,
+            documents=request.documents,
+            begun=request.begun,
             cancelled=lambda: inbox.is_cancelled(request.id),
             progress=lambda event: events.send(Answered(request.id, event)),
         ):

@@ -28,6 +28,10 @@ class Answer:
     """Oldest first; the last one is the user's."""
     options: Options
     stop_texts: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    """Texts the lookup drafter may copy from."""
+    begun: str = ""
+    """How the answer begins; the events tell what follows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class Session:
         *,
         stop_texts: Sequence[str] = (),
         documents: Sequence[str] = (),
+        begun: str = "",
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[PrefillProgressed], None] = lambda event: None,
     ) -> Iterator[TurnEvent]:
@@ -73,6 +74,7 @@ class Session:
             prompt: text is continued as it stands; messages go through the chat template.
             stop_texts: the answer ends before the first of them, wherever token borders lie.
             documents: texts the lookup drafter may copy from; the model does not read them.
+            begun: how the answer begins, if a part of it is there; the events tell what follows.
             cancelled: asked while the prompt is read and after every round; what there is stays.
             progress: called while the prompt is read, in the middle of an event: an iterator
                 cannot yield there.
@@ -81,7 +83,8 @@ class Session:
             BadInput: the prompt or a stop text cannot be used.
             SpecError: from the engine, before anything is lost.
         """
-        ids, dropped = self.prompt_ids(prompt, options.max_tokens)
+        begun_ids = self._plain_ids(begun) if begun else []
+        ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids)
         if any(not stop for stop in stop_texts):
             raise BadInput("A stop text is empty. Give at least one character.")
         if dropped:
@@ -96,7 +99,7 @@ class Session:
         rounds = self._pair.engine.generate(
             ids, options, documents=[self._plain_ids(d) for d in documents], progress=reading
         )
-        turn = _Turn(options, AnswerText(self._decode, stop_texts), self._token_text)
+        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
         try:
             for played in rounds:
                 yield turn.add(played)
@@ -117,15 +120,20 @@ class Session:
             stats=self._pair.engine.stats(turn.rounds),
         )
 
-    def prompt_ids(self, prompt: str | Sequence[Message], max_tokens: int) -> tuple[list[int], int]:
+    def prompt_ids(
+        self, prompt: str | Sequence[Message], max_tokens: int, begun: Sequence[int] = ()
+    ) -> tuple[list[int], int]:
         """The prompt's token ids, and how many of the oldest messages do not fit beside an answer.
 
-        Room is kept for `max_tokens`, or a quarter of the context if that is less.
+        Room is kept for `max_tokens`, or a quarter of the context if that is less, and for `begun`, the
+        answer's first tokens, which follow the prompt's.
         """
         if isinstance(prompt, str):
-            return raw_ids(self._pair.tokenizer, prompt), 0
+            return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
         limit = self._pair.context_limit
-        return chat_ids(self._pair.tokenizer, prompt, limit - min(max_tokens, limit // 4))
+        room = limit - min(max_tokens, limit // 4) - len(begun)
+        ids, dropped = chat_ids(self._pair.tokenizer, prompt, room)
+        return [*ids, *begun], dropped
 
     def _plain_ids(self, text: str) -> list[int]:
         return list(self._pair.tokenizer.encode(text, add_special_tokens=False))

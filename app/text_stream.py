@@ -16,9 +16,9 @@ BROKEN = "\ufffd"
 class TextStream:
     """The text of a growing list of tokens. `add` and `end` together return exactly all of it."""
 
-    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+    def __init__(self, decode: Callable[[Sequence[int]], str], before: Sequence[int] = ()) -> None:
         self._decode = decode
-        self._shown: list[int] = []
+        self._shown = list(before[-LONGEST_CHARACTER:])
         self._waiting: list[int] = []
 
     def add(self, token: int) -> str:

@@ -63,13 +63,26 @@ class EngineLink:
         else:
             self._restart()
 
-    def ask(self, asker: MessagePump, messages: Sequence[Message], options: Options) -> int:
-        """Request an answer. Its `TurnAdvanced` and `TurnFailed` go to the asker, with the id returned."""
+    def ask(
+        self,
+        asker: MessagePump,
+        messages: Sequence[Message],
+        options: Options,
+        *,
+        documents: Sequence[str] = (),
+        begun: str = "",
+    ) -> int:
+        """Request an answer. Its `TurnAdvanced` and `TurnFailed` go to the asker, with the id returned.
+
+        `documents` are for the lookup drafter; `begun` is how the answer begins.
+        """
         if not self.client.alive:
             self._restart()
         self._last_id += 1
         self._askers[self._last_id] = asker
-        self.client.send(Answer(self._last_id, tuple(messages), options))
+        self.client.send(
+            Answer(self._last_id, tuple(messages), options, documents=tuple(documents), begun=begun)
+        )
         return self._last_id
 
     def cancel(self, turn_id: int) -> None:

@@ -1,7 +1,8 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
 The prompt says what happens: `slow` answers for ever, `fail` raises, `crash` ends the process,
-`controls` answers with characters a terminal would obey, anything else gets the same short answer.
+`controls` answers with characters a terminal would obey, `think` with a thought first, `echo` tells what
+the engine was asked, anything else gets the same short answer.
 """
 
 import os
@@ -20,6 +21,7 @@ from mlx_spec.types import Options, Round
 from models.pair import PairSpec
 
 ROUNDS = (("The target", " checks"), (" what the draft", " guessed"), (": 日本 👩‍💻", "."))
+THOUGHT = (("<think>one two", " three</think>"), ("So", " it is:\n```python\nx = 1\n```"))
 CONTROLS = (("[bold]not bold[/bold] ", "\x1b[31mred\x1b[0m \x07"), ("[/oops] \x9b2J", "\u202e end"))
 
 
@@ -39,6 +41,8 @@ class ScriptedSession:
         options: Options,
         *,
         stop_texts: Sequence[str],
+        documents: Sequence[str],
+        begun: str,
         cancelled: Callable[[], bool],
         progress: Callable[[PrefillProgressed], None],
     ) -> Iterator[TurnEvent]:
@@ -47,7 +51,10 @@ class ScriptedSession:
         if said == "fail":
             raise ValueError("scripted failure")
         drafting = options.drafter != "none"
-        script = CONTROLS if said == "controls" else ROUNDS
+        script = {"controls": CONTROLS, "think": THOUGHT}.get(said, ROUNDS)
+        if said.startswith("echo"):
+            asked = "|".join(message["content"] for message in prompt)
+            script = ((f"{asked}|{begun}", f"|{len(documents)} documents|seed {options.seed}"),)
         rounds: list[Round] = []
         text, finish = "", "stop"
         for number, (first, second) in enumerate(script * (100_000 if said == "slow" else 1)):

@@ -187,3 +187,21 @@ def test_a_rejected_draft_is_told_beside_what_the_target_said() -> None:
     played = added[0].played[0]
     assert played.drafted == ("a", "b", "\x00")
     assert played.accepted == 2
+
+
+def test_an_answer_that_is_begun_goes_on_from_its_own_words() -> None:
+    session, engine = scripted_session(" 漢字", draft_length=2)
+    added, ended = play(session, begun="so far 日")
+    assert bytes(engine.prompts[0]).decode() == "<user>hiso far 日"
+    assert shown(added) == ended.text == " 漢字"
+
+
+def test_room_is_kept_for_what_the_answer_began_with() -> None:
+    history: list[Message] = [
+        {"role": "user", "content": "x" * 60}, {"role": "assistant", "content": "y" * 60}, *USER,
+    ]  # fmt: skip
+    session, engine = scripted_session("ok", context_limit=200)
+    assert not any(isinstance(e, TurnsDropped) for e in session.answer(history, Options(max_tokens=40)))
+    events = list(session.answer(history, Options(max_tokens=40), begun="z" * 60))
+    assert events[0] == TurnsDropped(2)
+    assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60

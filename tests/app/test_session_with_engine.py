@@ -1,5 +1,7 @@
 """A session on the real engine: what happened in one turn must not show in the next."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.chat_prompt import Message
@@ -70,3 +72,19 @@ def test_marks_count_what_the_numbers_count(session: Session) -> None:
     assert rounds[-1].tokens == stats.tokens == 40
     marks = {piece.mark for e in rounds for piece in e.pieces}
     assert ("accepted" in marks) == (stats.draft_n_accepted > 0)
+
+
+@pytest.mark.parametrize("draft_length", [0, 3])
+def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
+    session: Session, draft_length: int
+) -> None:
+    # The model is random, and not every text of its tokens becomes the same tokens again.
+    for seed in range(20):
+        options = Options(max_tokens=24, temperature=0.9, seed=seed, draft_length=draft_length)
+        part = ended(list(session.answer(user("hello"), replace(options, max_tokens=5))))
+        if part.token_ids == tuple(session.prompt_ids(part.text, 1)[0]):
+            break
+    whole = ended(list(session.answer(user("hello"), options)))
+    rest = ended(list(session.answer(user("hello"), replace(options, max_tokens=19), begun=part.text)))
+    assert part.token_ids == whole.token_ids[:5]
+    assert part.token_ids + rest.token_ids == whole.token_ids
