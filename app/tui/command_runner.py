@@ -42,6 +42,12 @@ class CommandRunner:
     async def do_compare(self, value: str) -> None:
         self._app.action_compare()
 
+    async def do_rounds(self, value: str) -> None:
+        self._chat.action_inspect()
+
+    async def do_stats(self, value: str) -> None:
+        self._chat.action_totals()
+
     async def do_pairs(self, value: str) -> None:
         self._app.action_pairs()
 

@@ -27,6 +27,8 @@ class SlashCommand:
 SLASH_COMMANDS = (
     SlashCommand("help", "", "Keys and commands"),
     SlashCommand("compare", "", "The last prompt without and with drafting, side by side"),
+    SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
+    SlashCommand("stats", "", "What drafting did in this chat so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
     SlashCommand(
         "length", "N|auto", "Tokens drafted per round; 0 is plain decoding, auto adapts after `mlx-spec tune`"

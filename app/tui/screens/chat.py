@@ -23,6 +23,8 @@ from app.tui.messages import (
     TurnAdvanced,
     TurnFailed,
 )
+from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.totals import TotalsScreen
 from app.tui.settings import Settings
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.gauges import Gauges
@@ -59,6 +61,10 @@ class ChatScreen(Screen[None]):
                 tooltip="Run the last prompt without and with drafting, side by side"),
         Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
+        Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds", key_display="F8",
+                tooltip="The rounds of an answer one by one: what was drafted, what stood"),
+        Binding("f9", "totals", "Totals", id="chat.totals", show=False,
+                tooltip="What drafting did in this chat so far"),
         Binding("escape", "stop", "Stop", id="chat.stop", key_display="Esc",
                 tooltip="Stop the answer and keep its text"),
     ]  # fmt: skip
@@ -188,6 +194,15 @@ class ChatScreen(Screen[None]):
 
     def action_toggle_marks(self) -> None:
         self.show_marks(not self.marks)
+
+    def action_inspect(self) -> None:
+        if self.logs:
+            self.app.push_screen(InspectorScreen(self.logs))
+        else:
+            self.transcript.note("There are no rounds to look at yet. Send a prompt first.", "warning")
+
+    def action_totals(self) -> None:
+        self.app.push_screen(TotalsScreen(self.logs))
 
     def action_page(self, direction: int) -> None:
         if self.transcript.max_scroll_y == 0:

@@ -13,15 +13,15 @@ class Gauges(ItemLine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._log: AnswerLog | None = None
+        self._answer: AnswerLog | None = None
 
     def on_mount(self) -> None:
         self.set_interval(REFRESH_SECONDS, self._refresh_items)
 
     def follow(self, log: AnswerLog | None) -> None:
         """Show this answer from now on; nothing for None."""
-        self._log = log
+        self._answer = log
         self._refresh_items()
 
     def _refresh_items(self) -> None:
-        self.items = gauge_items(self._log) if self._log else ()
+        self.items = gauge_items(self._answer) if self._answer else ()

@@ -240,7 +240,7 @@ async def test_ctrl_c_leaves_only_when_pressed_twice(open_chat: OpenChat) -> Non
 
 
 async def test_help_lists_every_key_and_command(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 60)) as chat:
+    async with open_chat(size=(100, 90)) as chat:
         await chat.pilot.press("f1")
         await chat.pilot.pause()
         shown = chat.pilot.app.export_screenshot(simplify=True).replace("&#160;", " ")

@@ -1,0 +1,133 @@
+"""The rounds of an answer, one per row, and where in the text each of them stands."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from app.events import DraftRound
+from app.printable import one_line, printable
+from app.tui.answer_log import AnswerLog
+from app.tui.token_text import round_sentence, round_text
+
+REFRESH_SECONDS = 0.25
+LINES_BEFORE, LINES_AFTER = 2, 3
+"""Of text around the round's own, as far as it is there."""
+
+
+class InspectorScreen(Screen[None]):
+    """Follows the newest round until the person walks away from it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close", key_display="Esc",
+                tooltip="Back to the chat"),
+        Binding("left", "answer(-1)", "Earlier answer", id="rounds.earlier", tooltip="The answer before"),
+        Binding("right", "answer(1)", "Later answer", id="rounds.later", tooltip="The answer after"),
+    ]  # fmt: skip
+
+    def __init__(self, logs: Sequence[AnswerLog]) -> None:
+        super().__init__()
+        self.logs = logs
+        """Per answer of the chat, the newest last; they may grow."""
+        self.place = len(logs) - 1
+        """The answer that is shown."""
+
+    @property
+    def answer(self) -> AnswerLog:
+        return self.logs[self.place]
+
+    @property
+    def chosen(self) -> DraftRound | None:
+        """The round under the cursor."""
+        row = self.query_one(OptionList).highlighted
+        return None if row is None else self.answer.rounds[row]
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="rounds-title")
+        yield Static(id="rounds-text")
+        yield Static(id="rounds-told")
+        yield OptionList(markup=False, id="rounds")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+        self.show_answer()
+        self.set_interval(REFRESH_SECONDS, self._grow)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_answer)
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._tell()
+
+    def action_answer(self, step: int) -> None:
+        place = min(max(self.place + step, 0), len(self.logs) - 1)
+        if place != self.place:
+            self.place = place
+            self.query_one(OptionList).highlighted = None
+            self.show_answer()
+
+    def show_answer(self) -> None:
+        """Draw all rows anew; the cursor stays where it was, at first on the newest."""
+        rows = self.query_one(OptionList)
+        at = rows.highlighted
+        follows = at is None or at == rows.option_count - 1
+        rows.clear_options()
+        self._grow()
+        if not follows:
+            rows.highlighted = at
+        self._tell()
+
+    def _grow(self) -> None:
+        """Add the rounds that came since."""
+        rows, rounds = self.query_one(OptionList), self.answer.rounds
+        count = rows.option_count
+        if count == len(rounds):
+            return
+        follows = rows.highlighted is not None and rows.highlighted == count - 1
+        rows.add_options(Option(self._row(n, r)) for n, r in enumerate(rounds[count:], count + 1))
+        if follows or count == 0:
+            rows.highlighted = len(rounds) - 1
+        self._tell()
+
+    def _row(self, number: int, played: DraftRound) -> Content:
+        narrow = self.size.width < 60
+        drafter = "" if narrow else f"{one_line(played.drafter) if played.drafted else '–':7.7} "
+        right = f"{played.accepted}/{len(played.drafted)}" if played.drafted else "   "
+        head = f"{number:>4} {played.seconds * 1000:>6.1f} ms  {drafter}{right} "
+        return Content.assemble((head, "$foreground 70%"), round_text(played))
+
+    def _tell(self) -> None:
+        chosen, log = self.chosen, self.answer
+        state = "" if log.ended else ", being written"
+        title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {len(log.rounds)} rounds"
+        self.query_one("#rounds-title", Static).update(Content(title))
+        if chosen is None:
+            self.query_one("#rounds-text", Static).update(Content("Nothing was written yet."))
+            self.query_one("#rounds-told", Static).update(Content(""))
+            return
+        number = (self.query_one(OptionList).highlighted or 0) + 1
+        self.query_one("#rounds-text", Static).update(excerpt(log.text, chosen, self.size.width - 4))
+        self.query_one("#rounds-told", Static).update(Content(f"Round {number}: {round_sentence(chosen)}"))
+
+
+def excerpt(text: str, played: DraftRound, width: int) -> Content:
+    """The round's text highlighted, among some lines of the answer around it."""
+    width = max(width, 10)
+    before = _last_lines(text[: played.begin], width)
+    after = text[played.end : played.end + LINES_AFTER * width]
+    # A round without text (the stop token) still has a place.
+    own = printable(text[played.begin : played.end]) or "▏"
+    return Content.assemble(printable(before), (own, "reverse bold"), printable(after))
+
+
+def _last_lines(text: str, width: int) -> str:
+    """The last lines of a text, cut to what fits `LINES_BEFORE` rows of this width."""
+    lines = text.rsplit("\n", LINES_BEFORE + 1)[-LINES_BEFORE - 1 :]
+    kept = "\n".join(lines)
+    return kept if len(kept) <= LINES_BEFORE * width else f"…{kept[-LINES_BEFORE * width + 1 :]}"

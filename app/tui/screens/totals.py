@@ -1,0 +1,74 @@
+"""What drafting did in this chat, in one panel."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from app.printable import one_line
+from app.tui.answer_log import AnswerLog
+from app.tui.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
+
+REFRESH_SECONDS = 0.5
+
+
+class TotalsScreen(ModalScreen[None]):
+    """Goes on counting while an answer is written."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f9,q", "dismiss", "Close", id="totals.close", tooltip="Close this panel"),
+    ]
+
+    def __init__(self, logs: Sequence[AnswerLog]) -> None:
+        super().__init__()
+        self._logs = logs
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="totals"):
+            yield Static()
+
+    def on_mount(self) -> None:
+        self.query_one("#totals").border_title = "This chat"
+        self.query_one("#totals").focus()
+        self._show()
+        self.set_interval(REFRESH_SECONDS, self._show)
+
+    def _show(self) -> None:
+        lines = [Content.assemble((f"{name:<14}", "bold"), value) for name, value in rows(totals(self._logs))]
+        self.query_one(Static).update(Content("\n").join(lines))
+
+
+def rows(chat: ChatTotals) -> list[tuple[str, str]]:
+    """The figures as (name, value)."""
+    if not chat.rounds:
+        return [("Answers", "none in this chat since it was opened")]
+    found = [
+        ("Answers", str(chat.answers)),
+        ("Tokens", f"{chat.tokens} in {chat.seconds:.1f} s of decoding"),
+        ("Rounds", f"{chat.rounds}, {chat.tokens / chat.rounds:.2f} tokens each"),
+    ]
+    if chat.drafted:
+        by = ", ".join(f"{one_line(name)} {count}" for name, count in chat.rounds_by_drafter.items())
+        found.append(("Drafted by", f"{by} (rounds)"))
+        found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
+    found.append(("Time saved", _saved(chat)))
+    return found
+
+
+def _saved(chat: ChatTotals) -> str:
+    if chat.plain_seconds is None:
+        return (
+            f"not known: {chat.plain_rounds} plain rounds were measured in this chat, "
+            f"{PLAIN_ROUNDS_NEEDED} are needed (F4 answers without drafting)"
+        )
+    if chat.saved_seconds is None:
+        return "nothing was drafted"
+    basis = f"against {chat.plain_seconds * 1000:.1f} ms, the median of {chat.plain_rounds} plain rounds here"
+    if chat.saved_seconds < 0:
+        return f"none, {-chat.saved_seconds:.1f} s lost {basis}"
+    return f"{chat.saved_seconds:.1f} s {basis}"

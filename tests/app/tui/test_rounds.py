@@ -1,0 +1,113 @@
+"""The round inspector and the chat's totals."""
+
+import pytest
+from textual.widgets import OptionList, Static
+
+from app.events import DraftRound, Piece, TextAdded
+from app.tui.answer_log import AnswerLog
+from app.tui.chat_totals import totals
+from app.tui.screens.inspector import InspectorScreen, excerpt
+from app.tui.screens.totals import TotalsScreen, rows
+from app.tui.token_text import round_sentence, round_text
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+
+def drafted(accepted: int, own: str = "!", seconds: float = 0.03) -> DraftRound:
+    return DraftRound("model", (" a", "\n", "\x1b[2J"), accepted, own, seconds, None, 0, 4)
+
+
+def plain(seconds: float) -> DraftRound:
+    return DraftRound("none", (), 0, "x", seconds, None, 0, 1)
+
+
+def log_of(*rounds: DraftRound) -> AnswerLog:
+    log = AnswerLog()
+    seconds, tokens = sum(r.seconds for r in rounds), sum(r.accepted + 1 for r in rounds)
+    log.take(TextAdded((Piece("x", "plain"),), tokens, seconds, 1.0, 0, 0, len(rounds), 0, rounds))
+    return log
+
+
+async def inspect(chat: Chat) -> InspectorScreen:
+    await chat.pilot.press("f8")
+    await chat.until(lambda: isinstance(chat.app.screen, InspectorScreen))
+    screen = chat.app.screen
+    assert isinstance(screen, InspectorScreen)
+    return screen
+
+
+def test_a_round_shows_what_stood_what_fell_and_what_the_target_said() -> None:
+    assert round_text(drafted(1)).plain == "·a ✗↵ ✗␛[2J → !"
+    told = round_sentence(drafted(1))
+    assert "drafted 3 tokens, the first 1 right; instead of ‘↵’ the target said ‘!’. 30.0 ms" in told
+    assert "all right; then the target said ‘!’" in round_sentence(drafted(3))
+    assert "none right" in round_sentence(drafted(0))
+    assert round_sentence(plain(0.02)) == "No draft: the target wrote ‘x’. 20.0 ms."
+
+
+@pytest.mark.parametrize("width", [10, 40, 200])
+def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) -> None:
+    text = "before " * 100 + "HERE\x1b" + " after" * 100
+    begin = text.index("HERE")
+    shown = excerpt(text, DraftRound("model", (), 0, "", 0.1, None, begin, begin + 5), width)
+    (span,) = [s for s in shown.spans if "reverse" in str(s.style)]
+    assert shown.plain[span.start : span.end] == "HERE␛"
+    assert span.start <= 2 * width and "\x1b" not in shown.plain
+
+
+async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.pilot.press("f8")
+        assert any("no rounds" in notice for notice in chat.notices)
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.logs and len(chat.app.chat.logs[0].rounds) > 2))
+        screen = await inspect(chat)
+        rows = screen.query_one(OptionList)
+        await chat.until(lambda: rows.option_count > 4 and rows.highlighted == rows.option_count - 1)
+        await chat.pilot.press("home", "down")
+        assert rows.highlighted == 1 and screen.chosen is screen.answer.rounds[1]
+        count = rows.option_count
+        await chat.until(lambda: rows.option_count > count)
+        assert rows.highlighted == 1
+        shown = screen.query_one("#rounds-text", Static).content
+        assert " what the draft guessed" in str(shown)
+        await chat.pilot.press("escape")
+        await chat.pilot.press("escape")
+        await chat.until(lambda: bool(chat.answers))
+
+
+async def test_the_rounds_of_earlier_answers_are_kept_and_fit_forty_columns(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 20)) as chat:
+        await chat.ask("hello")
+        await chat.type("/draft off")
+        await chat.ask("again")
+        screen = await inspect(chat)
+        assert "Answer 2 of 2" in str(screen.query_one("#rounds-title", Static).content)
+        assert screen.chosen is not None and not screen.chosen.drafted
+        await chat.pilot.press("left")
+        assert screen.place == 0
+        await chat.pilot.press("up")
+        assert screen.chosen is not None and screen.chosen.drafted == (" what the draft",)
+        assert all(widget.size.width <= 40 for widget in screen.query("*"))
+
+
+def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:
+    drafting = log_of(*[drafted(3)] * 10)
+    alone = totals([drafting])
+    assert alone.saved_seconds is None and (alone.accepted, alone.drafted) == (30, 30)
+    assert "not known" in dict(rows(alone))["Time saved"]
+    both = totals([drafting, log_of(plain(9.0), *[plain(0.02)] * 20)])
+    assert both.plain_seconds == pytest.approx(0.02)
+    assert both.saved_seconds == pytest.approx(10 * 4 * 0.02 - 10 * 0.03)
+    slow = totals([log_of(*[drafted(0, seconds=0.05)] * 10), log_of(*[plain(0.02)] * 20)])
+    assert "lost" in dict(rows(slow))["Time saved"]
+
+
+async def test_the_totals_open_by_command_and_count_all_answers(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("hello")
+        await chat.ask("again")
+        await chat.type("/stats")
+        await chat.until(lambda: isinstance(chat.app.screen, TotalsScreen))
+        await chat.until(lambda: "6 of 6 (100%)" in str(chat.app.screen.query_one(Static).content))
+        await chat.pilot.press("escape")
+        assert chat.app.screen is chat.app.chat
