@@ -17,6 +17,9 @@ setup: ## leave .venv/bin/mlx-spec ready (uv if it is there, else venv and pip)
 chat: setup ## chat with the built-in pair; from a pipe, answer the prompts on stdin
 	@$(VENV)/bin/mlx-spec chat $(ARGS)
 
+# As on a Mac, where MLX always compiles; on Linux it does if g++ is there.
+bench bench-peers: export MLX_SPEC_COMPILE ?= 1
+
 bench: setup ## measure decoding with and without drafting
 	@$(VENV)/bin/mlx-spec bench $(ARGS)
 

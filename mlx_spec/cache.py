@@ -53,18 +53,30 @@ class Buffer:
         self.window = window
         self.bits = bits
         self.capacity = 0
-        self._rows: tuple[mx.array, ...] = ()
+        self.arrays: tuple[mx.array, ...] = ()
 
     def reserve(self, keys: mx.array, values: mx.array, end: int) -> None:
         """Make room for rows `[0, end)`; never shrinks."""
+        if not self.arrays:
+            shaped = (*self._encode(keys[:, :, :1]), *self._encode(values[:, :, :1]))
+            self.arrays = tuple(mx.zeros((*x.shape[:2], 0, x.shape[3]), x.dtype) for x in shaped)
+        self.grow(end)
+
+    def grow(self, end: int) -> None:
+        """Make room for rows `[0, end)` in a buffer that was written before; never shrinks."""
         if end <= self.capacity:
             return
-        capacity = _round_up(end, CAPACITY_STEP)
-        shaped = (*self._encode(keys[:, :, :1]), *self._encode(values[:, :, :1]))
-        more = [mx.zeros((*x.shape[:2], capacity - self.capacity, x.shape[3]), x.dtype) for x in shaped]
-        if self._rows:
-            more = [mx.concatenate([old, new], axis=2) for old, new in zip(self._rows, more, strict=True)]
-        self._rows, self.capacity = tuple(more), capacity
+        more = _round_up(end, CAPACITY_STEP) - self.capacity
+        self.arrays = tuple(
+            mx.concatenate([x, mx.zeros((*x.shape[:2], more, x.shape[3]), x.dtype)], axis=2)
+            for x in self.arrays
+        )
+        self.capacity += more
+
+    def take(self) -> tuple[mx.array, ...]:
+        """The arrays, no longer held here: what is computed from them may take their place in memory."""
+        arrays, self.arrays = self.arrays, ()
+        return arrays
 
     def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:
         """Write rows from `start` on, in place where nothing else holds the buffer.
@@ -74,23 +86,19 @@ class Buffer:
         self.reserve(keys, values, end)
         new = (*self._encode(keys), *self._encode(values))
         if isinstance(start, int):
-            for old, rows in zip(self._rows, new, strict=True):
+            for old, rows in zip(self.arrays, new, strict=True):
                 old[:, :, start:end] = rows
             return
-        self._rows = tuple(
-            mx.slice_update(old, rows, start, axes=(2,)) for old, rows in zip(self._rows, new, strict=True)
+        self.arrays = tuple(
+            mx.slice_update(old, rows, start, axes=(2,)) for old, rows in zip(self.arrays, new, strict=True)
         )
 
     def read(self, first: int, last: int) -> tuple[Any, Any]:
         """Keys and values of rows `[first, last)`: views, no copy."""
-        rows = [x[:, :, first:last] for x in self._rows]
+        rows = [x[:, :, first:last] for x in self.arrays]
         if self.bits is None:
             return rows[0], rows[1]
         return tuple(rows[:3]), tuple(rows[3:])
-
-    @property
-    def arrays(self) -> tuple[mx.array, ...]:
-        return self._rows
 
     def _encode(self, x: mx.array) -> tuple[mx.array, ...]:
         if self.bits is None:

@@ -329,7 +329,9 @@ class _Turn:
         ids = context.last(unseen)
         if draft.length:
             ids = mx.concatenate([ids, draft.tokens])
-        return self.target.forward(ids, self.length.plus(-unseen))[unseen - 1 :]
+        if unseen > 1:
+            return self.target.forward(ids, self.length.plus(-unseen))[unseen - 1 :]
+        return self.target.decode(ids, self.length.plus(-1))
 
     def _append(self, gained: mx.array, accepted: mx.array | int) -> None:
         """Write the tokens gained to the text on the device and let its length grow."""

@@ -43,7 +43,8 @@ class ModelDrafter:
         drafted = mx.zeros((0,), mx.int32)
         laws = []
         for index in range(length):
-            logits = self.cached.forward(ids, at)
+            steady = ids.shape[0] <= STEADY_LAG
+            logits = self.cached.decode(ids, at) if steady else self.cached.forward(ids, at)
             at = at.plus(ids.shape[0])
             ids, law = rule.propose(logits[-1:, : self.vocab], index, drafted)
             mx.async_eval(ids)  # the device begins while the host builds the next step

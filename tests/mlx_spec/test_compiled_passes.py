@@ -1,0 +1,88 @@
+"""Passes of decoding as compiled functions. On the CPU backend MLX compiles with g++: `.ci/run` has it."""
+
+import shutil
+
+import mlx.core as mx
+import mlx.nn as nn
+import pytest
+
+from mlx_spec import cached_model
+from mlx_spec.engine import Engine
+from mlx_spec.types import Options
+from tests.mlx_spec.tiny_models import VOCAB, prompt, tiny_gemma3, tiny_llama
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
+
+
+@pytest.fixture(autouse=True)
+def compiling(monkeypatch):
+    monkeypatch.setattr(cached_model, "COMPILES", True)
+    mx.enable_compile()
+    yield
+    mx.disable_compile()
+
+
+def texts(engine: Engine, **options) -> list[list[int]]:
+    return [
+        [t for r in engine.generate(prompt(200, 1), Options(max_tokens=80, **options)) for t in r.tokens]
+        for _ in range(2)
+    ]
+
+
+@pytest.mark.parametrize("make, kv_bits", [(tiny_llama, None), (tiny_gemma3, None), (tiny_llama, 8)])
+def test_compiled_passes_give_the_same_text(make, kv_bits):
+    """Over a border where buffers grow, in a second turn too, with and without a draft."""
+    big = {"dim": 256} if kv_bits else {}
+    engine = Engine(make(0, **big), make(0, **big), context_limit=1000, kv_bits=kv_bits)
+    assert engine.target.compiles
+    engine.target.compiles = engine.model_drafter.cached.compiles = False
+    wanted = texts(engine, temperature=0.9, drafter="none")
+    engine.target.compiles = engine.model_drafter.cached.compiles = True
+    assert texts(engine, temperature=0.9, drafter="none") == wanted
+    assert texts(engine, temperature=0.9, drafter="model", draft_length=3) == wanted
+
+
+def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
+    built = []
+    forward = cached_model.CachedModel.forward
+    monkeypatch.setattr(
+        cached_model.CachedModel,
+        "forward",
+        lambda self, ids, at: (built.append(ids.shape[0]), forward(self, ids, at))[1],
+    )
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=1000)
+    rounds = engine.generate(prompt(30, 1), Options(max_tokens=300, drafter="model", draft_length=3))
+    read = [next(rounds) for _ in range(6)]
+    built.clear()
+    length = 30
+    for _ in range(30):
+        read.append(next(rounds))
+    length += sum(len(r.tokens) for r in read)
+    assert length < 200 and built == [], "the graph of a pass that recurs was built anew"
+    while length < 260:
+        length += len(next(rounds).tokens)
+    assert sorted(built) == [1, 2, 4], "the buffers grew: one graph for each width, built once"
+
+
+class AsksTheDevice(nn.Module):
+    """A model whose code looks at a value while its graph is built."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.layers = inner.layers
+
+    def __call__(self, ids, cache):
+        if not isinstance(cache[0].offset, int) and cache[0].offset.item() < 0:
+            raise AssertionError
+        return self.inner(ids, cache=cache)
+
+
+def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
+    inner = tiny_llama(0)
+    asking = cached_model.CachedModel(AsksTheDevice(inner))
+    assert not asking.compiles and asking.vocab == VOCAB
+    engine = Engine(inner, None, context_limit=400)
+    wanted = texts(engine)
+    engine.target = asking
+    assert texts(engine) == wanted
