@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app import exit_codes
-from app.commands import bench, chat, check, doctor, generate, history, pairs, pull, remove, tune
+from app.commands import bench, chat, check, doctor, generate, history, pairs, pull, remove, report, tune
 from app.errors import AppError, MachineFailed
 from app.output import ReaderGone, data, make_streams_tolerant, talk
 
@@ -26,7 +26,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (chat, generate, bench, check, tune):
+for module in (chat, generate, bench, check, tune, report):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 cli.add_typer(pairs.group, name="pairs")
 cli.add_typer(history.group, name="history")

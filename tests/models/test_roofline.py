@@ -1,4 +1,4 @@
-"""Predictions follow the published speeds as well as the docs say, and the docs say what the script computes."""
+"""Predictions follow the published speeds as the docs say, and the docs say what the script computes."""
 
 import subprocess
 import sys

@@ -1,0 +1,128 @@
+"""`report`: everything this machine can say about the pairs on it, to attach to an issue."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.errors import BadInput, MachineFailed
+from app.output import Progress, data, json_data, talk
+
+if TYPE_CHECKING:
+    from app.report.collect import PairResult
+
+EXAMPLE = "\b\nExamples:\n  mlx-spec report\n  mlx-spec report --quick --out ~/Desktop"
+
+
+def command(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the two files go.")] = Path(),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and shorter answers: seconds per pair.")
+    ] = False,
+    json: args.Json = False,
+) -> int:
+    """Measure the installed pairs and write one report.
+
+    Check, tune and bench of every pair of the catalogue that is here, with heat, power, versions and the
+    prediction beside the measurement: one JSON, and one Markdown card to attach to an issue. Neither holds
+    your name, folders or tokens. Takes minutes per pair; plug in, close other programs.
+
+    Ctrl+C keeps what was measured. Exit code 1 if a text differs and rounding does not explain it.
+    """
+    if not out.is_dir():
+        raise BadInput(f"--out {out}: there is no such folder. Make it, or name another.")
+    report = _measure(quick)
+    page = _write(out, report)
+    if json:
+        json_data(report)
+    else:
+        data(page, end="")
+    return _code(report)
+
+
+def _measure(quick: bool) -> dict[str, Any]:
+    import time
+
+    from app.interrupt import Interrupt
+    from app.report.collect import collect
+    from app.report.conditions import conditions
+    from models.catalogue import all_pairs
+    from models.installed import installed
+
+    names = [pair.name for pair in all_pairs() if installed(pair.spec)]
+    talk(f"Measuring {', '.join(names)}. Ctrl+C keeps what was measured.")
+    begun, before = time.perf_counter(), conditions()
+    line = Progress()
+    try:
+        with Interrupt() as interrupt:
+            results = collect(names, quick=quick, stop=lambda: interrupt.pressed, show=line.show)
+    finally:
+        line.clear()
+    return _document(results, quick, time.perf_counter() - begun, before, conditions())
+
+
+def _document(
+    results: "list[PairResult]",
+    quick: bool,
+    seconds: float,
+    before: dict[str, Any],
+    after: dict[str, Any],
+) -> dict[str, Any]:
+    """The JSON document, without anything personal."""
+    from dataclasses import asdict
+
+    from app.expected_speed import as_json
+    from app.machine import device_name, versions
+    from app.report.conditions import system
+    from app.report.private import without_names
+    from app.runtime import blas, prepare
+    from models.catalogue import find
+    from models.machine import this_chip
+
+    prepare()
+    short = [f"{result.name} {result.state}" for result in results if result.state != "complete"]
+    return without_names(
+        {
+            "kind": "mlx-spec report",
+            "complete": not short,
+            "why_partial": ", ".join(short),
+            "quick": quick,
+            "seconds": seconds,
+            "machine": {**system(), "device": device_name(), "blas": blas()},
+            "versions": versions(),
+            "before": before,
+            "after": after,
+            "pairs": [
+                {**asdict(result), "expected": as_json(find(result.name), this_chip())} for result in results
+            ],
+        }
+    )
+
+
+def _write(out: Path, report: dict[str, Any]) -> str:
+    """Both files; returns the card."""
+    from app.printable import json_text, printable
+    from app.report.card import card
+
+    page = printable(card(report))
+    name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
+    for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
+        file = out / f"{name}.{suffix}"
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+        talk(f"Written: {file}")
+    return page
+
+
+def _code(report: dict[str, Any]) -> int:
+    states = {pair["state"] for pair in report["pairs"]}
+    if states & {"interrupted", "not reached"}:
+        return exit_codes.INTERRUPTED
+    if "failed" in states:
+        return exit_codes.MACHINE_FAILED
+    lossless = all(pair["parts"]["check"]["lossless"] for pair in report["pairs"])
+    return exit_codes.DONE if lossless else exit_codes.NO

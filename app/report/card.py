@@ -1,0 +1,124 @@
+"""A report as one Markdown page, to attach to an issue."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from models.size_text import size_text
+
+
+def card(report: dict[str, Any]) -> str:
+    """The page; `report` is the JSON document of `mlx-spec report`."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: dict[str, Any]) -> Iterator[str]:
+    yield f"# mlx-spec report, {report['machine']['processor']}"
+    yield ""
+    if not report["complete"]:
+        yield f"**Partial: {report['why_partial']}**"
+        yield ""
+    yield from _machine(report)
+    for pair in report["pairs"]:
+        yield ""
+        yield f"## {pair['name']}"
+        yield ""
+        yield from _pair(pair)
+    yield ""
+    yield "Measured by `mlx-spec report`. The JSON beside this page holds every number."
+
+
+def _machine(report: dict[str, Any]) -> Iterator[str]:
+    machine = report["machine"]
+    system = f"{machine['system']}, {machine['architecture']}"
+    yield f"- {system}, {machine['cores']} cores, {size_text(machine['memory_for_models_bytes'])} for models"
+    yield f"- MLX computes on {machine['device']}, BLAS {machine['blas']}"
+    yield "- " + ", ".join(f"{name} {number}" for name, number in report["versions"].items())
+    yield f"- {'quick, ' if report['quick'] else ''}{report['seconds']:.0f} s"
+    for when in ("before", "after"):
+        facts = {name: fact for name, fact in report[when].items() if fact not in ({}, None)}
+        told = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
+        yield f"- {when}: {told}"
+    if max(report[when]["load_average"][0] for when in ("before", "after")) > machine["cores"]:
+        yield "- more was asked of the processor than it has cores: other programs may have slowed this down"
+
+
+def _fact(fact: Any) -> str:
+    if isinstance(fact, dict):
+        return " ".join(f"{name} {value:g}" for name, value in fact.items())
+    if isinstance(fact, list):
+        return " ".join(f"{value:g}" for value in fact)
+    return {True: "on", False: "off"}.get(fact, str(fact)) if isinstance(fact, bool) else str(fact)
+
+
+def _pair(pair: dict[str, Any]) -> Iterator[str]:
+    parts = pair["parts"]
+    if pair["state"] != "complete":
+        yield f"**{pair['state'].capitalize()}.** {pair['why']}".rstrip()
+    if check := parts.get("check"):
+        yield f"- check: {check['verdict']}{_unfinished(check)}"
+    if tune := parts.get("tune"):
+        yield f"- a plain round takes {tune['plain'] * 1000:.1f} ms"
+    if bench := parts.get("bench"):
+        yield f"- bench: {bench['overall']['verdict']}{_unfinished(bench)}"
+    yield from _energy(parts.get("energy"))
+    yield f"- {_prediction(pair, parts.get('bench'))}"
+    if tune := parts.get("tune"):
+        yield ""
+        yield from _rounds(tune)
+    if bench := parts.get("bench"):
+        yield ""
+        yield from _categories(bench)
+
+
+def _unfinished(part: dict[str, Any]) -> str:
+    return "" if part["complete"] else " (unfinished)"
+
+
+def _energy(energy: dict[str, Any] | None) -> Iterator[str]:
+    if energy is None:
+        return
+    if not energy["measured"]:
+        yield f"- {energy['why']}"
+        return
+    joules = energy["joules_per_token"]
+    told = f"{joules['plain']:.3g} J a token plain, {joules['drafted']:.3g} J drafted"
+    yield f"- energy ({energy['meter']}): {told}"
+
+
+def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
+    expected = pair["expected"]
+    if expected is None:
+        return "nothing was predicted for this machine: it is no Mac, or its chip is not in the table"
+    told = f"predicted for an {expected['chip']['name']}: "
+    ways = []
+    for way in ("plain", "drafted"):
+        low, high = expected[f"{way}_range"]
+        text = f"{way} {expected[way]:.1f} tokens/s ({low:.1f} to {high:.1f})"
+        if bench:
+            measured = bench["overall"][f"{way}_tps"]
+            text += f", measured {measured:.1f}: off by {expected[way] / measured - 1:+.0%}"
+        ways.append(text)
+    return told + "; ".join(ways)
+
+
+def _rounds(tune: dict[str, Any]) -> Iterator[str]:
+    """What a round costs, relative to a plain one."""
+    lengths = sorted({int(k) for costs in tune["rounds"].values() for k in costs})
+    yield "| a round that drafts | " + " | ".join(map(str, lengths)) + " |"
+    yield "|---|" + "---|" * len(lengths)
+    for drafter, costs in tune["rounds"].items():
+        seconds = {int(k): value for k, value in costs.items()}
+        cells = (f"{seconds[k] / tune['plain']:.2f}" if k in seconds else "" for k in lengths)
+        yield f"| {drafter}, x plain | " + " | ".join(cells) + " |"
+
+
+def _categories(bench: dict[str, Any]) -> Iterator[str]:
+    yield "| prompts | plain, tokens/s | drafted | ratio (repeats) | accepted per round | same text |"
+    yield "|---|---|---|---|---|---|"
+    for name, found in [*bench["by_category"].items(), ("all", bench["overall"])]:
+        low, high = found["ratio_spread"]
+        yield (
+            f"| {name} | {found['plain_tps']:.1f} | {found['drafted_tps']:.1f} "
+            f"| {found['ratio']:.2f} ({low:.2f} to {high:.2f}) | {found['accepted_per_round']:.2f} "
+            f"| {found['same_text']} of {found['prompts']} |"
+        )

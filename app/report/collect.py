@@ -1,0 +1,115 @@
+"""Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, Literal
+
+from app.report.messages import Failed, Part, Step
+
+COMMAND = (sys.executable, "-m", "app.report.one_pair")
+LOOK_SECONDS = 0.2
+"""How often Ctrl+C is looked for while nothing arrives."""
+END_SECONDS = 5.0
+
+State = Literal["complete", "interrupted", "failed", "not reached"]
+
+
+@dataclass(slots=True)
+class PairResult:
+    """What is known of one pair."""
+
+    name: str
+    state: State = "not reached"
+    why: str = ""
+    """Of a failure, in words."""
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def collect(
+    names: Sequence[str],
+    *,
+    quick: bool,
+    stop: Callable[[], bool],
+    show: Callable[[str], None],
+    command: Sequence[str] = COMMAND,
+) -> list[PairResult]:
+    """Measure the pairs in turn until `stop` says so. Pairs that were not reached are among the results."""
+    results = [PairResult(name) for name in names]
+    for result in results:
+        if stop():
+            break
+        _measure(result, quick, stop, show, command)
+    return results
+
+
+def _measure(
+    result: PairResult,
+    quick: bool,
+    stop: Callable[[], bool],
+    show: Callable[[str], None],
+    command: Sequence[str],
+) -> None:
+    read, write = os.pipe()
+    messages = Connection(read, writable=False)
+    try:
+        process = subprocess.Popen(
+            [*command, result.name, str(write), *(["quick"] if quick else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(write,),
+            # A Ctrl+C in the terminal is for us; we end the process.
+            start_new_session=True,
+        )
+    finally:
+        os.close(write)
+    result.state = "complete"
+    try:
+        with messages:
+            _receive(result, messages, stop, show)
+    finally:
+        if result.state == "interrupted" or sys.exc_info()[0] is not None:
+            process.terminate()
+        code = _wait(process)
+    if result.state == "complete" and code:
+        result.state, result.why = "failed", _how_it_ended(code)
+
+
+def _receive(
+    result: PairResult, messages: Connection, stop: Callable[[], bool], show: Callable[[str], None]
+) -> None:
+    """Until the process closes its end, fails, or somebody wants to stop."""
+    while True:
+        if stop():
+            result.state = "interrupted"
+            return
+        if not messages.poll(LOOK_SECONDS):
+            continue
+        try:
+            match messages.recv():
+                case Step(text):
+                    show(f"{result.name}: {text}")
+                case Part(name, value):
+                    result.parts[name] = value
+                case Failed(why):
+                    result.state, result.why = "failed", why
+        except EOFError:
+            return
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> int:
+    try:
+        return process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _how_it_ended(code: int) -> str:
+    if code == -9:
+        return "The system ended the process, most often because memory ran out. Close other programs."
+    return f"The process ended with code {code} before it was done."

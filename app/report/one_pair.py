@@ -1,0 +1,162 @@
+"""A report on one pair, in a process of its own: `python -m app.report.one_pair NAME FD [quick]`.
+
+One process per pair, because weights leave memory for sure only with the process, peak memory is counted per
+process, and a pair that runs out of memory must not take the others' results with it.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from app.report.messages import Failed, Message, Part, Step
+from app.report.plan import Plan, make_plan
+
+if TYPE_CHECKING:
+    from app.report.energy import Meter
+    from models.load import LoadedPair
+
+
+def measure_pair(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:
+    """Check, tune, bench, energy: parts as they come, unfinished ones too."""
+    from app.report.energy import find_meter
+    from app.round_costs import use_costs
+
+    yield Part("loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
+    yield from _check(pair, plan, show)
+    yield _tune(pair, show)
+    use_costs(pair)
+    yield from _bench(pair, plan, show)
+    yield _energy(pair, plan, show, find_meter())
+
+
+def _check(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:
+    from app.check import lossless, report
+
+    results: list[lossless.Checked] = []
+    for number, prompt in enumerate(plan.check_prompts, 1):
+        steps = lossless.check(pair, [prompt], max_tokens=plan.check_tokens, progress=show)
+        results.extend(steps)
+        yield Part("check", {"complete": number == len(plan.check_prompts), **report.as_json(results)})
+
+
+def _tune(pair: "LoadedPair", show: Callable[[str], None]) -> Part:
+    from app.commands.tune import best_lengths
+    from app.round_costs import measure
+
+    show("measuring rounds")
+    costs = measure(pair)
+    return Part("tune", {**asdict(costs), "best": best_lengths(costs)})
+
+
+def _bench(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:
+    from app.bench import comparison, report
+    from app.bench.measure import Measured, measure
+    from mlx_spec.types import Options
+
+    options = Options(max_tokens=plan.bench_tokens)
+    measured: list[Measured] = []
+    for category in dict.fromkeys(prompt.category for prompt in plan.bench_prompts):
+        of_it = [prompt for prompt in plan.bench_prompts if prompt.category == category]
+        measured += measure(
+            pair, of_it, options, repeats=plan.repeats, progress=lambda _, prompt: show(f"bench, {prompt.id}")
+        )
+        value = {
+            "complete": len(measured) == len(plan.bench_prompts),
+            "max_tokens": plan.bench_tokens,
+            "repeats": plan.repeats,
+            "temperature": options.temperature,
+            "overall": comparison.compare(measured).as_json(),
+            "by_category": {name: c.as_json() for name, c in comparison.by_category(measured).items()},
+            "rows": [report.row(m) for m in measured],
+        }
+        yield Part("bench", value)
+
+
+def _energy(pair: "LoadedPair", plan: Plan, show: Callable[[str], None], meter: "Meter | None") -> Part:
+    from app.report.energy import NOT_MEASURED
+
+    if meter is None:
+        return Part("energy", {"measured": False, "why": NOT_MEASURED})
+    show(f"energy, {meter.name}")
+    found = {way: _joules_per_token(pair, plan, meter, way) for way in ("plain", "drafted")}
+    if None in found.values():
+        return Part("energy", {"measured": False, "why": f"{meter.name} gave no numbers."})
+    return Part("energy", {"measured": True, "meter": meter.name, "joules_per_token": found})
+
+
+def _joules_per_token(pair: "LoadedPair", plan: Plan, meter: "Meter", way: str) -> float | None:
+    """Over the bench's prompts, again and again until it took long enough; prefill included."""
+    import time
+
+    from app.chat_prompt import Message as ChatMessage
+    from app.decoding import decode
+    from app.report.energy import SHORTEST_SECONDS
+    from app.session import Session
+    from mlx_spec.types import Options
+
+    options = Options(max_tokens=plan.bench_tokens, stop_tokens=pair.stop_tokens)
+    if way == "plain":
+        options = replace(options, drafter="none", draft_length=0)
+    session = Session(pair)
+    prompts = [
+        session.prompt_ids([ChatMessage(role="user", content=prompt.prompt)], plan.bench_tokens)[0]
+        for prompt in plan.bench_prompts
+    ]
+    tokens = 0
+
+    def work() -> None:
+        nonlocal tokens
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < SHORTEST_SECONDS:
+            for ids in prompts:
+                pair.engine.forget()
+                tokens += len(decode(pair.engine, ids, options).tokens)
+
+    used = meter.measure(work)
+    return used.joules / tokens if used else None
+
+
+def main() -> None:
+    """Measure the pair named on the command line; send messages to the file descriptor."""
+    from app.runtime import prepare
+
+    prepare()
+    name, descriptor, *rest = sys.argv[1:]
+    messages = Connection(int(descriptor), readable=False)
+    try:
+        _work(name, make_plan(quick=bool(rest)), messages.send)
+    except BrokenPipeError:
+        return
+    finally:
+        _release_streams()
+
+
+def _work(name: str, plan: Plan, send: Callable[[Message], None]) -> None:
+    from app.cli import told
+    from models.load import load
+    from models.resolve import resolve
+
+    try:
+        send(Step("loading"))
+        pair = load(resolve(name, None, None))
+        for part in measure_pair(pair, plan, lambda text: send(Step(text))):
+            send(part)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # whatever happens to one pair is told; the others go on
+        send(Failed(told(error)[1]))
+
+
+def _release_streams() -> None:
+    """On Linux a process that leaves MLX's streams running aborts at its exit."""
+    if sys.platform == "linux" and "mlx.core" in sys.modules:
+        import mlx.core as mx
+
+        mx.synchronize()
+        mx.clear_streams()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""A report measures every pair by itself, keeps what it has when stopped, and names no owner."""
+
+import getpass
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.bench.prompts import BenchPrompt
+from app.cli import main
+from app.report.card import card
+from app.report.collect import PairResult, collect
+from app.report.one_pair import measure_pair
+from app.report.plan import Plan, make_plan
+from app.report.private import without_names
+from models import load_pair
+from tests.app.tiny_pair import TinyPair
+
+ONE = BenchPrompt("b", "one", "abcabcabc")
+TWO = BenchPrompt("c", "two", "1 2 3")
+
+
+@pytest.fixture(scope="module")
+def measured(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """The parts of a real pair, in the order in which they came."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLX_SPEC_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setattr("app.round_costs.SECONDS", 0.5)
+        pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+        return list(measure_pair(pair, Plan((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
+
+
+@pytest.fixture
+def result(measured: list[Any]) -> PairResult:
+    return PairResult("builtin", "complete", parts={part.name: part.value for part in measured})
+
+
+@pytest.fixture
+def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
+    """A process in the place of the one that measures: it sends messages as its script says."""
+
+    def write(body: str) -> tuple[str, str]:
+        script = tmp_path / "child.py"
+        script.write_text(
+            "import sys, time\nfrom multiprocessing.connection import Connection\n"
+            "from app.report.messages import Failed, Part, Step\n"
+            "name, send = sys.argv[1], Connection(int(sys.argv[2]), readable=False).send\n" + body
+        )
+        return sys.executable, str(script)
+
+    return write
+
+
+def test_check_tune_bench_and_energy_come_in_parts(measured: list[Any]) -> None:
+    assert [part.name for part in measured] == ["loaded", "check", "tune", "bench", "bench", "energy"]
+    parts = {part.name: part.value for part in measured}
+    assert parts["check"]["complete"] and parts["check"]["lossless"]
+    assert parts["tune"]["plain"] > 0
+    assert [part.value["complete"] for part in measured if part.name == "bench"] == [False, True]
+    assert set(parts["bench"]["by_category"]) == {"one", "two"}
+    assert parts["bench"]["overall"]["same_text"] == 2
+    assert not parts["energy"]["measured"] and "left out" in parts["energy"]["why"]
+    json.dumps(parts)
+
+
+def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
+    whole, quick = make_plan(quick=False), make_plan(quick=True)
+    assert len(whole.bench_prompts) == 24 and len(whole.check_prompts) == 5
+    categories = {prompt.category for prompt in whole.bench_prompts}
+    assert {prompt.category for prompt in quick.bench_prompts} == categories
+    assert len(quick.bench_prompts) == len(categories)
+    assert set(quick.check_prompts) < set(whole.check_prompts)
+
+
+def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
+    installed_child: Callable[[str], tuple[str, str]],
+) -> None:
+    child = installed_child(
+        "send(Part('check', {'of': name, 'step': 1}))\n"
+        "if name == 'full': send(Failed('The memory is full.')); sys.exit()\n"
+        "if name == 'dead': sys.exit(9)\n"
+        "send(Step('benching'))\n"
+        "send(Part('check', {'of': name, 'step': 2}))\n"
+    )
+    seen: list[str] = []
+    found = collect(
+        ["one", "full", "dead", "two"], quick=True, stop=lambda: False, show=seen.append, command=child
+    )
+    assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
+    assert found[1].why == "The memory is full."
+    assert "code 9" in found[2].why
+    assert found[2].parts == {"check": {"of": "dead", "step": 1}}
+    assert found[3].parts == {"check": {"of": "two", "step": 2}}
+    assert seen == ["one: benching", "two: benching"]
+
+
+def test_stopping_keeps_what_arrived_and_ends_the_process(
+    installed_child: Callable[[str], tuple[str, str]],
+) -> None:
+    child = installed_child(
+        "send(Part('check', {'lossless': True}))\nsend(Step('at it'))\nif name == 'second': time.sleep(60)\n"
+    )
+    seen: list[str] = []
+    found = collect(
+        ["first", "second", "third"],
+        quick=False,
+        stop=lambda: "second: at it" in seen,
+        show=seen.append,
+        command=child,
+    )
+    assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
+    assert found[1].parts == {"check": {"lossless": True}}
+
+
+def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
+    monkeypatch.setattr("app.report.collect.collect", lambda names, **rest: results)
+    return main(["report", *arguments])
+
+
+def test_one_json_and_one_card_are_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 0
+    told = capfd.readouterr()
+    (json_file,), (card_file,) = tmp_path.glob("*.json"), tmp_path.glob("*.md")
+    document = json.loads(json_file.read_text())
+    assert document["complete"] and document["pairs"][0]["parts"]["bench"]["overall"]["plain_tps"] > 0
+    assert document["versions"]["mlx"] and document["before"]["load_average"]
+    page = card_file.read_text()
+    assert page == told.out == card(document)
+    assert "lossless: all" in page and "| all |" in page and "Partial" not in page
+    assert str(json_file) in told.err and str(card_file) in told.err
+
+
+def test_an_interrupted_report_is_written_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result.state = "interrupted"
+    del result.parts["bench"], result.parts["energy"]
+    rest = PairResult("qwen3-8b")
+    assert run(monkeypatch, [result, rest], "--out", str(tmp_path), "--json") == 130
+    document = json.loads(capfd.readouterr().out)
+    assert not document["complete"]
+    page = next(tmp_path.glob("*.md")).read_text()
+    assert "**Partial: builtin interrupted, qwen3-8b not reached**" in page
+    assert "**Not reached.**" in page
+
+
+def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
+) -> None:
+    result.parts["check"] = {**result.parts["check"], "lossless": False}
+    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 1
+    failed = PairResult("qwen3-8b", "failed", "The memory is full.")
+    assert run(monkeypatch, [result, failed], "--out", str(tmp_path)) == 3
+    assert run(monkeypatch, [result], "--out", str(tmp_path / "nowhere")) == 2
+
+
+def test_a_prediction_stands_beside_the_measurement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from models.chips import find_chip
+
+    monkeypatch.setattr("models.machine.this_chip", lambda: find_chip("M4 Pro"))
+    run(monkeypatch, [result], "--out", str(tmp_path))
+    assert "predicted for an M4 Pro: plain" in capfd.readouterr().out
+
+
+def test_nothing_in_a_report_names_its_owner(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", "/Users/jane")
+    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
+    monkeypatch.setattr(getpass, "getuser", lambda: "jane")
+    failed = PairResult(
+        "qwen3-8b",
+        "failed",
+        "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop",
+    )
+    run(monkeypatch, [result, failed], "--out", str(tmp_path))
+    told = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
+    assert "jane" not in told and "hf_" not in told
+    assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in told
+    assert without_names({"a": ("/Users/jane/b", 1)}) == {"a": ["~/b", 1]}
+
+
+@pytest.mark.slow
+def test_the_built_in_pair_is_reported_from_end_to_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--quick", "--out", str(tmp_path), "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["pairs"][0]["name"] == "builtin"
+    assert document["pairs"][0]["parts"]["check"]["lossless"]
