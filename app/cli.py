@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from app import exit_codes
-from app.commands import bench, chat, check, doctor, generate, history, pairs, pull, remove, report, tune
+from app.commands import (
+    bench,
+    chat,
+    check,
+    config,
+    doctor,
+    generate,
+    history,
+    pairs,
+    pull,
+    remove,
+    report,
+    tune,
+)
+from app.config import read_config
 from app.errors import AppError, MachineFailed
 from app.output import ReaderGone, data, make_streams_tolerant, talk
 
@@ -30,6 +44,7 @@ for module in (chat, generate, bench, check, tune, report):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 cli.add_typer(pairs.group, name="pairs")
 cli.add_typer(history.group, name="history")
+cli.add_typer(config.group, name="config")
 for module in (pull, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 
@@ -52,7 +67,9 @@ def _root(
     ] = False,
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
 ) -> int:
-    return chat.open_default() if context.invoked_subcommand is None else exit_codes.DONE
+    if context.invoked_subcommand is not None:
+        return exit_codes.DONE
+    return chat.command(**(context.default_map or {}).get("chat", {}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = DEBUG in given
     make_streams_tolerant()
     try:
-        code = cli(args=[a for a in given if a != DEBUG], prog_name="mlx-spec", standalone_mode=False)
+        defaults = read_config().option_defaults(given)
+        code = cli(
+            args=[a for a in given if a != DEBUG],
+            prog_name="mlx-spec",
+            standalone_mode=False,
+            default_map={"chat": defaults, "generate": defaults},
+        )
         if code == exit_codes.INTERRUPTED:
             talk("Interrupted.")
         return code if isinstance(code, int) else exit_codes.DONE

@@ -6,13 +6,20 @@ Weights from the Hub stay in the Hub's own cache (`HF_HOME`, `HF_HUB_CACHE`): th
 import os
 from pathlib import Path
 
-from platformdirs import user_data_path
+from platformdirs import user_config_path, user_data_path
 
 
 def data_folder() -> Path:
     """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder."""
     home = os.environ.get("MLX_SPEC_HOME")
     return Path(home).expanduser() if home else user_data_path("mlx-spec", appauthor=False)
+
+
+def config_file() -> Path:
+    """What the person sets: `config.toml` in `MLX_SPEC_HOME`, else in the platform's user config folder."""
+    home = os.environ.get("MLX_SPEC_HOME")
+    folder = Path(home).expanduser() if home else user_config_path("mlx-spec", appauthor=False)
+    return folder / "config.toml"
 
 
 def hub_cache() -> Path:

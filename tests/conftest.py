@@ -1,10 +1,21 @@
-"""What every test shares: MLX without run-time compilation, and the stock BLAS.
+"""What every test shares: MLX without run-time compilation, the stock BLAS, nobody's config.toml.
 
 Compiling needs a C++ compiler and seconds per function; the stock BLAS gives each row of a matmul
 the same bits whatever their number, which the equality tests rest on.
 """
 
 import os
+from collections.abc import Iterator
+
+import pytest
 
 os.environ["MLX_DISABLE_COMPILE"] = "1"
 os.environ["MLX_SPEC_BLAS"] = "reference"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Settings and files of the person who runs the tests stay out of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLX_SPEC_HOME", str(tmp_path_factory.mktemp("home")))
+        yield

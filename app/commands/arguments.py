@@ -105,6 +105,15 @@ def chosen_pair(pair: str | None, target: str | None, draft: str | None, revisio
     return resolve(pair, target, draft, revision)
 
 
+def tell_config_problems() -> None:
+    """Say what in config.toml could not be used."""
+    from app.config import read_config
+    from app.output import talk
+
+    for problem in read_config().problems:
+        talk(problem)
+
+
 def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     """The pair in memory, loaded on this thread, which must do all its work."""
     from app.output import Progress, talk

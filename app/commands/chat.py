@@ -49,11 +49,6 @@ def command(
     return _open(args.chosen_pair(pair, target, draft, revision), options)
 
 
-def open_default() -> int:
-    """The chat as it opens without any argument."""
-    return command()
-
-
 def _open(spec: "PairSpec", options: Options) -> int:
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from app.tui.app import run_chat
@@ -61,6 +56,7 @@ def _open(spec: "PairSpec", options: Options) -> int:
         return run_chat(spec, options)
     from app.stdin_chat import run_stdin_chat
 
+    args.tell_config_problems()
     loaded = args.loaded_pair(spec)
     args.check_drafter(loaded, options)
     return run_stdin_chat(loaded, options)

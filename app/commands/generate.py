@@ -69,6 +69,7 @@ def command(
         raise BadInput(f"'{pair}' is no pair's name. For a prompt: --prompt TEXT.")
     spec = args.chosen_pair(pair, target, draft, revision)
     text = read_prompt(prompt, prompt_file)
+    args.tell_config_problems()
     loaded = args.loaded_pair(spec)
     args.check_drafter(loaded, options)
     asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]

@@ -10,9 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app import exit_codes
+from app.config import Config, read_config
 from app.engine_client import EngineClient
+from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
+from app.tui.keymap import default_keys, key_name
 from app.tui.messages import (
     CommandChosen,
     ComparisonEnded,
@@ -34,7 +37,7 @@ from app.tui.widgets.prompt import Prompt, PromptArea
 from mlx_spec.types import Options
 from models.catalogue import Pair
 from models.pair import PairSpec
-from models.paths import data_folder
+from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0
 """How soon the second Ctrl+C has to follow to mean leaving."""
@@ -50,8 +53,6 @@ MARKDOWN_STYLES = {
 }
 """Rich's own have fixed colours, which do not suit every theme."""
 
-KEY_NAMES = {"escape": "Esc", "pageup": "Page Up", "pagedown": "Page Down"}
-
 WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
 
@@ -64,7 +65,7 @@ def run_chat(pair: PairSpec, options: Options) -> int:
     link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
     link.start()
     try:
-        app = ChatApp(link, Settings.of(options))
+        app = ChatApp(link, Settings.of(options), checked(read_config()))
         app.run()
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
@@ -87,11 +88,16 @@ class ChatApp(App[None]):
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
     ]  # fmt: skip
 
-    def __init__(self, link: EngineLink, settings: Settings) -> None:
+    def __init__(self, link: EngineLink, settings: Settings, config: Config | None = None) -> None:
         super().__init__()
+        self.config = config or Config(config_file())
+        self.set_keymap(self.config.keys)
+        if "theme" in self.config.values:
+            self.theme = self.config["theme"]
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
         self.chat = ChatScreen(link, settings)
+        self.chat.marks = self.config["marks"]
         self.pull: PullJob | None = None
         """The last download, running or ended."""
         self._pull_watched = False
@@ -104,6 +110,7 @@ class ChatApp(App[None]):
         self.link.listen(self)
         self.set_interval(PUMP_SECONDS, self.link.pump)
         self.set_interval(WATCH_SECONDS, self._watch_pull)
+        self.call_after_refresh(self._tell_config_problems)
 
     def on_unmount(self) -> None:
         if self.pull is not None:
@@ -179,6 +186,10 @@ class ChatApp(App[None]):
         self._ctrl_c_at = time.monotonic()
         self.notify("Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 
+    def keys_of(self, binding: str) -> list[str]:
+        """The keys of a binding, as the person's keymap has them."""
+        return self.config.keys.get(binding, default_keys()[binding]).split(",")
+
     def return_to_chat(self) -> None:
         """Close whatever lies above the chat."""
         while self.screen is not self.chat:
@@ -188,11 +199,15 @@ class ChatApp(App[None]):
         """Every key of the chat with what it does."""
         bindings = [*PromptArea.BINDINGS, *ChatScreen.BINDINGS, *ChatApp.BINDINGS]
         keys = [
-            (" or ".join(_key_name(key) for key in b.key.split(",")), b.tooltip)
+            (" or ".join(key_name(key) for key in self.keys_of(b.id)), b.tooltip)
             for b in bindings
-            if isinstance(b, Binding)
+            if isinstance(b, Binding) and b.id
         ]
         return [*keys, ("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
+
+    def _tell_config_problems(self) -> None:
+        for problem in self.config.problems:
+            self.chat.transcript.note(problem, "warning")
 
     def _use(self, pair: Pair | None) -> None:
         if pair is None or pair.spec == self.link.pair:
@@ -214,7 +229,3 @@ class ChatApp(App[None]):
     async def _choose(self, command: SlashCommand) -> None:
         self.return_to_chat()
         await self.on_command_chosen(CommandChosen(command.name, takes_value=bool(command.value)))
-
-
-def _key_name(key: str) -> str:
-    return "+".join(KEY_NAMES.get(part, part.capitalize()) for part in key.split("+"))

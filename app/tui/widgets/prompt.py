@@ -1,6 +1,6 @@
 """Where the person writes: grows to eight lines, Enter sends, `/` offers commands."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,11 +14,16 @@ from app.tui.messages import CommandChosen, PromptSubmitted
 from app.tui.slash_commands import completions
 from app.tui.widgets.command_menu import CommandMenu
 
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
 MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 
 
 class PromptArea(TextArea):
     """The text being written."""
+
+    app: "ChatApp"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
@@ -61,9 +66,9 @@ class PromptArea(TextArea):
         """Not left to priority bindings: those overtake letters that were typed before them."""
         if self.menu_is_open and event.key in MENU_KEYS:
             self.post_message(self.MenuKeyPressed(event.key))
-        elif event.key == "enter":
+        elif event.key in self.app.keys_of("prompt.send"):
             self.action_submit()
-        elif event.key in ("shift+enter", "ctrl+j", "alt+enter"):
+        elif event.key in self.app.keys_of("prompt.newline"):
             self.action_newline()
         else:
             return

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from app.config import read_config
 from app.engine_client import EngineClient
 from app.tui.app import ChatApp
+from app.tui.checked_config import checked
 from app.tui.engine_link import EngineLink
 from app.tui.settings import Settings
 from mlx_spec.types import Options
@@ -33,7 +35,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
         link = EngineLink(client, PairSpec(pair, Source("/target"), Source("/draft")))
         link.start()
-        app = ChatApp(link, Settings.of(options or Options()))
+        app = ChatApp(link, Settings.of(options or Options()), checked(read_config()))
         try:
             async with app.run_test(size=size) as pilot:
                 yield Chat(app, pilot)

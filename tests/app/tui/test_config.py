@@ -1,0 +1,58 @@
+"""The chat as config.toml wants it."""
+
+from pathlib import Path
+
+import pytest
+
+from app.tui.screens.help import HelpScreen
+from app.tui.widgets.prompt import PromptArea
+from tests.app.tui.chat_driver import OpenChat
+
+
+async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'ctrl+s'\nchat.draft = 'f8'\n"
+    )
+    async with open_chat() as chat:
+        assert chat.app.theme == "ansi-dark" and chat.notices == []
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press("h", "i", "enter", "y", "o", "u")
+        assert area.text == "hi\nyou", "Enter is an ordinary key now"
+        await chat.pilot.press("ctrl+s")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.answers[0].marks
+        await chat.pilot.press("f4")
+        assert chat.app.chat.settings.drafts
+        await chat.pilot.press("f8")
+        assert not chat.app.chat.settings.drafts
+        await chat.pilot.press("f1")
+        await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
+        shown = chat.app.export_screenshot(simplify=True)
+        assert "F8" in shown and "Ctrl+S" in shown and "F4" not in shown
+
+
+async def test_a_mistake_is_told_in_the_chat_and_the_default_holds(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text("theme = 'nordd'\n")
+    async with open_chat() as chat:
+        await chat.until(
+            lambda: any("config.toml" in notice and "nord?" in notice for notice in chat.notices)
+        )
+        assert chat.app.theme == "textual-dark"
+
+
+async def test_without_colours_marks_are_still_told_apart(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_chat() as chat:
+        monkeypatch.setenv("NO_COLOR", "1")
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        live = chat.app.chat.running.live if chat.app.chat.running else None
+        assert live is not None
+        styles = {
+            segment.text.strip(): segment.style for segment in live.render_line(0) if segment.text.strip()
+        }
+        underlined, slanted = styles["The target"], styles["checks"]
+        assert underlined and underlined.underline and slanted and slanted.italic
