@@ -101,6 +101,7 @@ class ChatApp(App[None]):
         self.pull: PullJob | None = None
         """The last download, running or ended."""
         self._pull_watched = False
+        self._untold = list(self.config.problems)
         self._ctrl_c_at = float("-inf")
 
     def get_default_screen(self) -> Screen[None]:
@@ -108,9 +109,8 @@ class ChatApp(App[None]):
 
     def on_mount(self) -> None:
         self.link.listen(self)
-        self.set_interval(PUMP_SECONDS, self.link.pump)
+        self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch_pull)
-        self.call_after_refresh(self._tell_config_problems)
 
     def on_unmount(self) -> None:
         if self.pull is not None:
@@ -205,9 +205,13 @@ class ChatApp(App[None]):
         ]
         return [*keys, ("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
 
-    def _tell_config_problems(self) -> None:
-        for problem in self.config.problems:
-            self.chat.transcript.note(problem, "warning")
+    def _pump(self) -> None:
+        """Nothing is passed on before there is a chat to show it."""
+        if not self.chat.is_mounted:
+            return
+        while self._untold:
+            self.chat.transcript.note(self._untold.pop(0), "warning")
+        self.link.pump()
 
     def _use(self, pair: Pair | None) -> None:
         if pair is None or pair.spec == self.link.pair:
