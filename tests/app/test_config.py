@@ -67,7 +67,7 @@ def test_no_file_is_no_mistake(write: Any) -> None:
         ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),
         ("keys.chat.compare = 'x'", "keys.chat.compare", "typed into the prompt"),
         ("keys.chat.compare = 'f4'", "keys.chat.compare", "F4 is chat.draft's"),
-        ("keys.chat.compare = 'f9'\nkeys.chat.draft = 'f9'", "keys.chat.compare", "F9 is chat.draft's"),
+        ("keys.chat.compare = 'f12'\nkeys.chat.draft = 'f12'", "keys.chat.compare", "F12 is chat.draft's"),
         ("keys.app.help = ['f1']", "keys.app.help", "a text in quotes"),
     ],
 )
@@ -116,17 +116,17 @@ def test_the_command_line_wins_over_the_file(write: Any, opened: list[tuple[str,
 def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
     write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write("theme = 'nord'\ntheem = 1\nkeys.chat.compare = 'f6'")
+    write("theme = 'nord'\ntheem = 1\nkeys.chat.compare = 'f11'")
     assert main(["config"]) == 0
     out, err = capsys.readouterr()
     assert 'theme = "nord"' in out and "Did you mean theme?" in err and "theem" not in out
     write(out)
     again = checked(read_config())
-    assert again.problems == () and again.keys == {"chat.compare": "f6"}
+    assert again.problems == () and again.keys == {"chat.compare": "f11"}
 
     assert main(["config", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["values"]["theme"] == "nord" and facts["keys"]["chat.compare"] == "f6"
+    assert facts["values"]["theme"] == "nord" and facts["keys"]["chat.compare"] == "f11"
     assert facts["values"].keys() == SCHEMA.keys()
 
     assert main(["config", "path"]) == 0

@@ -11,7 +11,7 @@ from tests.app.tui.chat_driver import OpenChat
 
 async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
-        "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'ctrl+s'\nchat.draft = 'f8'\n"
+        "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'ctrl+s'\nchat.draft = 'f12'\n"
     )
     async with open_chat() as chat:
         assert chat.app.theme == "ansi-dark" and chat.notices == []
@@ -23,12 +23,12 @@ async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp
         assert chat.answers[0].marks
         await chat.pilot.press("f4")
         assert chat.app.chat.settings.drafts
-        await chat.pilot.press("f8")
+        await chat.pilot.press("f12")
         assert not chat.app.chat.settings.drafts
         await chat.pilot.press("f1")
         await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
         shown = chat.app.export_screenshot(simplify=True)
-        assert "F8" in shown and "Ctrl+S" in shown and "F4" not in shown
+        assert "F12" in shown and "Ctrl+S" in shown and "F4" not in shown
 
 
 async def test_a_mistake_is_told_in_the_chat_and_the_default_holds(
