@@ -35,22 +35,24 @@ def why_none() -> str:
 
 def lines(expected: "Expectation") -> list[str]:
     """A prediction for people."""
+    from models.roofline import CONTEXT
+
+    chip = expected.chip
     told = [
-        f"On an {expected.chip.name} ({expected.chip.bandwidth:g} GB/s), {SOURCE}:",
-        f"  plain    {_speed(expected.plain, expected.plain_range)} tokens/s",
-        f"  drafted  {_speed(expected.drafted, expected.drafted_range)} tokens/s, {_length(expected.length)}",
+        f"On an {chip.name} ({chip.bandwidth:g} GB/s), {CONTEXT} tokens into a chat, {SOURCE}:",
+        f"  plain    {_speed(expected.plain, expected.plain_range)}",
+        f"  drafted  {_speed(expected.drafted, expected.drafted_range)}, {_length(expected.length)}",
     ]
     for known in expected.categories:
-        text = "any text" if known.category == "not said" else known.category
+        text = "" if known.category == "not said" else f"{known.category}: "
         told.append(
-            f"    at {known.acceptance:.0%} accepted ({text}): {known.drafted:.0f}, {_length(known.length)}; "
-            f"acceptance from {known.source}"
+            f"    {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, "
+            f"{_length(known.length)} ({known.source})"
         )
     if not expected.acceptance.published:
         low, high = expected.acceptance.low, expected.acceptance.high
-        told.append(
-            f"    No acceptance is published for this family: {low:.0%} to {high:.0%}, as others have."
-        )
+        told.append(f"    No acceptance is published for this family; others have {low:.0%} to {high:.0%}.")
+    told.append("  In brackets: as close as four of five published speeds came to their predictions.")
     return told
 
 
@@ -71,7 +73,7 @@ def as_json(pair: "Pair", chip: "Chip | None") -> dict[str, Any] | None:
 
 
 def _speed(speed: float, within: tuple[float, float]) -> str:
-    return f"{speed:.0f} ({within[0]:.0f} to {within[1]:.0f})"
+    return f"{speed:.0f} tokens/s ({within[0]:.0f} to {within[1]:.0f})"
 
 
 def _length(length: int) -> str:

@@ -152,6 +152,7 @@ def document() -> str:
         drafted_median=median(map(abs, of_drafted)),
         drafted_lowest=of_drafted[0],
         drafted_highest=of_drafted[-1],
+        drafted_bias=median(of_drafted),
         drafted_error=_covering([abs(error) for error in of_drafted]),
         drafted_lines="\n".join(map(_drafted_line, drafted)),
         left_out="\n".join(f"- {left['what']}: {left['why']}." for left in _tables()["left_out"]),

@@ -15,6 +15,10 @@ SYSTEM_SECONDS = 5.0
 MEMORY_PRESSURE = "kern.memorystatus_vm_pressure_level"
 """1 is normal, 2 a warning, 4 critical."""
 
+THERMAL_PRESSURE = "com.apple.system.thermalpressurelevel"
+PRESSURES = ("nominal", "moderate", "heavy", "trapping", "sleeping")
+"""What powermetrics calls the levels; it reads the same key, which any user may."""
+
 
 def conditions() -> dict[str, Any]:
     """As they are now."""
@@ -82,9 +86,16 @@ def parse_low_power(text: str) -> dict[str, bool]:
     return {"low_power_mode": mode[1] == "1"} if mode else {}
 
 
+def parse_pressure(text: str) -> dict[str, str]:
+    """`notifyutil -g com.apple.system.thermalpressurelevel`: how much heat holds the chip back."""
+    level = re.fullmatch(rf"{re.escape(THERMAL_PRESSURE)} (\d+)\s*", text)
+    return {"thermal_pressure": PRESSURES[int(level[1])]} if level and int(level[1]) < len(PRESSURES) else {}
+
+
 def _mac() -> dict[str, Any]:
     found: dict[str, Any] = parse_battery(said("/usr/bin/pmset", "-g", "batt"))
     found |= parse_low_power(said("/usr/bin/pmset", "-g"))
+    found |= parse_pressure(said("/usr/bin/notifyutil", "-g", THERMAL_PRESSURE))
     found["thermal_levels"] = parse_therm(said("/usr/bin/pmset", "-g", "therm"))
     if (pressure := said("/usr/sbin/sysctl", "-n", MEMORY_PRESSURE).strip()).isdigit():
         found["memory_pressure_level"] = int(pressure)

@@ -83,7 +83,7 @@ class PowermetricsMeter:
     name = "powermetrics"
 
     def __init__(self, command: tuple[str, ...] = (POWERMETRICS,)) -> None:
-        self._command = (*command, "--samplers", "cpu_power,gpu_power,thermal", "-i", str(INTERVAL_MS))
+        self._command = (*command, "--samplers", "cpu_power,gpu_power", "-i", str(INTERVAL_MS))
 
     def measure(self, work: Callable[[], None]) -> Energy | None:
         with tempfile.TemporaryFile("w+") as output:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 _HEADER = re.compile(r"^\*\*\* Sampled system activity \(.*\) \(([\d.]+)ms elapsed\) \*\*\*$", re.MULTILINE)
 _POWER = re.compile(r"^(CPU|GPU|ANE) Power: (\d+(?:\.\d+)?) mW$", re.MULTILINE)
-_PRESSURE = re.compile(r"^Current pressure level: (\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +14,6 @@ class PowerSample:
     seconds: float
     watts: dict[str, float]
     """By part of the chip: `CPU`, `GPU`, `ANE`, as far as they were sampled."""
-    pressure: str | None
-    """`Nominal`, `Moderate`, `Heavy`, ...; None if heat was not sampled."""
 
     @property
     def joules(self) -> float:
@@ -30,7 +27,6 @@ def parse(text: str) -> list[PowerSample]:
     for elapsed, block in zip(pieces[::2], pieces[1::2], strict=True):
         # The GPU's power stands in two sections of a block, with the same value.
         watts = {part: float(number) / 1000 for part, number in _POWER.findall(block)}
-        pressure = _PRESSURE.search(block)
         if watts:
-            samples.append(PowerSample(float(elapsed) / 1000, watts, pressure[1] if pressure else None))
+            samples.append(PowerSample(float(elapsed) / 1000, watts))
     return samples

@@ -22,6 +22,9 @@ Note: No CPU power status has been recorded
 """
 """As Apple's pmset.c prints it."""
 
+PRESSURE = "com.apple.system.thermalpressurelevel 2\n"
+"""`notifyutil -g com.apple.system.thermalpressurelevel`."""
+
 ON_AC = """\
 Now drawing from 'AC Power'
  -InternalBattery-0 (id=28442723)\t7%; AC attached; not charging present: true

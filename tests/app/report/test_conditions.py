@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.report import conditions
-from app.report.conditions import parse_battery, parse_low_power, parse_therm
+from app.report.conditions import parse_battery, parse_low_power, parse_pressure, parse_therm
 from tests.app.report import recorded
 
 
@@ -53,11 +53,18 @@ def test_low_power_mode_is_read() -> None:
     assert parse_low_power("") == {}
 
 
+def test_the_pressure_of_heat_is_read() -> None:
+    assert parse_pressure(recorded.PRESSURE) == {"thermal_pressure": "heavy"}
+    assert parse_pressure("com.apple.system.thermalpressurelevel 9\n") == {}
+    assert parse_pressure("") == {}
+
+
 def test_a_mac_tells_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {
         ("-g", "batt"): recorded.ON_BATTERY,
         ("-g", "therm"): recorded.THERM_WARNING,
         ("-g",): recorded.SETTINGS,
+        ("-g", "com.apple.system.thermalpressurelevel"): recorded.PRESSURE,
         ("-n", "kern.memorystatus_vm_pressure_level"): "1\n",
     }
     monkeypatch.setattr(conditions.sys, "platform", "darwin")
@@ -66,6 +73,7 @@ def test_a_mac_tells_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert found["power_source"] == "Battery Power"
     assert found["low_power_mode"] is True
+    assert found["thermal_pressure"] == "heavy"
     assert found["thermal_levels"] == {"thermal_warning_level": 1}
     assert found["memory_pressure_level"] == 1
     assert len(found["load_average"]) == 3
