@@ -31,14 +31,18 @@ def command(
 
     Ctrl+C keeps what was measured. Exit code 1 if a text differs and rounding does not explain it.
     """
-    if not out.is_dir():
-        raise BadInput(f"--out {out}: there is no such folder. Make it, or name another.")
+    import os
+
+    if not out.is_dir() or not os.access(out, os.W_OK):
+        raise BadInput(f"--out {out}: no folder that can be written to. Make it, or name another.")
     report = _measure(quick)
-    page = _write(out, report)
+    page = _card(report)
     if json:
         json_data(report)
     else:
         data(page, end="")
+    # After stdout, so that a disk that is full by now costs nothing that was measured.
+    _write(out, report, page)
     return _code(report)
 
 
@@ -101,12 +105,16 @@ def _document(
     )
 
 
-def _write(out: Path, report: dict[str, Any]) -> str:
-    """Both files; returns the card."""
-    from app.printable import json_text, printable
+def _card(report: dict[str, Any]) -> str:
+    from app.printable import printable
     from app.report.card import card
 
-    page = printable(card(report))
+    return printable(card(report))
+
+
+def _write(out: Path, report: dict[str, Any], page: str) -> None:
+    from app.printable import json_text
+
     name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
     for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
         file = out / f"{name}.{suffix}"
@@ -115,7 +123,6 @@ def _write(out: Path, report: dict[str, Any]) -> str:
         except OSError as error:
             raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
         talk(f"Written: {file}")
-    return page
 
 
 def _code(report: dict[str, Any]) -> int:

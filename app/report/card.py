@@ -47,7 +47,9 @@ def _fact(fact: Any) -> str:
         return " ".join(f"{name} {value:g}" for name, value in fact.items())
     if isinstance(fact, list):
         return " ".join(f"{value:g}" for value in fact)
-    return {True: "on", False: "off"}.get(fact, str(fact)) if isinstance(fact, bool) else str(fact)
+    if isinstance(fact, bool):
+        return "on" if fact else "off"
+    return str(fact)
 
 
 def _pair(pair: dict[str, Any]) -> Iterator[str]:
@@ -57,7 +59,7 @@ def _pair(pair: dict[str, Any]) -> Iterator[str]:
     if check := parts.get("check"):
         yield f"- check: {check['verdict']}{_unfinished(check)}"
     if tune := parts.get("tune"):
-        yield f"- a plain round takes {tune['plain'] * 1000:.1f} ms"
+        yield f"- a plain round takes {tune['plain_seconds'] * 1000:.1f} ms"
     if bench := parts.get("bench"):
         yield f"- bench: {bench['overall']['verdict']}{_unfinished(bench)}"
     yield from _energy(parts.get("energy"))
@@ -103,12 +105,11 @@ def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
 
 def _rounds(tune: dict[str, Any]) -> Iterator[str]:
     """What a round costs, relative to a plain one."""
-    lengths = sorted({int(k) for costs in tune["rounds"].values() for k in costs})
+    lengths = sorted({int(k) for costs in tune["relative"].values() for k in costs})
     yield "| a round that drafts | " + " | ".join(map(str, lengths)) + " |"
     yield "|---|" + "---|" * len(lengths)
-    for drafter, costs in tune["rounds"].items():
-        seconds = {int(k): value for k, value in costs.items()}
-        cells = (f"{seconds[k] / tune['plain']:.2f}" if k in seconds else "" for k in lengths)
+    for drafter, costs in tune["relative"].items():
+        cells = (f"{costs[str(k)]:.2f}" if str(k) in costs else "" for k in lengths)
         yield f"| {drafter}, x plain | " + " | ".join(cells) + " |"
 
 

@@ -47,7 +47,12 @@ def _tune(pair: "LoadedPair", show: Callable[[str], None]) -> Part:
 
     show("measuring rounds")
     costs = measure(pair)
-    return Part("tune", {**asdict(costs), "best": best_lengths(costs)})
+    relative = {
+        name: {str(k): costs.of(name, k) / costs.plain for k in range(1, costs.longest(name) + 1)}
+        for name in costs.rounds
+    }
+    value = {"plain_seconds": costs.plain, "relative": relative, "best": best_lengths(costs)}
+    return Part("tune", {**value, "measured": asdict(costs)})
 
 
 def _bench(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:
