@@ -247,7 +247,7 @@ class _Turn:
         while not self._stopped():
             self.engine.hold(self)
             drafter, k, timed = self._plan()
-            waits = timed or (drafter is not None and drafter.reads_host)
+            waits = timed or not self.rounds or (drafter is not None and drafter.reads_host)
             if self.pending and (waits or not self._has_room()):
                 yield self._read()
                 continue
@@ -262,7 +262,7 @@ class _Turn:
         self.cached_tokens = self.target.prefill(self.known, self._prefilled(), progress)
         self.unseen = self.prompt_length - self.target.seen
         for drafter in self.choice.all:
-            drafter.prefill(self.known, documents, None)
+            drafter.begin(self.known, documents)
         self._reserve(self.prompt_length)
         self.context[: self.prompt_length] = mx.array(self.known, mx.int32)
         self.read_at = time.perf_counter()
@@ -283,8 +283,11 @@ class _Turn:
     def _plan(self) -> tuple[Drafter | None, int, bool]:
         """Who drafts the next round, how long, and whether it is timed in two parts.
 
-        A round gains at most k + 1 tokens: k is cut where the text must end.
+        A round gains at most k + 1 tokens: k is cut where the text must end. Nobody drafts the first:
+        its token comes as soon as without a drafter, which then reads the prompt.
         """
+        if not self.rounds:
+            return None, 0, False
         room = min(self.limit - self.length.low, self.engine.context_limit - self.length.high) - 1
         name, wanted = self.choice.planner.choose(self.choice.offers()) if room > 0 else ("none", 0)
         drafter, k = self.choice.named(name), min(wanted, room)

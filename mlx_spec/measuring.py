@@ -51,13 +51,15 @@ def _pipelined(engine: "Engine", drafter: str, k: int) -> float:
 
 def _waiting(engine: "Engine", k: int) -> float:
     """Seconds of a lookup round: nothing is in flight, so one alone is like any."""
-    options = Options(drafter="lookup", draft_length=k, max_tokens=k + 1)
-    return median(list(_first_rounds(engine, options))[1:])
+    options = Options(drafter="lookup", draft_length=k, max_tokens=k + 2)
+    return median(list(_second_rounds(engine, options))[1:])
 
 
-def _first_rounds(engine: "Engine", options: Options) -> Iterator[float]:
+def _second_rounds(engine: "Engine", options: Options) -> Iterator[float]:
     for _ in range(TIMED_ROUNDS):
-        yield next(engine.generate(_text(engine), options)).seconds
+        rounds = engine.generate(_text(engine), options)
+        next(rounds)  # nobody drafts the first
+        yield next(rounds).seconds
 
 
 def _text(engine: "Engine") -> list[int]:

@@ -13,7 +13,6 @@ import mlx.core as mx
 from jaxtyping import Int
 
 from mlx_spec.cache import Extent
-from mlx_spec.cached_model import Progress
 from mlx_spec.rules import Draft, RoundRule
 
 
@@ -43,10 +42,11 @@ class Drafter(Protocol):
     reads_host: bool
     """Whether `draft` needs `context.known` to be complete: the loop then reads first."""
 
-    def prefill(
-        self, tokens: Sequence[int], documents: Sequence[Sequence[int]], progress: Progress | None
-    ) -> None:
-        """Get in step with a prompt; `documents` are other texts the answer may copy from."""
+    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
+        """A turn begins with this prompt; `documents` are other texts the answer may copy from.
+
+        What takes a pass of a model is left to `draft`: nothing here may delay the first token.
+        """
         ...
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from mlx_spec.cached_model import Progress
 from mlx_spec.drafters import Context
 from mlx_spec.rules import NO_DRAFT, Draft, RoundRule
 
@@ -85,9 +84,7 @@ class LookupDrafter:
         self._documents: list[list[int]] = []
         self._indexed: list[int] = []
 
-    def prefill(
-        self, tokens: Sequence[int], documents: Sequence[Sequence[int]], progress: Progress | None
-    ) -> None:
+    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
         given = [list(document) for document in documents]
         if given != self._documents or list(tokens[: len(self._indexed)]) != self._indexed:
             self._automaton, self._documents, self._indexed = SuffixAutomaton(), given, []

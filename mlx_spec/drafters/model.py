@@ -5,13 +5,15 @@ from collections.abc import Sequence
 import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.cached_model import CachedModel, Progress
+from mlx_spec.cached_model import CachedModel
 from mlx_spec.drafters import Context
 from mlx_spec.rules import Draft, RoundRule
 
 STEADY_LAG = 2
 """After a round of its own the draft model has seen all but the last two tokens, however many
 were accepted: no special case for "all of them", and shapes never depend on acceptance."""
+LONG_LAG = 16
+"""Tokens behind the text that the first step of a draft takes along; more are read in chunks before."""
 
 
 class ModelDrafter:
@@ -22,7 +24,6 @@ class ModelDrafter:
     """
 
     name = "model"
-    reads_host = False
 
     def __init__(self, model: nn.Module, target_vocab: int):
         self.cached = CachedModel(model)
@@ -31,14 +32,20 @@ class ModelDrafter:
         self.vocab = min(self.cached.vocab, target_vocab)
         self._lag = STEADY_LAG
 
-    def prefill(
-        self, tokens: Sequence[int], documents: Sequence[Sequence[int]], progress: Progress | None
-    ) -> None:
-        count = max(0, len(tokens) - STEADY_LAG)
-        self.cached.prefill(tokens, count, progress)
-        self._lag = len(tokens) - count
+    @property
+    def reads_host(self) -> bool:
+        """Far behind, it first reads what it missed as a prompt, from the host's copy of the text."""
+        return self._lag > LONG_LAG
+
+    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
+        self.cached.seen = min(self.cached.shared(tokens), max(0, len(tokens) - STEADY_LAG))
+        self.cached.tokens = tokens
+        self._lag = len(tokens) - self.cached.seen
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
+        if self.reads_host:
+            self.cached.prefill(context.known, len(context.known) - STEADY_LAG)
+            self._lag = STEADY_LAG
         ids, at = context.last(self._lag), context.length.plus(-self._lag)
         drafted = mx.zeros((0,), mx.int32)
         laws = []

@@ -35,5 +35,5 @@ def three_prompts(tmp_path: Path) -> Path:
 def one_prompt(tmp_path: Path) -> Path:
     """A prompt in which lookup finds something."""
     file = tmp_path / "prompt.jsonl"
-    file.write_text('{"id": "b", "category": "one", "prompt": "abcabcabc"}\n')
+    file.write_text('{"id": "b", "category": "one", "prompt": "abcd abcd"}\n')
     return file

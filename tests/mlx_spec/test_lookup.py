@@ -34,35 +34,35 @@ def test_the_longest_match_is_that_of_a_naive_search(alphabet):
 
 def test_the_latest_occurrence_wins():
     drafter = LookupDrafter()
-    drafter.prefill([1, 2, 3, 50, 9, 1, 2, 3, 60, 9, 9, 1, 2, 3], [], None)
+    drafter.begin([1, 2, 3, 50, 9, 1, 2, 3, 60, 9, 9, 1, 2, 3], [])
     assert drafter.propose(1) == [60]
 
 
 def test_nothing_is_drafted_where_nothing_matches():
     drafter = LookupDrafter()
-    drafter.prefill([1, 2, 3, 4, 5, 6, 7, 2, 3], [], None)
+    drafter.begin([1, 2, 3, 4, 5, 6, 7, 2, 3], [])
     assert drafter.match_length == 2 < MIN_MATCH
     assert drafter.propose(4) == []
 
 
 def test_a_repeating_text_is_drafted_past_its_end():
     drafter = LookupDrafter()
-    drafter.prefill([7, 8, 9, 7, 8, 9, 7, 8, 9], [], None)
+    drafter.begin([7, 8, 9, 7, 8, 9, 7, 8, 9], [])
     assert drafter.propose(5) == [7, 8, 9, 7, 8]
 
 
 def test_documents_are_copied_from_and_never_run_into_each_other():
     drafter = LookupDrafter()
-    drafter.prefill([90, 1, 2, 3], [[1, 2, 3, 4, 5], [6, 7]], None)
+    drafter.begin([90, 1, 2, 3], [[1, 2, 3, 4, 5], [6, 7]])
     assert drafter.propose(8) == [4, 5]
-    drafter.prefill([90, 4, 5, 6], [[1, 2, 3, 4, 5], [6, 7]], None)
+    drafter.begin([90, 4, 5, 6], [[1, 2, 3, 4, 5], [6, 7]])
     assert drafter.match_length == 1
 
 
 def test_another_conversation_forgets_the_last_one():
     drafter = LookupDrafter()
-    drafter.prefill([1, 2, 3, 4, 5], [], None)
-    drafter.prefill([9, 1, 2, 3], [], None)
+    drafter.begin([1, 2, 3, 4, 5], [])
+    drafter.begin([9, 1, 2, 3], [])
     assert drafter.propose(2) == []
 
 
