@@ -39,8 +39,11 @@ class Drafter(Protocol):
     """One idea of how to guess."""
 
     name: str
-    reads_host: bool
-    """Whether `draft` needs `context.known` to be complete: the loop then reads first."""
+
+    @property
+    def reads_host(self) -> bool:
+        """Whether `draft` needs `context.known` to be complete: the loop then reads first."""
+        ...
 
     def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
         """A turn begins with this prompt; `documents` are other texts the answer may copy from.
