@@ -6,6 +6,7 @@ import typer
 
 from app import exit_codes
 from app.commands import arguments as args
+from app.errors import BadInput
 from app.output import data, json_data
 from app.printable import one_line
 
@@ -37,6 +38,8 @@ def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = 
     Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.
     """
     if context.invoked_subcommand is not None:
+        if chip:
+            raise BadInput(f"Give --chip behind the command: mlx-spec pairs show NAME --chip '{chip}'.")
         return exit_codes.DONE
     from app.expected_speed import chosen_chip
     from models.catalogue import all_pairs
@@ -128,7 +131,7 @@ def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
     heads = ["pair", ">download", ">memory", "installed", "fits here", "licence"]
     if chip:
-        heads[5:5] = [">plain\ntok/s", ">drafted\ntok/s"]
+        heads[5:5] = [">predicted\nplain", ">tok/s\ndrafted"]
     grid = plain_table(*heads)
     for pair in facts:
         name, *cells = (_shown(key, pair[key]) for key in keys)

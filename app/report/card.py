@@ -82,9 +82,11 @@ def _energy(energy: dict[str, Any] | None) -> Iterator[str]:
     if not energy["measured"]:
         yield f"- {energy['why']}"
         return
-    joules = energy["joules_per_token"]
-    told = f"{joules['plain']:.3g} J a token plain, {joules['drafted']:.3g} J drafted"
-    yield f"- energy ({energy['meter']}): {told}"
+    told = " and ".join(
+        f"{energy[way]['joules_per_token']:.3g} J a token {way} ({energy[way]['watts']:.3g} W)"
+        for way in ("plain", "drafted")
+    )
+    yield f"- energy of the whole chip ({energy['meter']}), prefill included: {told}"
 
 
 def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:

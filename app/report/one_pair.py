@@ -85,19 +85,22 @@ def _energy(pair: "LoadedPair", plan: Plan, show: Callable[[str], None], meter: 
     if meter is None:
         return Part("energy", {"measured": False, "why": NOT_MEASURED})
     show(f"energy, {meter.name}")
-    found = {way: _joules_per_token(pair, plan, meter, way) for way in ("plain", "drafted")}
+    try:
+        found = {way: _energy_of(pair, plan, meter, way) for way in ("plain", "drafted")}
+    except RuntimeError as error:  # a counter that cannot be read costs nothing but its own number
+        return Part("energy", {"measured": False, "why": f"{meter.name} failed: {error}"})
     if None in found.values():
         return Part("energy", {"measured": False, "why": f"{meter.name} gave no numbers."})
-    return Part("energy", {"measured": True, "meter": meter.name, "joules_per_token": found})
+    return Part("energy", {"measured": True, "meter": meter.name, **found})
 
 
-def _joules_per_token(pair: "LoadedPair", plan: Plan, meter: "Meter", way: str) -> float | None:
+def _energy_of(pair: "LoadedPair", plan: Plan, meter: "Meter", way: str) -> dict[str, float] | None:
     """Over the bench's prompts, again and again until it took long enough; prefill included."""
     import time
 
     from app.chat_prompt import Message as ChatMessage
     from app.decoding import decode
-    from app.report.energy import SHORTEST_SECONDS
+    from app.report import energy
     from app.session import Session
     from mlx_spec.types import Options
 
@@ -114,13 +117,13 @@ def _joules_per_token(pair: "LoadedPair", plan: Plan, meter: "Meter", way: str) 
     def work() -> None:
         nonlocal tokens
         begun = time.perf_counter()
-        while time.perf_counter() - begun < SHORTEST_SECONDS:
+        while not tokens or time.perf_counter() - begun < energy.SHORTEST_SECONDS:
             for ids in prompts:
                 pair.engine.forget()
                 tokens += len(decode(pair.engine, ids, options).tokens)
 
     used = meter.measure(work)
-    return used.joules / tokens if used else None
+    return {"joules_per_token": used.joules / tokens, "watts": used.joules / used.seconds} if used else None
 
 
 def main() -> None:

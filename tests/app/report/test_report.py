@@ -11,8 +11,10 @@ import pytest
 
 from app.bench.prompts import BenchPrompt
 from app.cli import main
-from app.report.card import card
+from app.report import one_pair
+from app.report.card import _energy, card
 from app.report.collect import PairResult, collect
+from app.report.energy import Energy
 from app.report.one_pair import measure_pair
 from app.report.plan import Plan, make_plan
 from app.report.private import without_names
@@ -113,6 +115,33 @@ def test_stopping_keeps_what_arrived_and_ends_the_process(
     )
     assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
     assert found[1].parts == {"check": {"lossless": True}}
+
+
+class ScriptedMeter:
+    """Finds that every piece of work took ten joules and two seconds."""
+
+    name = "scripted"
+    found: Energy | None = Energy(10.0, 2.0)
+
+    def measure(self, work: Callable[[], None]) -> Energy | None:
+        work()
+        return self.found
+
+
+def test_energy_per_token_is_measured_with_and_without_drafting(
+    monkeypatch: pytest.MonkeyPatch, tiny_pair: TinyPair, result: PairResult
+) -> None:
+    monkeypatch.setattr("app.report.energy.SHORTEST_SECONDS", 0.0)
+    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+    plan, meter = Plan((), 0, (ONE,), 8, 1), ScriptedMeter()
+    part = one_pair._energy(pair, plan, lambda text: None, meter)
+    assert part.value["plain"] == part.value["drafted"] == {"joules_per_token": 10 / 8, "watts": 5.0}
+    assert list(_energy(part.value)) == [
+        "- energy of the whole chip (scripted), prefill included: "
+        "1.25 J a token plain (5 W) and 1.25 J a token drafted (5 W)"
+    ]
+    meter.found = None
+    assert not one_pair._energy(pair, plan, lambda text: None, meter).value["measured"]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
