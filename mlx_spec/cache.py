@@ -5,12 +5,20 @@ behind the offset may be stale (rejected drafts): no mask ever shows them, and t
 overwrites them. Sliding windows keep every row and read only the window (docs/decisions/0002).
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx_lm.models.cache import KVCache, RotatingKVCache, make_prompt_cache
+from mlx_lm.models.cache import (
+    ArraysCache,
+    CacheList,
+    ChunkedKVCache,
+    KVCache,
+    RotatingKVCache,
+    make_prompt_cache,
+)
 
 from mlx_spec.errors import UnsupportedModel
 
@@ -128,6 +136,12 @@ class View:
     def keys_and_values(self) -> tuple[Any, Any]:
         return self.buffer.read(*self._read)
 
+    start_position = 0
+    """mlx-lm's chunked attention: the first row that is kept."""
+
+    def maybe_trim_front(self) -> None:
+        """mlx-lm's chunked attention, before each pass: every row is kept, its mask picks the chunk."""
+
     def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:
         """mlx-lm's contract: None, "causal", or a boolean `[N, rows read]`."""
         first, last = self._first(), self._last(N)
@@ -164,30 +178,58 @@ class QuantizedView(View):
         self.group_size = KV_GROUP_SIZE
 
 
-def make_buffers(model: nn.Module, bits: int | None = None) -> list[Buffer]:
-    """One buffer per cache the model asks for (models that share keys and values ask for fewer).
+Entry = Buffer | ArraysCache | tuple["Entry", ...]
+"""What stands for one of a model's caches: an ArraysCache stands for itself, a tuple for a CacheList."""
+
+
+def make_entries(model: nn.Module, bits: int | None = None) -> list[Entry]:
+    """One entry per cache the model asks for (models that share keys and values ask for fewer).
 
     Raises:
-        UnsupportedModel: a layer keeps state that is not a row per token.
+        UnsupportedModel: a layer keeps its state in a cache of its own kind.
     """
-    return [_buffer_for(model, cache, bits) for cache in make_prompt_cache(model)]
+    return [_entry_for(model, cache, bits) for cache in make_prompt_cache(model)]
 
 
-def _buffer_for(model: nn.Module, cache: Any, bits: int | None) -> Buffer:
-    if type(cache) is KVCache:
+def leaves(entries: Iterable[Entry]) -> Iterator[Buffer | ArraysCache]:
+    for entry in entries:
+        if isinstance(entry, tuple):
+            yield from leaves(entry)
+        else:
+            yield entry
+
+
+def buffers_in(entries: Iterable[Entry]) -> list[Buffer]:
+    return [entry for entry in leaves(entries) if isinstance(entry, Buffer)]
+
+
+def views(entries: Iterable[Entry], at: Extent, recurrent: Iterator[ArraysCache]) -> list[Any]:
+    """What the model takes for its caches in one pass; `recurrent` in place of each ArraysCache."""
+    return [_view(entry, at, recurrent) for entry in entries]
+
+
+def _view(entry: Entry, at: Extent, recurrent: Iterator[ArraysCache]) -> Any:
+    if isinstance(entry, tuple):
+        return CacheList(*views(entry, at, recurrent))
+    if isinstance(entry, ArraysCache):
+        return next(recurrent)
+    return View(entry, at) if entry.bits is None else QuantizedView(entry, at)
+
+
+def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:
+    if type(cache) is CacheList:
+        return tuple(_entry_for(model, each, bits) for each in cache.caches)
+    if type(cache) is ArraysCache:
+        return cache
+    if type(cache) in (KVCache, ChunkedKVCache):
         return Buffer(bits=bits)
     if type(cache) is RotatingKVCache and cache.keep == 0:
         return Buffer(window=cache.max_size, bits=bits)
     raise UnsupportedModel(
         f"A layer of {type(model).__module__.rpartition('.')[2]} keeps its state in a "
         f"{type(cache).__name__}, which cannot go back after a rejected draft. "
-        "Use a model with attention layers only: `mlx-spec pairs` lists some."
+        "Use another model: `mlx-spec pairs` lists some that work."
     )
-
-
-def view(buffer: Buffer, at: Extent) -> View:
-    """The view that fits the buffer's kind."""
-    return View(buffer, at) if buffer.bits is None else QuantizedView(buffer, at)
 
 
 def _round_up(count: int, step: int) -> int:

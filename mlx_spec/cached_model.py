@@ -1,14 +1,16 @@
 """A model of mlx-lm with its buffers, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import mlx.core as mx
 import mlx.nn as nn
 from jaxtyping import Float, Int
+from mlx_lm.models.cache import ArraysCache
 
-from mlx_spec.cache import CAPACITY_STEP, Buffer, Extent, make_buffers, view
-from mlx_spec.errors import UnsupportedModel
+from mlx_spec.cache import CAPACITY_STEP, Extent, buffers_in, make_entries, views
+from mlx_spec.probe import Probe
+from mlx_spec.recurrent import States, plain_caches, states_in
 
 PREFILL_CHUNK = 512
 """Prompt tokens per forward pass; progress is told after each."""
@@ -26,34 +28,44 @@ Rows = list[tuple[mx.array, ...]]
 class CachedModel:
     """Target or draft model: both are fed, remembered and rewound the same way.
 
-    `tokens[:seen]` are the tokens whose rows are valid. Going back is only a smaller `seen`.
+    `tokens[:seen]` are the tokens whose rows are valid. Going back is only a smaller `seen`, and
+    for recurrent layers also the states there (`recurrent.py`).
 
     Raises:
-        UnsupportedModel: the model keeps state that cannot be rewound, or its code needs to
-            know its offset on the host.
+        UnsupportedModel: the model keeps state that cannot be rewound.
     """
 
     def __init__(self, model: nn.Module, kv_bits: int | None = None):
         self.model = model
-        self.buffers: list[Buffer] = make_buffers(model, kv_bits)
         self.clamps = False
         """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
         self.tokens: Sequence[int] = ()
         self.seen = 0
-        self.vocab = self._probe(kv_bits)
+        probe = Probe(model, kv_bits)
+        self.vocab = probe.vocab
+        self.lazy = probe.lazy
+        """Whether a pass may begin where only the device knows."""
+        self._past = probe.past(self._replay)
+        self._entries = make_entries(model, kv_bits)
+        self.buffers = buffers_in(self._entries)
         self._bounds = Extent.exact(0)
         self._compiled = mx.compile(self._pure)
         self.compiles = True
-        """Whether decoding's passes are compiled: not where a model asks the device while it builds."""
-        self.compiles = COMPILES and self._traces()
-        self.buffers = make_buffers(model, kv_bits)
+        """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
+        nor where a model asks the device while it builds."""
+        self.compiles = COMPILES and self.lazy and self._past is None and self._traces()
+        self._entries = make_entries(model, kv_bits)
+        self.buffers = buffers_in(self._entries)
 
     def forward(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
-        """Logits after each of `ids`, the first of which stands at position `at`. Lazy."""
-        views = [view(buffer, at) for buffer in self.buffers]
-        if self.clamps:
-            ids = mx.minimum(ids, self.vocab - 1)
-        return self.model(ids[None], cache=views)[0]
+        """Logits after each of `ids`, the first of which stands at position `at`. Lazy.
+
+        What stands before `at` is final: later passes begin there or later, unless `prefill` goes back.
+        """
+        if self._past is None:
+            return self._pass(ids, at, ())
+        self._past.go(at)
+        return self._recorded(ids)
 
     def decode(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
         """`forward` for the passes of decoding, which recur: their graph is built once per width.
@@ -75,6 +87,10 @@ class CachedModel:
         self._hold(rows)
         return logits
 
+    def follow(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
+        """`decode` right after the last pass: the next `forward` or `decode` may go back into both."""
+        return self.decode(ids, at) if self._past is None else self._recorded(ids)
+
     def _pure(self, ids: mx.array, start: mx.array, rows: Rows) -> tuple[mx.array, Rows]:
         """`forward` as a function of arrays alone, within `_bounds`."""
         self._hold(rows)
@@ -91,35 +107,62 @@ class CachedModel:
         Returns:
             How many of the tokens did not need to be read again.
         """
-        kept = min(self.shared(tokens), count)
-        self.tokens, self.seen = tokens, kept
+        kept = self.resume(tokens, count)
         while self.seen < count:
             stop = min(self.seen + PREFILL_CHUNK, count)
-            self.forward(mx.array(list(tokens[self.seen : stop]), mx.int32), Extent.exact(self.seen))
-            mx.eval([buffer.arrays for buffer in self.buffers])
+            self._read(mx.array(list(tokens[self.seen : stop]), mx.int32))
             mx.clear_cache()
             self.seen = stop
             if progress:
                 progress(stop - kept, count - kept)
+        if self._past is not None:
+            self._past.mark()
+        return kept
+
+    def resume(self, tokens: Sequence[int], limit: int) -> int:
+        """Go back to the furthest place up to `limit` that stands in `tokens` too, and say where it is."""
+        kept = min(_common_prefix(self.tokens[: self.seen], tokens), limit)
+        if self._past is not None:
+            kept = self._past.resume(kept)
+            self._past.mark()
+        self.tokens, self.seen = tokens, kept
         return kept
 
     def shared(self, tokens: Sequence[int]) -> int:
-        """How many of the first tokens have their rows here."""
-        return _common_prefix(self.tokens[: self.seen], tokens)
+        """How many of the first tokens need not be read again."""
+        common = _common_prefix(self.tokens[: self.seen], tokens)
+        return common if self._past is None else self._past.reach(common)
 
-    def _probe(self, kv_bits: int | None) -> int:
-        """Rows of the vocabulary, from a graph that is built and never run."""
-        buffers = make_buffers(self.model, kv_bits)
-        at = Extent(mx.array([1], mx.int32), 1, 2)
-        try:
-            logits = self.model(mx.zeros((1, 2), mx.int32), cache=[view(buffer, at) for buffer in buffers])
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
-            kind = type(self.model).__module__.rpartition(".")[2]
-            raise UnsupportedModel(
-                f"{kind} cannot run with a cache that rewinds ({error}). "
-                "Use another model: `mlx-spec pairs` lists some that work."
-            ) from error
-        return logits.shape[-1]
+    def _read(self, ids: mx.array) -> None:
+        """A pass right after `tokens[:seen]`, evaluated, that no rejection goes back into."""
+        at = Extent.exact(self.seen)
+        if self._past is None:
+            self._pass(ids, at, ())
+        else:
+            states = self._replay(ids, at, self._past.now.after(0))
+            self._past.stand(self.seen + ids.shape[0], states)
+            mx.eval(states)
+        mx.eval([buffer.arrays for buffer in self.buffers])
+
+    def _recorded(self, ids: mx.array) -> mx.array:
+        """A pass right after the last one, which a rejection may go back into."""
+        assert self._past is not None
+        stretch = self._past.now
+        caches = stretch.caches(ids.shape[0])
+        logits = self._pass(ids, stretch.at.plus(stretch.rows), caches)
+        stretch.read(ids, caches)
+        return logits
+
+    def _replay(self, ids: mx.array, at: Extent, states: States) -> States:
+        """The recurrent states after `ids`, read from `at` on, where they were `states`."""
+        caches = plain_caches(states)
+        self._pass(ids, at, caches)
+        return states_in(caches)
+
+    def _pass(self, ids: mx.array, at: Extent, recurrent: Iterable[ArraysCache]) -> mx.array:
+        if self.clamps:
+            ids = mx.minimum(ids, self.vocab - 1)
+        return self.model(ids[None], cache=views(self._entries, at, iter(recurrent)))[0]
 
     def _traces(self) -> bool:
         """Whether the graph of a pass can be built without the device; it is built and never run."""

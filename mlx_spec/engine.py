@@ -68,7 +68,8 @@ class Engine:
         self.context_limit = context_limit
         self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
         self.lookup = LookupDrafter()
-        self.drafts_in_flight = drafts_in_flight()
+        models = [self.target, *([self.model_drafter.cached] if self.model_drafter else [])]
+        self.drafts_in_flight = drafts_in_flight() if all(model.lazy for model in models) else 0
         self._controller: Controller | None = None
         self._turn: _Turn | None = None
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import mlx.core as mx
 import mlx.nn as nn
 
+from mlx_spec.cache import Extent
 from mlx_spec.cached_model import CachedModel
 from mlx_spec.drafters import Context
 from mlx_spec.rules import Draft, RoundRule
@@ -38,9 +39,7 @@ class ModelDrafter:
         return self._lag > LONG_LAG
 
     def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
-        self.cached.seen = min(self.cached.shared(tokens), max(0, len(tokens) - STEADY_LAG))
-        self.cached.tokens = tokens
-        self._lag = len(tokens) - self.cached.seen
+        self._lag = len(tokens) - self.cached.resume(tokens, max(0, len(tokens) - STEADY_LAG))
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         if self.reads_host:
@@ -50,8 +49,7 @@ class ModelDrafter:
         drafted = mx.zeros((0,), mx.int32)
         laws = []
         for index in range(length):
-            steady = ids.shape[0] <= STEADY_LAG
-            logits = self.cached.decode(ids, at) if steady else self.cached.forward(ids, at)
+            logits = self._step(ids, at) if index == 0 else self.cached.follow(ids, at)
             at = at.plus(ids.shape[0])
             ids, law = rule.propose(logits[-1:, : self.vocab], index, drafted)
             mx.async_eval(ids)  # the device begins while the host builds the next step
@@ -59,6 +57,10 @@ class ModelDrafter:
             laws.append(law)
         self._lag = STEADY_LAG
         return Draft(drafted, None if laws[0] is None else mx.concatenate(laws))
+
+    def _step(self, ids: mx.array, at: Extent) -> mx.array:
+        """The first step of a draft, over all the tokens the model has not seen."""
+        return (self.cached.decode if len(ids) <= STEADY_LAG else self.cached.forward)(ids, at)
 
     def skipped(self, count: int) -> None:
         self._lag += count

@@ -168,31 +168,47 @@ def test_a_view_with_bounds_masks_like_one_that_knows():
         assert guessed.sum().item() == known.sum().item()
 
 
-def test_recurrent_layers_are_refused_at_load_by_name():
-    from mlx_lm.models import mamba
+class Own:
+    """A cache of a model's own kind."""
 
-    args = mamba.ModelArgs(
-        model_type="mamba", vocab_size=50, hidden_size=16, intermediate_size=32, state_size=4,
-        num_hidden_layers=1, conv_kernel=4, use_bias=False, use_conv_bias=True, time_step_rank=2,
-    )  # fmt: skip
-    recurrent = mamba.Model(args)
-    for pair in ((recurrent, None), (tiny_llama(0), recurrent)):
-        with pytest.raises(UnsupportedModel, match="ArraysCache"):
+
+class Positional(nn.Module):
+    """Needs its offset as a number, as `mx.arange` does."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(10, 8)
+        self.layers = [1]
+
+    def __call__(self, ids, cache=None):
+        first = cache[0].offset  # pyright: ignore
+        rows = mx.arange(first, first + ids.shape[1])[:, None]
+        return self.embed.as_linear(self.embed(ids) + rows)
+
+
+def test_a_cache_of_an_unknown_kind_is_refused_at_load_by_name():
+    class Peculiar(Positional):
+        def make_cache(self):
+            return [Own()]
+
+    for pair in ((Peculiar(), None), (tiny_llama(0), Peculiar())):
+        with pytest.raises(UnsupportedModel, match="Own"):
             Engine(*pair, context_limit=64)
 
 
-def test_a_model_that_needs_its_offset_on_the_host_is_refused_at_load():
-    class Positional(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embed = nn.Embedding(10, 8)
-            self.layers = [1]
-
+def test_a_model_that_cannot_run_with_our_caches_is_refused_at_load():
+    class Foreign(Positional):
         def __call__(self, ids, cache=None):
-            return self.embed.as_linear(self.embed(ids) + mx.arange(cache[0].offset + 2)[-2:, None])  # pyright: ignore
+            return cache[0].state  # pyright: ignore
 
     with pytest.raises(UnsupportedModel, match="rewinds"):
-        Engine(Positional(), context_limit=64)
+        Engine(Foreign(), context_limit=64)
+
+
+def test_rounds_of_a_model_that_needs_its_offset_on_the_host_are_read_at_once():
+    assert Engine(tiny_llama(0), context_limit=64).drafts_in_flight == 1
+    for pair in ((Positional(), None), (tiny_llama(0), Positional())):
+        assert Engine(*pair, context_limit=64).drafts_in_flight == 0
 
 
 def test_a_window_that_fills_during_prefill_reads_only_the_window():

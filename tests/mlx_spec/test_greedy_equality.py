@@ -43,12 +43,11 @@ def test_a_target_that_is_not_rewound_is_caught(name, monkeypatch):
     wanted = reference(target, PROMPTS[1])
     engine = Engine(target, nearly(ARCHITECTURES[name], noise=0.3), context_limit=2048)
 
-    plain_view = cached_model.view
+    honest = cached_model.views
     skew = {"rows": 0}
 
-    def not_rewound(buffer, at):
-        skewed = at.plus(skew["rows"])
-        return plain_view(buffer, skewed)
+    def not_rewound(entries, at, recurrent):
+        return honest(entries, at.plus(skew["rows"]), recurrent)
 
     forward = cached_model.CachedModel.forward
 
@@ -58,7 +57,7 @@ def test_a_target_that_is_not_rewound_is_caught(name, monkeypatch):
             skew["rows"] += 1
         return logits
 
-    monkeypatch.setattr(cached_model, "view", not_rewound)
+    monkeypatch.setattr(cached_model, "views", not_rewound)
     monkeypatch.setattr(cached_model.CachedModel, "forward", counting)
     assert text(engine, PROMPTS[1], drafter="model", draft_length=3) != wanted
 

@@ -247,14 +247,14 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
 def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, monkeypatch, drafter):
     """The first round takes it along: one pass of the target fewer until the first token."""
     passes = []
-    forward = type(engine.target).forward
+    honest = type(engine.target)._pass
 
-    def counted(self, ids, at):
+    def counted(self, ids, at, recurrent):
         if self is engine.target:
             passes.append(ids.shape[0])
-        return forward(self, ids, at)
+        return honest(self, ids, at, recurrent)
 
-    monkeypatch.setattr(type(engine.target), "forward", counted)
+    monkeypatch.setattr(type(engine.target), "_pass", counted)
     for length in (1, 2, 16, 17, 40):
         engine.forget()
         passes.clear()

@@ -1,0 +1,166 @@
+"""Recurrent layers go back exactly: the text is mlx-lm's own, and the states are those of a fresh start.
+
+Broken versions that must be caught: states that are not rewound, windows that are not, a state after
+one token too many or too few, a draft model that forgets its later steps.
+"""
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from mlx_lm.generate import generate_step
+
+from mlx_spec import Engine, Options
+from mlx_spec.cached_model import CachedModel
+from mlx_spec.recurrent import Moved, Recomputed, Replayed, Windows
+from tests.mlx_spec.model_types import build
+from tests.mlx_spec.tiny_models import nearly, prompt, tiny_llama
+
+RECOMPUTED = ["qwen3_next", "qwen3_5", "lfm2", "mamba2", "nemotron_h", "granitemoehybrid", "falcon_h1"]
+REPLAYED = ["mamba", "olmo_hybrid"]
+IDS = prompt(13, 2)
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    return [t for r in engine.generate(ids, Options(**{"max_tokens": 40, **options})) for t in r.tokens]
+
+
+def reference(model, ids: list[int], count: int = 40) -> list[int]:
+    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count)]
+
+
+def pair(name: str, noise: float = 0.02) -> Engine:
+    return Engine(build(name), nearly(lambda seed: build(name, seed), noise=noise), context_limit=2048)
+
+
+def states(model: CachedModel, at: int) -> list[np.ndarray]:
+    assert model._past is not None and model._past.resume(at) == at
+    return [np.array(x) for slots in model._past.now.after(0) for x in slots]
+
+
+@pytest.mark.parametrize("name", RECOMPUTED + REPLAYED)
+def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
+    engine = pair(name)
+    target, drafter = engine.target, engine.model_drafter
+    assert target._past is not None and drafter is not None
+    assert isinstance(target._past.now, Recomputed if name in RECOMPUTED else Replayed)
+    wanted = reference(target.model, IDS)
+    assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
+    assert text(engine, IDS, drafter="none") == wanted
+    accepted = set()
+    for length in (1, 4):
+        rounds = list(engine.generate(IDS, Options(max_tokens=40, drafter="model", draft_length=length)))
+        assert [t for r in rounds for t in r.tokens] == wanted
+        accepted |= {r.accepted for r in rounds}
+    assert len(accepted) > 1, "rounds that all accept alike prove nothing"
+    assert text(engine, IDS, drafter="auto", draft_length=3) == wanted
+    for model in (target, drafter.cached):
+        fresh = CachedModel(model.model)
+        fresh.prefill(IDS + wanted, model.seen)
+        ours, theirs = states(model, model.seen), states(fresh, model.seen)
+        for a, b in zip(ours, theirs, strict=True):
+            assert np.abs(a - b).max() < 1e-4 * max(1.0, np.abs(b).max())
+
+
+def test_a_recurrent_model_drafts_for_itself_without_a_rejection():
+    for name in ("qwen3_next", "mamba2", "mamba"):
+        target = build(name)
+        engine = Engine(target, target, context_limit=2048)
+        for length in (1, 3):
+            rounds = list(engine.generate(IDS, Options(max_tokens=40, drafter="model", draft_length=length)))
+            assert engine.stats(rounds).acceptance_rate == 1, (name, length)
+
+
+def test_a_recurrent_model_drafts_for_one_with_attention_and_the_other_way_round():
+    for target, draft in ((tiny_llama(0), build("lfm2")), (build("lfm2"), tiny_llama(0))):
+        engine = Engine(target, draft, context_limit=2048)
+        assert text(engine, IDS, drafter="model", draft_length=3) == reference(target, IDS)
+
+
+@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+def test_every_turn_goes_on_where_the_last_one_ended(name):
+    engine = pair(name)
+    conversation: list[int] = []
+    for turn in range(5):
+        conversation += prompt(6, 20 + turn)
+        out = text(engine, conversation, max_tokens=11 + turn, drafter="model", draft_length=1 + turn)
+        assert out == reference(engine.target.model, conversation, 11 + turn)
+        if turn:
+            assert engine.stats([]).cached_tokens >= len(conversation) - 6 - 1
+        conversation += out
+
+
+@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+def test_a_stop_anywhere_in_a_round_leaves_a_state_to_go_on_from(name):
+    engine = pair(name)
+    model, wanted, places = engine.target.model, reference(engine.target.model, IDS), set()
+    for index in range(1, 24, 2):
+        stop = frozenset([wanted[index]])
+        first = wanted.index(wanted[index])
+        rounds = list(
+            engine.generate(IDS, Options(max_tokens=40, drafter="model", draft_length=4, stop_tokens=stop))
+        )
+        assert [t for r in rounds for t in r.tokens] == wanted[: first + 1]
+        places.add(len(rounds[-1].tokens))
+        later = IDS + wanted[: first + 1] + [5, 6]
+        assert text(engine, later, max_tokens=6, drafter="model") == reference(model, later, 6)
+        assert engine.stats([]).cached_tokens >= len(later) - 4
+    assert len(places) > 1, "the stop fell on one place of a round only"
+
+
+@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+def test_a_changed_turn_goes_on_from_the_last_place_kept(name):
+    engine = pair(name)
+    first = text(engine, IDS, drafter="model", draft_length=3)
+    second = IDS + first + prompt(20, 3)
+    text(engine, second, drafter="model", draft_length=3)
+    again = text(engine, second, drafter="none")
+    assert again == reference(engine.target.model, second)
+    assert engine.stats([]).cached_tokens == len(second) - 1, "asking again reads nothing again"
+    changed = second[:-3] + [1, 2, 3, 4]
+    assert text(engine, changed, drafter="model") == reference(engine.target.model, changed)
+    assert len(IDS + first) - 1 <= engine.stats([]).cached_tokens <= len(second) - 3
+    engine.forget()
+    assert text(engine, changed, drafter="model") == reference(engine.target.model, changed)
+    assert engine.stats([]).cached_tokens == 0
+
+
+def not_rewound(self, count):
+    return tuple(tuple(slot.end for slot in slots) for slots in self._slots)
+
+
+def one_further(self, count):
+    return HONEST(self, count + 1)
+
+
+def one_less(self, count):
+    return HONEST(self, count - 1)
+
+
+HONEST = Recomputed.after
+
+
+@pytest.mark.parametrize("mutant", [not_rewound, one_further, one_less])
+def test_mutant_states_of_the_wrong_place_are_caught(mutant, monkeypatch):
+    engine = pair("qwen3_next", noise=0.2)
+    monkeypatch.setattr(Recomputed, "after", mutant)
+    assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
+
+
+@pytest.mark.parametrize("kind", [Moved, Windows])
+def test_mutant_one_kind_of_slot_not_rewound_is_caught(kind, monkeypatch):
+    engine = pair("qwen3_next", noise=0.2)
+    monkeypatch.setattr(kind, "after", lambda slot, count: slot.end)
+    assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
+
+
+def test_mutant_replay_that_reads_nothing_is_caught(monkeypatch):
+    engine = pair("mamba", noise=0.2)
+    monkeypatch.setattr(Replayed, "after", lambda stretch, count: stretch._end)
+    assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
+
+
+def test_mutant_draft_steps_that_nobody_can_go_back_into_are_caught(monkeypatch):
+    engine = pair("qwen3_next", noise=0.2)
+    monkeypatch.setattr(CachedModel, "follow", CachedModel.forward)
+    with pytest.raises(AssertionError, match="begins before"):
+        text(engine, IDS, drafter="model", draft_length=3)
