@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
-from app.report.messages import Failed, Part, Step
+from app.report.messages import Done, Failed, Message, Part, Step
 
 COMMAND = (sys.executable, "-m", "app.report.one_pair")
 LOOK_SECONDS = 0.2
@@ -67,38 +67,40 @@ def _measure(
         )
     finally:
         os.close(write)
-    result.state = "complete"
     try:
         with messages:
-            _receive(result, messages, stop, show)
+            result.state = _receive(result, messages, stop, show)
     finally:
-        if result.state == "interrupted" or sys.exc_info()[0] is not None:
+        # Neither done nor gone: stopped, by the question or by an exception.
+        if result.state in ("interrupted", "not reached"):
             process.terminate()
         code = _wait(process)
-    if result.state == "complete" and code:
-        result.state, result.why = "failed", _how_it_ended(code)
+    if result.state == "failed" and not result.why:
+        result.why = _how_it_ended(code)
 
 
 def _receive(
     result: PairResult, messages: Connection, stop: Callable[[], bool], show: Callable[[str], None]
-) -> None:
-    """Until the process closes its end, fails, or somebody wants to stop."""
-    while True:
-        if stop():
-            result.state = "interrupted"
-            return
+) -> State:
+    """Until the process is done, fails, is gone, or somebody wants to stop."""
+    while not stop():
         if not messages.poll(LOOK_SECONDS):
             continue
         try:
-            match messages.recv():
-                case Step(text):
-                    show(f"{result.name}: {text}")
-                case Part(name, value):
-                    result.parts[name] = value
-                case Failed(why):
-                    result.state, result.why = "failed", why
-        except EOFError:
-            return
+            message: Message = messages.recv()
+        except (EOFError, OSError):
+            return "failed"
+        match message:
+            case Step(text):
+                show(f"{result.name}: {text}")
+            case Part(name, value):
+                result.parts[name] = value
+            case Failed(why):
+                result.why = why
+                return "failed"
+            case Done():
+                return "complete"
+    return "interrupted"
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:

@@ -26,4 +26,9 @@ class Failed:
     why: str
 
 
-Message = Step | Part | Failed
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Every part was sent."""
+
+
+Message = Step | Part | Failed | Done

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from app.report.messages import Failed, Message, Part, Step
+from app.report.messages import Done, Failed, Message, Part, Step
 from app.report.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def _work(name: str, plan: Plan, send: Callable[[Message], None]) -> None:
         pair = load(resolve(name, None, None))
         for part in measure_pair(pair, plan, lambda text: send(Step(text))):
             send(part)
+        send(Done())
     except BrokenPipeError:
         raise
     except Exception as error:  # whatever happens to one pair is told; the others go on

@@ -48,7 +48,7 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
         script = tmp_path / "child.py"
         script.write_text(
             "import sys, time\nfrom multiprocessing.connection import Connection\n"
-            "from app.report.messages import Failed, Part, Step\n"
+            "from app.report.messages import Done, Failed, Part, Step\n"
             "name, send = sys.argv[1], Connection(int(sys.argv[2]), readable=False).send\n" + body
         )
         return sys.executable, str(script)
@@ -85,7 +85,7 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
         "if name == 'full': send(Failed('The memory is full.')); sys.exit()\n"
         "if name == 'dead': sys.exit(9)\n"
         "send(Step('benching'))\n"
-        "send(Part('check', {'of': name, 'step': 2}))\n"
+        "send(Part('check', {'of': name, 'step': 2}))\nsend(Done())\n"
     )
     seen: list[str] = []
     found = collect(
@@ -103,7 +103,8 @@ def test_stopping_keeps_what_arrived_and_ends_the_process(
     installed_child: Callable[[str], tuple[str, str]],
 ) -> None:
     child = installed_child(
-        "send(Part('check', {'lossless': True}))\nsend(Step('at it'))\nif name == 'second': time.sleep(60)\n"
+        "send(Part('check', {'lossless': True}))\nsend(Step('at it'))\n"
+        "if name == 'second': time.sleep(60)\nsend(Done())\n"
     )
     seen: list[str] = []
     found = collect(
