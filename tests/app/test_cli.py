@@ -108,6 +108,7 @@ def test_debug_shows_the_traceback(capfd: pytest.CaptureFixture[str]) -> None:
         "pull",
         "remove",
         "doctor",
+        "report",
         "history",
         "history search",
     ],
