@@ -23,7 +23,8 @@ bench bench-peers: export MLX_SPEC_COMPILE ?= 1
 bench: setup ## measure decoding with and without drafting
 	@$(VENV)/bin/mlx-spec bench $(ARGS)
 
-bench-peers: setup ## measure against mlx-lm's own generation on the same pair
+bench-peers: ## measure against mlx-lm and transformers on the same pair (installs PyTorch if it can)
+	@scripts/setup $(VENV) requirements.lock peers || scripts/setup $(VENV) requirements.lock
 	@$(PYTHON) -m app.bench.peers $(ARGS)
 
 setup-dev:

@@ -1,4 +1,4 @@
 """Training of the built-in pair: corpus, tokenizer, target, distilled draft, export.
 
-The only place in this project that imports torch; nothing else in `models` imports it.
+The only part of `models` that imports torch; beside it `app.bench.peers.transformers_side` does.
 """

@@ -1,4 +1,7 @@
-"""`python -m models.train STAGE`: tokenizer, target, draft, export, samples, or all of them in this order."""
+"""`python -m models.train STAGE`: tokenizer, target, draft, export, samples, or all of them in this order.
+
+Beside them: other_draft, a draft on other text that only measurements use.
+"""
 
 import os
 import sys
@@ -41,6 +44,12 @@ def samples(arguments: list[str]) -> None:
     main(arguments)
 
 
+def other_draft(arguments: list[str]) -> None:
+    from models.train.other_draft import main
+
+    main(arguments)
+
+
 STAGES = {stage.__name__: stage for stage in (tokenizer, target, draft, export, samples)}
 
 if __name__ == "__main__":
@@ -50,5 +59,7 @@ if __name__ == "__main__":
             stage([])
     elif name in STAGES:
         STAGES[name](rest)
+    elif name == other_draft.__name__:
+        other_draft(rest)
     else:
         sys.exit(f"{__doc__}\nno stage {name!r}")

@@ -1,0 +1,99 @@
+"""Does a chat get slower from turn to turn by more than its context grows?
+
+The same turns are decoded twice: in one process as a chat, whose engine keeps everything from turn to turn,
+and in another that forgets before each turn and reads the whole conversation anew. Decoding alone is
+compared, turn by turn: both have the same context, so the ratio shows what the chat's age costs.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from app.bench.peers.answering import Answer, Ask
+from app.bench.peers.measure import Process
+from app.chat_prompt import Message
+
+QUESTIONS = (
+    "What is speculative decoding?",
+    "Who are you?",
+    "What is a draft?",
+    "Count from 1 to 12.",
+    "When does drafting not pay?",
+    "What is the acceptance rate?",
+    "Tell me a joke please.",
+    "How do I reverse a string in Python?",
+    "Does drafting change the answer I get?",
+    "What is the bonus token?",
+)
+MAX_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LongChat:
+    """What a long chat showed. Lists are by turn, medians over the repeats."""
+
+    context_tokens: list[int]
+    """Of the prompt."""
+    chat_tokens_per_second: list[float]
+    """Decoding alone."""
+    fresh_tokens_per_second: list[float]
+    ratio: float
+    """Chat / fresh over the second half of the turns: the median over the repeats."""
+    spread: tuple[float, float]
+    wanted: float = 0.97
+
+    @property
+    def holds(self) -> bool:
+        return self.ratio >= self.wanted
+
+
+def long_chat(
+    chat: Process, fresh: Process, turns: int, repeats: int, told: Callable[[str], None] = lambda text: None
+) -> LongChat:
+    """Hold the same chat `repeats` times, greedy and adaptive, in both processes."""
+    runs = []
+    for repeat in range(repeats):
+        told(f"chat of {turns} turns, repeat {repeat + 1} of {repeats}")
+        runs.append(_one_chat(chat, fresh, turns, swapped=repeat % 2 == 1))
+    half = turns // 2
+    ratios = [_pace(a for _, a, _ in run[half:]) / _pace(b for _, _, b in run[half:]) for run in runs]
+    by_turn = list(zip(*runs, strict=True))
+    return LongChat(
+        context_tokens=[turn[0][0] for turn in by_turn],
+        chat_tokens_per_second=[median(_pace([a]) for _, a, _ in turn) for turn in by_turn],
+        fresh_tokens_per_second=[median(_pace([b]) for _, _, b in turn) for turn in by_turn],
+        ratio=median(ratios),
+        spread=(min(ratios), max(ratios)),
+    )
+
+
+Turn = tuple[int, Answer, Answer]
+"""Tokens of the prompt, the chat's answer and the fresh engine's."""
+
+
+def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> list[Turn]:
+    said: list[Message] = []
+    found: list[Turn] = []
+    for turn in range(turns):
+        said.append(Message(role="user", content=QUESTIONS[turn % len(QUESTIONS)]))
+        ids, stop = chat.call("encode", said)
+        ask = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None, keep=turn > 0)
+        anew = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None)
+        if swapped:
+            other = fresh.call("answer", anew)
+            own = chat.call("answer", ask)
+        else:
+            own = chat.call("answer", ask)
+            other = fresh.call("answer", anew)
+        found.append((len(ids), own, other))
+        said.append(Message(role="assistant", content=chat.call("decode", own.tokens)))
+    return found
+
+
+def _pace(answers: Iterable[Answer]) -> float:
+    """Tokens after the first round over the time after it."""
+    tokens, seconds = 0, 0.0
+    for answer in answers:
+        tokens += len(answer.tokens) - answer.first_tokens
+        seconds += answer.seconds - answer.first_seconds
+    return tokens / seconds if seconds else 0.0
