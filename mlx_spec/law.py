@@ -5,7 +5,7 @@ Order: repetition penalty, temperature, top-k, top-p, min-p. Target and drafter 
 
 import mlx.core as mx
 from jaxtyping import Float, Int
-from mlx_lm.sample_utils import apply_min_p, apply_top_k, apply_top_p
+from mlx_lm.sample_utils import apply_min_p, apply_top_p
 
 from mlx_spec.types import Options
 
@@ -28,8 +28,15 @@ def logprobs(logits: Float[mx.array, "rows vocab"], options: Options) -> Float[m
 def unnormalised(logits: Float[mx.array, "rows vocab"], options: Options) -> Float[mx.array, "rows vocab"]:
     """Log probabilities up to a constant per row: all that choosing by shared noise needs."""
     scores = logits.astype(mx.float32) / options.temperature
-    if 0 < options.top_k < logits.shape[-1]:
-        scores = apply_top_k(scores, options.top_k)
+    if not 0 < options.top_k < logits.shape[-1]:
+        return _nucleus(scores, options)
+    # A partition, after which the other filters sort and sum only what it left.
+    top = mx.argpartition(-scores, options.top_k - 1, axis=-1)[:, : options.top_k]
+    kept = _nucleus(mx.take_along_axis(scores, top, axis=-1), options)
+    return mx.put_along_axis(mx.full(scores.shape, -mx.inf), top, kept, axis=-1)
+
+
+def _nucleus(scores: mx.array, options: Options) -> mx.array:
     if options.top_p < 1:
         scores = apply_top_p(scores - mx.logsumexp(scores, axis=-1, keepdims=True), options.top_p)
     if options.min_p > 0:
