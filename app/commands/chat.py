@@ -1,9 +1,12 @@
 """`chat`: the terminal app; without a terminal, a conversation over stdin and stdout."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from app.commands import arguments as args
+from app.errors import BadInput
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -28,6 +31,13 @@ def command(
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID|last",
+            help="Go on with a saved chat, with its own instructions and options; see `history list`.",
+        ),
+    ] = None,
 ) -> int:
     """Chat in the terminal.
 
@@ -46,17 +56,35 @@ def command(
         drafter=args.drafter_name(drafter, no_draft, length),
         verify=verify,
     )
-    return _open(args.chosen_pair(pair, target, draft, revision), options)
+    return _open(args.chosen_pair(pair, target, draft, revision), options, resume)
 
 
-def _open(spec: "PairSpec", options: Options) -> int:
+def _open(spec: "PairSpec", options: Options, resume: str | None) -> int:
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from app.tui.app import run_chat
 
-        return run_chat(spec, options)
+        return run_chat(spec, options, _saved_chat(resume) if resume else None)
+    if resume:
+        raise BadInput("--resume opens the terminal app, and there is no terminal here.")
     from app.stdin_chat import run_stdin_chat
 
     args.tell_config_problems()
     loaded = args.loaded_pair(spec)
     args.check_drafter(loaded, options)
     return run_stdin_chat(loaded, options)
+
+
+def _saved_chat(name: str) -> str:
+    """The whole id of the chat meant, before a screen opens.
+
+    Raises:
+        BadInput: there is none.
+    """
+    from app.history.database import history_file
+    from app.history.store import History
+
+    history = History.open(history_file())
+    try:
+        return history.find(name).id
+    finally:
+        history.close()

@@ -42,6 +42,7 @@ MIGRATIONS = (
         finish TEXT,
         stats TEXT,
         marks TEXT,
+        rounds TEXT,
         UNIQUE (chat, id)
     ) STRICT;
     CREATE TABLE presets (

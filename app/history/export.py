@@ -1,10 +1,11 @@
 """Chats as Markdown for people and as JSON that can be imported again."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from app.errors import BadInput, MachineFailed
 from app.history.records import (
@@ -15,6 +16,8 @@ from app.history.records import (
     Finish,
     options_from,
     options_json,
+    rounds_from,
+    rounds_json,
     stats_from,
 )
 from app.history.store import History
@@ -70,6 +73,27 @@ def numbers(facts: AnswerFacts) -> str:
     return " · ".join([*parts, *([ends[facts.finish]] if facts.finish in ends else [])])
 
 
+def write(
+    chat: Chat, messages: Sequence[ChatMessage], kind: Literal["markdown", "json"], path: Path | None
+) -> Path:
+    """Write one chat into a file; without a path, one in the working folder that is not there yet.
+
+    Raises:
+        MachineFailed: it cannot be written.
+    """
+    path = path or _free_path(chat, ".json" if kind == "json" else ".md")
+    text = (
+        json.dumps(as_json([(chat, messages)]), ensure_ascii=False, indent=2) + "\n"
+        if kind == "json"
+        else as_markdown(chat, messages)
+    )
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise MachineFailed(f"{path} cannot be written: {error.strerror}.") from error
+    return path.resolve()
+
+
 def import_file(history: History, path: Path) -> tuple[int, int]:
     """Add the chats of an exported file; return how many were added and how many were there already.
 
@@ -91,6 +115,15 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         if isinstance(error, BadInput):
             raise BadInput(f"{path}: {error}") from error
         raise BadInput(f"{path} is no whole export: {type(error).__name__}: {error}") from error
+
+
+def _free_path(chat: Chat, suffix: str) -> Path:
+    words = "-".join(re.findall(r"[\w]+", chat.title.lower()))[:40].strip("-") or "chat"
+    path, number = Path(f"{words}{suffix}"), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{words}-{number}{suffix}")
+    return path
 
 
 def _import(history: History, value: dict[str, Any]) -> tuple[int, int]:
@@ -152,6 +185,7 @@ def _message_json(message: ChatMessage) -> dict[str, Any]:
             "finish": facts.finish,
             "stats": None if facts.stats is None else asdict(facts.stats),
             "marks": facts.marks,
+            "rounds": json.loads(rounds_json(facts.rounds)),
         }
     return value
 
@@ -183,7 +217,8 @@ def _message_from(value: dict[str, Any]) -> ChatMessage:
         if finish not in ("stop", "length", "cancelled", "failed", None):
             raise BadInput(f"an answer's finish is '{finish}'.")
         options, stats = options_from(value["options"]), stats_from(value["stats"])
-        facts = AnswerFacts(_text(value, "pair"), options, finish, stats, _text(value, "marks"))
+        rounds = rounds_from(value["rounds"])
+        facts = AnswerFacts(_text(value, "pair"), options, finish, stats, _text(value, "marks"), rounds)
     attachments = tuple(Attachment(_text(a, "name"), _text(a, "text")) for a in value["attachments"])
     parent = None if value["parent"] is None else _text(value, "parent")
     message_id, text = _text(value, "id"), _text(value, "text")

@@ -5,10 +5,10 @@ import re
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from app.events import Mark, Piece
+from app.events import DraftRound, Mark, Piece
 from app.printable import one_line
 from mlx_spec.errors import BadOption
 from mlx_spec.stats import Stats
@@ -42,6 +42,8 @@ class AnswerFacts:
     stats: Stats | None = None
     marks: str = ""
     """Run lengths of the marks of its characters: `a12b3` is 12 accepted, then 3 of bonus tokens."""
+    rounds: tuple[DraftRound, ...] = ()
+    """Of the answer, or of what was added when it was continued last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,21 @@ def stats_from(value: Any) -> Stats | None:
         return Stats(**values)
     except TypeError:
         return None
+
+
+def rounds_json(rounds: Sequence[DraftRound]) -> str:
+    """Rounds as a JSON list of lists, fields in the order of `DraftRound`."""
+    return json.dumps([astuple(played) for played in rounds], ensure_ascii=False)
+
+
+def rounds_from(value: Any) -> tuple[DraftRound, ...]:
+    """Rounds again; none if another version wrote them otherwise."""
+    if isinstance(value, str):
+        value = json.loads(value)
+    try:
+        return tuple(DraftRound(name, tuple(drafted), *rest) for name, drafted, *rest in value or ())
+    except (TypeError, ValueError):
+        return ()
 
 
 _LETTERS: dict[Mark, str] = {mark: mark[0] for mark in get_args(Mark)}

@@ -89,6 +89,8 @@ class HistoryThread:
         future: Future[T] = Future()
 
         def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return  # whoever asked is gone
             try:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:

@@ -19,6 +19,8 @@ from app.history.records import (
     now,
     options_from,
     options_json,
+    rounds_from,
+    rounds_json,
     stats_from,
     stats_json,
 )
@@ -82,8 +84,15 @@ class History:
             self.connection.executemany(_SAVE_MESSAGE, map(_message_values, messages))
 
     def forget(self, message: ChatMessage) -> None:
-        """Remove a message that came to nothing."""
-        self._change("DELETE FROM messages WHERE chat = ? AND id = ?", message.chat, message.id)
+        """Remove a message that came to nothing, and its chat if it has no other."""
+        with transaction(self.connection):
+            self.connection.execute(
+                "DELETE FROM messages WHERE chat = ? AND id = ?", (message.chat, message.id)
+            )
+            self.connection.execute(
+                "DELETE FROM chats WHERE id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE chat = ?)",
+                (message.chat, message.chat),
+            )
 
     def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
         """The chats that were changed last, newest first."""
@@ -220,17 +229,18 @@ options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, 
 
 _SAVE_MESSAGE = """
 INSERT INTO messages
-(id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+(id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks, rounds)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text, pair = excluded.pair,
-options = excluded.options, finish = excluded.finish, stats = excluded.stats, marks = excluded.marks
+options = excluded.options, finish = excluded.finish, stats = excluded.stats, marks = excluded.marks,
+rounds = excluded.rounds
 """
 
 _CHAT_COLUMNS = "id, title, created, changed, archived, system, options, drafting, leaf"
 _SELECT_CHAT = f"SELECT {_CHAT_COLUMNS} FROM chats"
 _SELECT_MESSAGE = (
-    "SELECT id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks "
-    "FROM messages"
+    "SELECT id, chat, parent, role, text, created, attachments, "
+    "pair, options, finish, stats, marks, rounds FROM messages"
 )
 _SELECT_ROWS = f"""
 SELECT {", ".join(f"c.{name}" for name in _CHAT_COLUMNS.split(", "))},
@@ -273,9 +283,16 @@ def _message_values(message: ChatMessage) -> tuple[Any, ...]:
         message.created,
         attachments_json(message.attachments),
         *(
-            (None,) * 5
+            (None,) * 6
             if facts is None
-            else (facts.pair, options_json(facts.options), facts.finish, stats_json(facts.stats), facts.marks)
+            else (
+                facts.pair,
+                options_json(facts.options),
+                facts.finish,
+                stats_json(facts.stats),
+                facts.marks,
+                rounds_json(facts.rounds),
+            )
         ),
     )
 
@@ -293,9 +310,11 @@ def _row(row: Sequence[Any]) -> ChatRow:
 
 
 def _message(row: Sequence[Any]) -> ChatMessage:
-    *head, attachments, pair, options, finish, stats, marks = row
+    *head, attachments, pair, options, finish, stats, marks, rounds = row
     facts = None
     if pair is not None:
-        facts = AnswerFacts(pair, options_from(options), finish, stats_from(stats), marks or "")
+        facts = AnswerFacts(
+            pair, options_from(options), finish, stats_from(stats), marks or "", rounds_from(rounds)
+        )
     message_id, chat, parent, role, text, created = head
     return ChatMessage(message_id, chat, parent, role, text, created, attachments_from(attachments), facts)

@@ -20,8 +20,8 @@ class MessageTree:
     def __contains__(self, message_id: str | None) -> bool:
         return message_id in self._messages
 
-    def __getitem__(self, message_id: str) -> ChatMessage:
-        return self._messages[message_id]
+    def __getitem__(self, message_id: str | None) -> ChatMessage:
+        return self._messages[message_id or ""]
 
     def __iter__(self) -> Iterator[ChatMessage]:
         return iter(self._messages.values())

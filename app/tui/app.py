@@ -1,5 +1,7 @@
 """The terminal app: its screens, its engine link, its keys."""
 
+import asyncio
+import queue
 import time
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -12,6 +14,10 @@ from textual.screen import Screen
 from app import exit_codes
 from app.config import Config, read_config
 from app.engine_client import EngineClient
+from app.history.database import history_file
+from app.history.records import Chat
+from app.history.saving import HistoryThread, News
+from app.output import talk
 from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
@@ -26,14 +32,17 @@ from app.tui.messages import (
     PromptSubmitted,
 )
 from app.tui.pull_job import PullJob
+from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pairs import PairsScreen, outcome
 from app.tui.screens.question import QuestionScreen
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.prompt import Prompt, PromptArea
+from app.tui.widgets.transcript import Transcript
 from mlx_spec.types import Options
 from models.catalogue import Pair
 from models.pair import PairSpec
@@ -57,16 +66,18 @@ WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
 
 
-def run_chat(pair: PairSpec, options: Options) -> int:
-    """Open the chat on this terminal; returns the exit code.
+def run_chat(pair: PairSpec, options: Options, resume: str | None = None) -> int:
+    """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
 
     The engine process starts first, so that the pair loads while the screen is drawn.
     """
     link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
     link.start()
     try:
-        app = ChatApp(link, Settings.of(options), checked(read_config()))
+        app = ChatApp(link, Settings.of(options), checked(read_config()), resume)
         app.run()
+        if app.unsaved:
+            talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
         link.close()
@@ -88,7 +99,10 @@ class ChatApp(App[None]):
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
     ]  # fmt: skip
 
-    def __init__(self, link: EngineLink, settings: Settings, config: Config | None = None) -> None:
+    def __init__(
+        self, link: EngineLink, settings: Settings, config: Config | None = None, resume: str | None = None
+    ) -> None:
+        """`resume`: the id of the chat to open, or `last`; a new one without it."""
         super().__init__()
         self.config = config or Config(config_file())
         self.set_keymap(self.config.keys)
@@ -96,7 +110,13 @@ class ChatApp(App[None]):
             self.theme = self.config["theme"]
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
-        self.chat = ChatScreen(link, settings)
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.history = HistoryThread(history_file(), self._news.put)
+        self.chat = ChatScreen(link, settings, self.history)
+        self.saved = SavedChats(self.chat, self.history)
+        self.unsaved = 0
+        """Messages that could not be written until the end."""
+        self._resume = resume
         self.chat.marks = self.config["marks"]
         self.pull: PullJob | None = None
         """The last download, running or ended."""
@@ -111,10 +131,14 @@ class ChatApp(App[None]):
         self.link.listen(self)
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch_pull)
+        self.set_interval(WATCH_SECONDS, self._tell_news)
+        if self._resume is not None:
+            self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         if self.pull is not None:
             self.pull.end()
+        self.unsaved = await asyncio.to_thread(self.history.close)
 
     def on_pair_loading(self, message: PairLoading) -> None:
         self.chat.on_pair_loading(message)
@@ -161,6 +185,18 @@ class ChatApp(App[None]):
             messages = self.chat.conversation.messages()
             self.push_screen(CompareScreen(self.link, messages, self.chat.settings))
 
+    def action_sessions(self) -> None:
+        self.show_sessions("")
+
+    def show_sessions(self, text: str) -> None:
+        """List the saved chats, those that fit a search if there is a text."""
+        self.return_to_chat()
+        self.push_screen(SessionsScreen(self.saved, text), self._open_chat)
+
+    async def action_resume_last(self) -> None:
+        self.return_to_chat()
+        await CommandRunner(self).run("/resume last")
+
     def action_pairs(self) -> None:
         self.return_to_chat()
         self.push_screen(PairsScreen(self.link.pair.name), self._use)
@@ -197,7 +233,12 @@ class ChatApp(App[None]):
 
     def described_keys(self) -> list[tuple[str, str]]:
         """Every key of the chat with what it does."""
-        bindings = [*PromptArea.BINDINGS, *ChatScreen.BINDINGS, *ChatApp.BINDINGS]
+        bindings = [
+            *PromptArea.BINDINGS,
+            *ChatScreen.BINDINGS,
+            *Transcript.BINDINGS,
+            *ChatApp.BINDINGS,
+        ]
         keys = [
             (" or ".join(key_name(key) for key in self.keys_of(b.id)), b.tooltip)
             for b in bindings
@@ -220,6 +261,14 @@ class ChatApp(App[None]):
         self.chat.transcript.note(f"Opening {pair.name}. The conversation goes on with it.")
         self.link.use(pair.spec)
 
+    async def _open_chat(self, chat: Chat | None) -> None:
+        if chat is not None and chat.id != self.chat.conversation.chat.id:
+            await CommandRunner(self).run(f"/resume {chat.id}")
+
+    def _tell_news(self) -> None:
+        while not self._news.empty():
+            self.saved.tell(self._news.get())
+
     def _leave(self, wanted: bool | None) -> None:
         if wanted:
             self.exit()
@@ -232,4 +281,4 @@ class ChatApp(App[None]):
 
     async def _choose(self, command: SlashCommand) -> None:
         self.return_to_chat()
-        await self.on_command_chosen(CommandChosen(command.name, takes_value=bool(command.value)))
+        await self.on_command_chosen(CommandChosen(command.name, takes_value=command.needs_value))

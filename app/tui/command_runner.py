@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from app.errors import BadInput
-from app.tui.clipboard import copy
+from app.errors import AppError, BadInput
 from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
 
@@ -17,6 +16,7 @@ class CommandRunner:
     def __init__(self, app: "ChatApp") -> None:
         self._app = app
         self._chat = app.chat
+        self._saved = app.saved
 
     async def run(self, text: str) -> None:
         """Run a typed command; what cannot be done is said in the conversation."""
@@ -26,7 +26,7 @@ class CommandRunner:
                 self._set(command, value)
             else:
                 await getattr(self, f"do_{command.name.replace('-', '_')}")(value)
-        except BadInput as error:
+        except AppError as error:
             self._say(str(error), failed=True)
 
     def _set(self, command: SlashCommand, value: str) -> None:
@@ -54,7 +54,7 @@ class CommandRunner:
     async def do_system(self, value: str) -> None:
         conversation = self._chat.conversation
         if value:
-            conversation.system = "" if value == "none" else value
+            conversation.set_up(system="" if value == "none" else value)
         said = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
         self._say(said)
 
@@ -64,11 +64,75 @@ class CommandRunner:
         self._chat.show_marks(value == "on" if value else not self._chat.marks)
 
     async def do_copy(self, value: str) -> None:
-        answers = [turn.answer for turn in self._chat.conversation.turns if turn.answer]
-        if not answers:
-            raise BadInput("There is no answer to copy yet.")
-        copy(self._app, answers[-1])
-        self._say(f"Copied the last answer ({len(answers[-1])} characters).")
+        what, _, number = value.partition(" ")
+        if what not in ("", "code") or not (number.isdigit() or not number):
+            raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
+        if what:
+            self._chat.actions.copy_code(int(number) if number else None)
+        else:
+            self._chat.actions.copy()
+
+    async def do_messages(self, value: str) -> None:
+        self._chat.action_browse()
+
+    async def do_edit(self, value: str) -> None:
+        self._chat.actions.edit()
+
+    async def do_regenerate(self, value: str) -> None:
+        self._chat.actions.regenerate(value or "new")
+
+    async def do_continue(self, value: str) -> None:
+        self._chat.actions.continue_answer()
+
+    async def do_branch(self, value: str) -> None:
+        if value not in ("before", "after"):
+            raise BadInput(f"'{value}' is neither before nor after.")
+        self._chat.actions.walk(-1 if value == "before" else 1)
+
+    async def do_think(self, value: str) -> None:
+        self._chat.actions.fold()
+
+    async def do_attach(self, value: str) -> None:
+        if not value:
+            raise BadInput("Name the file: /attach FILE")
+        self._chat.attach(value.strip('"'))
+
+    async def do_detach(self, value: str) -> None:
+        files = self._chat.prompt.take_attachments()
+        self._say(f"{len(files)} attached files are left out.")
+
+    async def do_editor(self, value: str) -> None:
+        self._chat.prompt.area.action_editor()
+
+    async def do_sessions(self, value: str) -> None:
+        self._app.show_sessions(value)
+
+    async def do_resume(self, value: str) -> None:
+        await self._saved.resume(value or "last")
+
+    async def do_new(self, value: str) -> None:
+        self._chat.clear()
+
+    async def do_rename(self, value: str) -> None:
+        self._saved.rename(value)
+
+    async def do_archive(self, value: str) -> None:
+        await self._saved.archive()
+
+    async def do_delete(self, value: str) -> None:
+        await self._saved.delete()
+
+    async def do_undo(self, value: str) -> None:
+        await self._saved.undo()
+
+    async def do_export(self, value: str) -> None:
+        await self._saved.export(value)
+
+    async def do_import(self, value: str) -> None:
+        await self._saved.take_in(value)
+
+    async def do_preset(self, value: str) -> None:
+        await self._saved.preset(value)
 
     async def do_stop(self, value: str) -> None:
         self._chat.action_stop()

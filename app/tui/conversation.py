@@ -1,43 +1,164 @@
-"""The conversation as the screen keeps it: it outlives the engine process."""
+"""The chat as the screen keeps it: a tree of messages, saved as it changes. It outlives the engine."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from app.chat_prompt import Message
+from app.history.export import fenced
+from app.history.records import (
+    AnswerFacts,
+    Attachment,
+    Chat,
+    ChatMessage,
+    new_id,
+    now,
+    title_of,
+)
+from app.history.saving import HistoryThread
+from app.history.tree import MessageTree
+from app.tui.settings import Settings
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A prompt and what came back."""
 
     prompt: str
-    answer: str | None = None
+    answer: str | None
     """None while nothing came back; a stopped answer is kept as far as it went."""
 
 
-@dataclass(slots=True)
 class Conversation:
-    """Turns, oldest first."""
+    """One chat and where the person stands in it."""
 
-    system: str = ""
-    """Instructions that precede every turn; empty for none."""
-    turns: list[Turn] = field(default_factory=list)
+    def __init__(self, history: HistoryThread, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
+        self.chat = chat
+        self.tree = MessageTree(messages)
+        self._history = history
+
+    @classmethod
+    def begin(cls, history: HistoryThread, settings: Settings, system: str = "") -> "Conversation":
+        """An empty chat; nothing is saved before its first prompt."""
+        time = now()
+        chat = Chat(
+            new_id(), "", time, time, system=system, options=settings.options, drafting=settings.drafting
+        )
+        return cls(history, chat)
 
     @property
-    def last(self) -> Turn | None:
-        return self.turns[-1] if self.turns else None
+    def system(self) -> str:
+        """Instructions that precede every turn; empty for none."""
+        return self.chat.system
 
-    def messages(self) -> list[Message]:
-        """What the model reads to answer the last prompt: all before it, then the prompt alone."""
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.chat.options, self.chat.drafting)
+
+    @property
+    def path(self) -> list[ChatMessage]:
+        """The messages of the branch in view, oldest first."""
+        return self.tree.path(self.chat.leaf)
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The branch in view as prompts with their answers."""
+        out: list[Turn] = []
+        for message in self.path:
+            if message.role == "user":
+                out.append(Turn(message.text, None))
+            elif out:
+                out[-1] = Turn(out[-1].prompt, message.text)
+        return out
+
+    @property
+    def last(self) -> ChatMessage | None:
+        """The last prompt of the branch in view."""
+        return next((m for m in reversed(self.path) if m.role == "user"), None)
+
+    @property
+    def last_answer(self) -> ChatMessage | None:
+        """The last answer of the branch in view."""
+        return next((m for m in reversed(self.path) if m.role == "assistant"), None)
+
+    def messages(self, prompt: ChatMessage | None = None) -> list[Message]:
+        """What the model reads to answer a prompt, the last one if none is named."""
+        prompt = prompt or self.last
         out: list[Message] = []
         if self.system:
             out.append({"role": "system", "content": self.system})
-        for turn in self.turns[:-1]:
-            out.append({"role": "user", "content": turn.prompt})
-            out.append({"role": "assistant", "content": turn.answer or ""})
-        if self.turns:
-            out.append({"role": "user", "content": self.turns[-1].prompt})
+        for message in self.tree.path(prompt.id) if prompt else ():
+            if message.role == "user" and out and out[-1]["role"] == "user":
+                # A prompt that was never answered: chat templates want turns.
+                out.append({"role": "assistant", "content": ""})
+            files = [fenced(attachment) for attachment in message.attachments]
+            out.append({"role": message.role, "content": "\n\n".join([*files, message.text])})
         return out
 
-    def forget(self, turn: Turn) -> None:
-        """Take a turn out that came to nothing."""
-        self.turns = [kept for kept in self.turns if kept is not turn]
+    def documents(self, prompt: ChatMessage) -> list[str]:
+        """The texts attached on the way to a prompt."""
+        return [a.text for message in self.tree.path(prompt.id) for a in message.attachments]
+
+    def ask(
+        self, text: str, attachments: Iterable[Attachment] = (), *, instead_of: ChatMessage | None = None
+    ) -> ChatMessage:
+        """Add a prompt at the end of the branch in view, or beside another one."""
+        parent = self.chat.leaf if instead_of is None else instead_of.parent
+        prompt = ChatMessage(new_id(), self.chat.id, parent, "user", text, now(), tuple(attachments))
+        title = self.chat.title or title_of(text)
+        self.chat = replace(self.chat, title=title)
+        return self._put(prompt)
+
+    def begin_answer(self, prompt: ChatMessage, facts: AnswerFacts) -> ChatMessage:
+        """Add an empty answer to a prompt; it is saved once it has text."""
+        answer = ChatMessage(new_id(), self.chat.id, prompt.id, "assistant", "", now(), (), facts)
+        self.tree.put(answer)
+        self.chat = replace(self.chat, leaf=answer.id)
+        return answer
+
+    def change(self, message: ChatMessage) -> ChatMessage:
+        """Give a message its new value; where the person stands does not change."""
+        return self._put(message, stand=False)
+
+    def forget(self, message: ChatMessage) -> None:
+        """Take a message out that came to nothing; one beside it, or what precedes it, is in view."""
+        self.tree.remove(message)
+        others = self.tree.branches(message)
+        leaf = self.tree.end_of(others[-1].id) if others else message.parent
+        self.chat = replace(self.chat, leaf=leaf)
+        self._history.ask(lambda history: history.forget(message))
+
+    def stand_at(self, message: ChatMessage) -> None:
+        """Bring the branch that goes through a message into view."""
+        self.chat = replace(self.chat, leaf=self.tree.end_of(message.id))
+        self.save()
+
+    def set_up(self, *, system: str | None = None, settings: Settings | None = None) -> None:
+        """Change the instructions or the options of this chat."""
+        if system is not None:
+            self.chat = replace(self.chat, system=system)
+        if settings is not None:
+            self.chat = replace(self.chat, options=settings.options, drafting=settings.drafting)
+        self.save()
+
+    def rename(self, title: str) -> None:
+        self.chat = replace(self.chat, title=title)
+        if len(self.tree):
+            chat_id = self.chat.id
+            self._history.ask(lambda history: history.rename(chat_id, title))
+
+    def save(self) -> None:
+        """Have the chat itself written; an empty one is not kept."""
+        if len(self.tree):
+            self._history.put(self.chat)
+
+    def save_all(self) -> None:
+        """Have everything written again, into a file that began anew."""
+        if len(self.tree):
+            self._history.put(self.chat, *self.tree)
+
+    def _put(self, message: ChatMessage, *, stand: bool = True) -> ChatMessage:
+        self.tree.put(message)
+        leaf = message.id if stand else self.chat.leaf
+        self.chat = replace(self.chat, leaf=leaf, changed=now())
+        self._history.put(self.chat, message)
+        return message

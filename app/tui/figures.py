@@ -1,6 +1,9 @@
 """The numbers of an answer in words, for the status line and under each answer."""
 
+from collections.abc import Sequence
+
 from app.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
+from app.history.records import ChatMessage
 from app.printable import one_line
 from app.tui.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.tui.bars import bars
@@ -11,6 +14,9 @@ from models.size_text import size_text
 
 SAMPLES_SHOWN = 8
 POSITIONS_SHOWN = 8
+
+NEARLY_FULL = 0.8
+"""The share of the context from which on it is marked."""
 
 
 def status_items(
@@ -33,10 +39,31 @@ def status_items(
         items.append(LineItem(f"reading {event.done}/{event.total}", 10))
     used, limit = context
     if limit:
-        items.append(LineItem(f"context {used}/{limit}", 3))
+        share = f"{used / limit:.0%}"
+        style = "$text-warning bold" if used > NEARLY_FULL * limit else ""
+        items.append(LineItem(f"context {used}/{limit} ({share})", 10, style, short=f"context {share}"))
     if queued:
         items.append(LineItem(f"{queued} queued", 7))
     return tuple(items)
+
+
+def stored_line(message: ChatMessage) -> str:
+    """The line under an answer of the history."""
+    facts = message.facts
+    if facts is None:
+        return ""
+    if facts.finish is None:
+        return "not finished: /continue goes on with it"
+    if facts.stats is None or facts.finish == "failed":
+        return "incomplete: /continue goes on with it"
+    return stats_line(TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats))
+
+
+def branch_label(branches: Sequence[ChatMessage], message: ChatMessage) -> str:
+    """`‹2/3›`, or nothing where there is one branch only."""
+    if len(branches) < 2:
+        return ""
+    return f"‹{[m.id for m in branches].index(message.id) + 1}/{len(branches)}›"
 
 
 def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:

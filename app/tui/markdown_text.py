@@ -20,6 +20,11 @@ def markdown(text: str, code_theme: str) -> Markdown:
     return out
 
 
+def code_blocks(text: str) -> list[str]:
+    """The contents of a text's code blocks."""
+    return [token.content for token in _PARSER.parse(text) if token.type in ("fence", "code_block")]
+
+
 def _keep_line_breaks(tokens: Iterable[Token]) -> None:
     for token in tokens:
         if token.type == "softbreak":

@@ -60,9 +60,11 @@ class TurnFailed(Message, bubble=False):
 class PromptSubmitted(Message):
     """The person pressed Enter on a prompt or a command."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, at_once: bool = False) -> None:
         super().__init__()
         self.text = text
+        self.at_once = at_once
+        """It takes the place of the answer in progress."""
 
 
 class CommandChosen(Message):

@@ -19,6 +19,10 @@ class SlashCommand:
         return f"/{self.name} {self.value}".rstrip()
 
     @property
+    def needs_value(self) -> bool:
+        return bool(self.value) and not self.value.startswith("[")
+
+    @property
     def is_setting(self) -> bool:
         """It changes what the next answer is asked for."""
         return self.name == "draft" or self.name in FIELDS
@@ -44,10 +48,29 @@ SLASH_COMMANDS = (
     SlashCommand("seed", "N", "Same seed, same text"),
     SlashCommand("max-tokens", "N", "Longest answer"),
     SlashCommand("system", "TEXT", "Instructions for the whole chat; `/system none` takes them away"),
+    SlashCommand("preset", "[NAME|save NAME|delete NAME]", "Instructions and sampling under a name"),
+    SlashCommand("sessions", "[TEXT]", "All chats: resume, search, rename, archive, delete, export"),
+    SlashCommand("resume", "[ID|last]", "Go on with a chat, the last one if none is named"),
+    SlashCommand("new", "", "Begin a new chat"),
+    SlashCommand("rename", "TITLE", "Give this chat another title"),
+    SlashCommand("archive", "", "Put this chat into the archive"),
+    SlashCommand("delete", "", "Delete this chat; /undo brings it back"),
+    SlashCommand("undo", "", "Bring the chat back that was deleted last"),
+    SlashCommand("export", "[markdown|json] [FILE]", "Write this chat to a file"),
+    SlashCommand("import", "FILE", "Add the chats of an exported JSON file"),
+    SlashCommand("messages", "", "To the messages: edit, ask again, continue, copy, walk branches"),
+    SlashCommand("edit", "", "Edit the last prompt, or the chosen one; the old branch is kept"),
+    SlashCommand("regenerate", "[new|same]", "Another answer, with a new seed or the same"),
+    SlashCommand("continue", "", "Write on a stopped answer"),
+    SlashCommand("branch", "before|after", "The branch before or after this one"),
+    SlashCommand("attach", "FILE", "Have a file go with the next prompt; @FILE in a prompt does it too"),
+    SlashCommand("detach", "", "Leave the attached files out again"),
+    SlashCommand("think", "", "Show or fold the thoughts of an answer"),
+    SlashCommand("editor", "", "Write the prompt in your own editor ($EDITOR)"),
     SlashCommand("marks", "on|off", "Keep the drafting marks on finished answers"),
-    SlashCommand("copy", "", "Copy the last answer"),
+    SlashCommand("copy", "[code [N]]", "Copy the last answer, the chosen message, or a code block"),
     SlashCommand("stop", "", "Stop the answer and keep its text"),
-    SlashCommand("clear", "", "Begin a new conversation"),
+    SlashCommand("clear", "", "The same as /new"),
     SlashCommand("theme", "", "Choose the colours"),
     SlashCommand("log", "", "Where the engine's log is"),
     SlashCommand("quit", "", "Leave"),

@@ -54,7 +54,10 @@ class ScriptedSession:
         script = {"controls": CONTROLS, "think": THOUGHT}.get(said, ROUNDS)
         if said.startswith("echo"):
             asked = "|".join(message["content"] for message in prompt)
-            script = ((f"{asked}|{begun}", f"|{len(documents)} documents|seed {options.seed}"),)
+            script = (
+                (asked, f"|{begun}"),
+                (f"|{len(documents)} documents", f"|seed {options.seed}"),
+            )
         rounds: list[Round] = []
         text, finish = "", "stop"
         for number, (first, second) in enumerate(script * (100_000 if said == "slow" else 1)):

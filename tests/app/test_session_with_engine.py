@@ -79,11 +79,13 @@ def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
     session: Session, draft_length: int
 ) -> None:
     # The model is random, and not every text of its tokens becomes the same tokens again.
-    for seed in range(20):
-        options = Options(max_tokens=24, temperature=0.9, seed=seed, draft_length=draft_length)
-        part = ended(list(session.answer(user("hello"), replace(options, max_tokens=5))))
-        if part.token_ids == tuple(session.prompt_ids(part.text, 1)[0]):
-            break
+    options, part = next(
+        (options, part)
+        for seed in range(20)
+        if (options := Options(max_tokens=24, temperature=0.9, seed=seed, draft_length=draft_length))
+        and (part := ended(list(session.answer(user("hello"), replace(options, max_tokens=5)))))
+        and part.token_ids == tuple(session.prompt_ids(part.text, 1)[0])
+    )
     whole = ended(list(session.answer(user("hello"), options)))
     rest = ended(list(session.answer(user("hello"), replace(options, max_tokens=19), begun=part.text)))
     assert part.token_ids == whole.token_ids[:5]

@@ -1,12 +1,24 @@
-"""The list of `/` commands that the typed beginning may become."""
+"""The list of what the typed beginning may become: `/` commands, or the files of an `@`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from app.printable import one_line
 from app.tui.slash_commands import SlashCommand
+
+
+@dataclass(frozen=True, slots=True)
+class FileChoice:
+    """A path that an `@` may become."""
+
+    path: str
+
+
+Choice = SlashCommand | FileChoice
 
 
 class CommandMenu(OptionList, can_focus=False):
@@ -14,26 +26,29 @@ class CommandMenu(OptionList, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__(markup=False)
-        self._commands: tuple[SlashCommand, ...] = ()
+        self._choices: tuple[Choice, ...] = ()
         self.display = False
 
     @property
     def is_open(self) -> bool:
-        return bool(self._commands)
+        return bool(self._choices)
 
     @property
-    def chosen(self) -> SlashCommand | None:
-        return None if self.highlighted is None else self._commands[self.highlighted]
+    def chosen(self) -> Choice | None:
+        return None if self.highlighted is None else self._choices[self.highlighted]
 
-    def offer(self, commands: Sequence[SlashCommand]) -> None:
-        """Show these commands; none hides the list."""
-        if tuple(commands) == self._commands:
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """Show these choices; none hides the list."""
+        if tuple(choices) == self._choices:
             return
-        self._commands = tuple(commands)
+        self._choices = tuple(choices)
         self.clear_options()
-        self.add_options(
-            Option(Content.assemble(command.usage.ljust(28), (command.summary, "dim")))
-            for command in commands
-        )
-        self.highlighted = 0 if commands else None
-        self.display = bool(commands)
+        self.add_options(Option(_drawn(choice)) for choice in choices)
+        self.highlighted = 0 if choices else None
+        self.display = bool(choices)
+
+
+def _drawn(choice: Choice) -> Content:
+    if isinstance(choice, FileChoice):
+        return Content(one_line(choice.path))
+    return Content.assemble(choice.usage.ljust(28), (choice.summary, "dim"))

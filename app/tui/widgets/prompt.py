@@ -1,5 +1,8 @@
-"""Where the person writes: grows to eight lines, Enter sends, `/` offers commands."""
+"""Where the person writes: grows to eight lines, Enter sends, `/` offers commands, `@` files."""
 
+import asyncio
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -9,15 +12,24 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import OptionList, TextArea
 
+from app.errors import BadInput
+from app.history.records import Attachment
 from app.printable import printable
+from app.tui.editor import edited
+from app.tui.file_paths import files_below, matching
 from app.tui.messages import CommandChosen, PromptSubmitted
+from app.tui.past_prompts import PastPrompts
 from app.tui.slash_commands import completions
-from app.tui.widgets.command_menu import CommandMenu
+from app.tui.widgets.attachment_list import AttachmentList
+from app.tui.widgets.command_menu import CommandMenu, FileChoice
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
 MENU_KEYS = ("up", "down", "tab", "enter", "escape")
+
+_MENTION = re.compile(r"""(?<!\S)@"?([^\s"]*)$""")
+"""The path being typed, just before the cursor."""
 
 
 class PromptArea(TextArea):
@@ -29,6 +41,12 @@ class PromptArea(TextArea):
         Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
         Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", id="prompt.newline", show=False,
                 tooltip="Begin another line (Ctrl+J where the terminal does not tell Shift+Enter)"),
+        Binding("ctrl+b", "submit_at_once", "Send at once", id="prompt.at_once", show=False,
+                tooltip="Stop the answer in progress and send the prompt in its place"),
+        Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
+                tooltip="Write the prompt in your own editor ($EDITOR)"),
+        Binding("tab", "screen.browse", "Messages", id="prompt.browse", show=False,
+                tooltip="To the messages: edit, ask again, continue, copy, walk branches"),
         Binding("pageup", "screen.page(-1)", "Page up", id="prompt.page_up", show=False,
                 tooltip="Scroll the conversation up"),
         Binding("pagedown", "screen.page(1)", "Page down", id="prompt.page_down", show=False,
@@ -44,6 +62,16 @@ class PromptArea(TextArea):
             super().__init__()
             self.key = key
 
+    class PastAskedFor(Message):
+        """Up at the first line, or Down at the last one."""
+
+        def __init__(self, direction: int) -> None:
+            super().__init__()
+            self.direction = direction
+
+    class AttachmentDropped(Message):
+        """Backspace where there is no text."""
+
     def __init__(self) -> None:
         super().__init__(
             soft_wrap=True,
@@ -55,9 +83,19 @@ class PromptArea(TextArea):
         self.menu_is_open = False
 
     def action_submit(self) -> None:
-        if self.text.strip():
-            self.post_message(PromptSubmitted(self.text))
-            self.clear()
+        self._submit(at_once=False)
+
+    def action_submit_at_once(self) -> None:
+        self._submit(at_once=True)
+
+    def action_editor(self) -> None:
+        try:
+            text = edited(self.app, self.text)
+        except BadInput as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.load_text(printable(text))
+        self.move_cursor(self.document.end)
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -70,6 +108,12 @@ class PromptArea(TextArea):
             self.action_submit()
         elif event.key in self.app.keys_of("prompt.newline"):
             self.action_newline()
+        elif event.key == "up" and self._row == 0:
+            self.post_message(self.PastAskedFor(-1))
+        elif event.key == "down" and self._row == self.wrapped_document.height - 1:
+            self.post_message(self.PastAskedFor(1))
+        elif event.key == "backspace" and not self.text:
+            self.post_message(self.AttachmentDropped())
         else:
             return
         event.stop()
@@ -79,12 +123,33 @@ class PromptArea(TextArea):
         """Pasted control characters become signs; line ends become plain ones."""
         event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
 
+    @property
+    def _row(self) -> int:
+        """The cursor's line as it is seen, long lines broken."""
+        return self.wrapped_document.location_to_offset(self.cursor_location).y
+
+    def _submit(self, *, at_once: bool) -> None:
+        if self.text.strip():
+            self.post_message(PromptSubmitted(self.text, at_once=at_once))
+            self.clear()
+
 
 class Prompt(Vertical):
-    """The command list above the text."""
+    """The list of what may be meant, the attached files, the text."""
+
+    class QueueAskedFor(Message):
+        """Up in an empty prompt while others wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.past = PastPrompts()
+        self.others_wait = False
+        """Prompts wait for the answer in progress; Up takes the last of them back."""
+        self._paths: list[str] | None = None
 
     def compose(self) -> ComposeResult:
         yield CommandMenu()
+        yield AttachmentList()
         yield PromptArea()
 
     @property
@@ -97,9 +162,45 @@ class Prompt(Vertical):
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
 
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+    def attach(self, *files: Attachment) -> None:
+        """Have files go with the next prompt."""
+        shown = self.query_one(AttachmentList)
+        shown.files = (*shown.files, *files)
+
+    def take_attachments(self) -> tuple[Attachment, ...]:
+        """The files that go with the prompt; none is left for the next one."""
+        shown = self.query_one(AttachmentList)
+        files, shown.files = shown.files, ()
+        return files
+
+    def on_prompt_area_attachment_dropped(self, event: PromptArea.AttachmentDropped) -> None:
         event.stop()
-        self._offer(event.text_area.text)
+        shown = self.query_one(AttachmentList)
+        shown.files = shown.files[:-1]
+
+    def on_prompt_area_past_asked_for(self, event: PromptArea.PastAskedFor) -> None:
+        event.stop()
+        text = self.area.text
+        if event.direction < 0 and not text and self.others_wait:
+            self.post_message(self.QueueAskedFor())
+            return
+        found = self.past.earlier(text) if event.direction < 0 else self.past.later(text)
+        if found is not None:
+            self.fill(found)
+            self._close()
+
+    async def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        row, column = self.area.cursor_location
+        mention = _MENTION.search(self.area.document.get_line(row)[:column])
+        if mention is None:
+            self._offer(event.text_area.text)
+            return
+        if self._paths is None:
+            self._paths = []  # while they are listed
+            self._paths = await asyncio.to_thread(files_below, Path.cwd())
+        self.query_one(CommandMenu).offer([FileChoice(path) for path in matching(self._paths, mention[1])])
+        self.area.menu_is_open = self.query_one(CommandMenu).is_open
 
     def on_prompt_area_menu_key_pressed(self, event: PromptArea.MenuKeyPressed) -> None:
         event.stop()
@@ -119,11 +220,21 @@ class Prompt(Vertical):
         self._choose()
 
     def _choose(self) -> None:
-        command = self.query_one(CommandMenu).chosen
-        if command is not None:
-            self._close()
+        choice = self.query_one(CommandMenu).chosen
+        self._close()
+        if isinstance(choice, FileChoice):
+            self._complete(choice.path)
+        elif choice is not None:
             self.area.clear()
-            self.post_message(CommandChosen(command.name, takes_value=bool(command.value)))
+            self.post_message(CommandChosen(choice.name, takes_value=choice.needs_value))
+
+    def _complete(self, path: str) -> None:
+        """Write the path out where its beginning was typed."""
+        row, column = self.area.cursor_location
+        mention = _MENTION.search(self.area.document.get_line(row)[:column])
+        if mention is not None:
+            written = f'@"{path}" ' if " " in path else f"@{path} "
+            self.area.replace(written, (row, mention.start()), (row, column))
 
     def _offer(self, text: str) -> None:
         menu = self.query_one(CommandMenu)

@@ -1,13 +1,75 @@
-"""The conversation, oldest at the top. Follows the end until the person scrolls away from it."""
+"""The conversation, oldest at the top. Follows the end until the person scrolls away from it.
 
+A long conversation has thousands of messages; widgets exist for the part around the view alone.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
+from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.notice import Kind, Notice
+from app.tui.widgets.welcome import Welcome
+
+BATCH = 20
+"""Messages made at once when the person comes to the end of what is there."""
+
+KEPT = 80
+"""Messages that have a widget at most, the answer in progress excepted."""
+
+NEAR = 4
+"""Lines from the end of what is there at which more is made."""
 
 
-class Transcript(VerticalScroll, can_focus=False):
-    """Holds one widget per message. What is typed always goes to the prompt."""
+class Entry:
+    """One message or notice: how to make its widget, and the widget while there is one."""
+
+    def __init__(self, make: Callable[[], Widget], message_id: str | None = None) -> None:
+        self.make = make
+        self.message_id = message_id
+        """None for a notice."""
+        self.widget: Widget | None = None
+
+
+class Transcript(VerticalScroll, can_focus=True):
+    """Holds one widget per message. A click does not take the focus: what is typed goes to the prompt."""
+
+    FOCUS_ON_CLICK = False
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "select(-1)", "Earlier", id="messages.up", show=False, tooltip="The message before"),
+        Binding("down,j", "select(1)", "Later", id="messages.down", show=False, tooltip="The message after"),
+        Binding("left,h", "screen.walk(-1)", "‹ branch", id="messages.branch_before",
+                tooltip="The branch before this one"),
+        Binding("right,l", "screen.walk(1)", "branch ›", id="messages.branch_after",
+                tooltip="The branch after this one"),
+        Binding("e", "screen.edit", "Edit", id="messages.edit",
+                tooltip="Edit the prompt and ask again; the old branch is kept"),
+        Binding("r", "screen.regenerate('new')", "Again", id="messages.again",
+                tooltip="Another answer with a new seed"),
+        Binding("R", "screen.regenerate('same')", "Again, same seed", id="messages.again_same", show=False,
+                tooltip="Another answer with the same seed"),
+        Binding("c", "screen.continue", "Continue", id="messages.continue",
+                tooltip="Continue a stopped answer"),
+        Binding("y", "screen.copy", "Copy", id="messages.copy", tooltip="Copy the message"),
+        Binding("b", "screen.copy_code", "Copy code", id="messages.copy_code",
+                tooltip="Copy a code block; again for the next one"),
+        Binding("t", "screen.fold", "Thoughts", id="messages.fold", show=False,
+                tooltip="Show or fold what the model thought first"),
+        Binding("escape,tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back", key_display="Esc",
+                tooltip="Back to the prompt"),
+    ]  # fmt: skip
+
+    def __init__(self, *children: Widget) -> None:
+        super().__init__(*children)
+        self.entries: list[Entry] = []
+        self.selected: Entry | None = None
+        """The message that keys and commands are about; None: the last one."""
+        self._first = self._last = 0
+        self._moving = False
 
     def on_mount(self) -> None:
         self.anchor()
@@ -15,10 +77,156 @@ class Transcript(VerticalScroll, can_focus=False):
     def update_node_styles(self, animate: bool = True) -> None:
         """Nothing below depends on this container's focus; walking all messages for it costs seconds."""
 
-    def show(self, widget: Widget) -> None:
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if new_value < old_value and new_value < NEAR:
+            self._make_more("earlier")
+        elif new_value > old_value and new_value > self.max_scroll_y - NEAR:
+            self._make_more("later")
+
+    def show(self, widget: Widget, message_id: str | None = None) -> Entry:
+        """Append a widget; it is not made again, so a notice or the answer in progress."""
+        return self.append(lambda: widget, message_id)
+
+    def append(self, make: Callable[[], Widget], message_id: str | None = None) -> Entry:
         """Append a message."""
-        self.mount(widget)
+        if self._last < len(self.entries):
+            self.follow()
+        entry = Entry(make, message_id)
+        self.entries.append(entry)
+        self.mount(self._widget(entry))
+        self._last = len(self.entries)
+        return entry
 
     def note(self, text: str, kind: Kind = "info") -> None:
         """Append a line from the program."""
-        self.show(Notice(text, kind))
+        self.append(lambda: Notice(text, kind))
+
+    def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
+        """Show a whole conversation, from its end."""
+        self.cut(0)
+        self.entries = [Entry(make, message_id) for message_id, make in messages]
+        self._first = self._last = 0
+        self.follow()
+
+    def cut(self, start: int) -> None:
+        """Take out everything from a place on."""
+        self.select_entry(None)
+        removed = [entry.widget for entry in self.entries[start:] if entry.widget is not None]
+        del self.entries[start:]
+        self._first, self._last = min(self._first, start), min(self._last, start)
+        if removed:
+            self.remove_children(removed)
+        self._show_beginning()
+
+    def place_of(self, message_id: str) -> int:
+        """Where a message stands; the end if it is not there."""
+        places = (n for n, entry in enumerate(self.entries) if entry.message_id == message_id)
+        return next(places, len(self.entries))
+
+    def replace(self, message_id: str, make: Callable[[], Widget]) -> None:
+        """Have another widget for a message."""
+        entry = self.entries[self.place_of(message_id)]
+        entry.make = make
+        old, entry.widget = entry.widget, None
+        if old is not None:
+            self.mount(self._widget(entry), after=old)
+            old.remove()
+            if entry is self.selected:
+                self.select_entry(entry)
+
+    def follow(self) -> None:
+        """Go to the end and stay there."""
+        last = len(self.entries)
+        if self._last < last or last - self._first > KEPT:
+            self._set_window(max(0, last - BATCH), last, hold=False)
+        self.anchor()
+
+    def action_select(self, direction: int) -> None:
+        """Choose the message before or after the chosen one; the last one if none is."""
+        places = [n for n, entry in enumerate(self.entries) if entry.message_id is not None]
+        if not places:
+            return
+        if self.selected is None or self.selected not in self.entries:
+            place = places[-1]
+        else:
+            at = places.index(self.entries.index(self.selected)) + direction
+            place = places[max(0, min(at, len(places) - 1))]
+        if not self._first <= place < self._last:
+            self._set_window(max(0, place - BATCH), min(len(self.entries), place + BATCH))
+        self.select_entry(self.entries[place])
+
+    def select_entry(self, entry: Entry | None) -> None:
+        """Mark a message as the chosen one, or none."""
+        for widget in self.query(".-selected"):
+            widget.remove_class("-selected")
+        self.selected = entry
+        if entry is not None and (widget := entry.widget) is not None:
+            widget.add_class("-selected")
+            self.call_after_refresh(self._show_widget, widget)
+
+    def _show_widget(self, widget: Widget) -> None:
+        if widget.is_mounted:
+            self.scroll_to_widget(widget, animate=False, top=widget.size.height > self.size.height)
+
+    def _widget(self, entry: Entry) -> Widget:
+        entry.widget = entry.make()
+        return entry.widget
+
+    def _make_more(self, side: Literal["earlier", "later"]) -> None:
+        if self._moving:
+            return
+        first, last = self._first, self._last
+        if side == "earlier" and first > 0:
+            first = max(0, first - BATCH)
+            self._set_window(first, min(last, first + KEPT))
+        elif side == "later" and last < len(self.entries):
+            last = min(len(self.entries), last + BATCH)
+            self._set_window(max(first, last - KEPT), last)
+
+    def _set_window(self, first: int, last: int, *, hold: bool = True) -> None:
+        """Have widgets for these entries only; `hold`: what is in view stays where it is."""
+        live = next((n for n, e in enumerate(self.entries) if isinstance(e.widget, LiveAnswer)), None)
+        if live is not None:
+            last = len(self.entries)  # the answer in progress grows; it is never made again
+            first = min(first, live)
+        held = self._in_view() if hold else None
+        gone = [
+            entry.widget
+            for place, entry in enumerate(self.entries)
+            if entry.widget is not None and not first <= place < last
+        ]
+        for entry in self.entries:
+            if entry.widget in gone:
+                entry.widget = None
+        kept = [e for e in self.entries[first:last] if e.widget is not None]
+        before = [e for e in self.entries[first : self._first] if e.widget is None]
+        if not kept:
+            before = []
+        after = [e for e in self.entries[first:last] if e.widget is None and e not in before]
+        self._first, self._last, self._moving = first, last, True
+        self._show_beginning()
+        if before:
+            self.mount_all([self._widget(e) for e in before], before=kept[0].widget)
+        if after:
+            self.mount_all([self._widget(e) for e in after])
+        if gone:
+            self.remove_children(gone)
+        self.call_after_refresh(self._moved, held)
+
+    def _in_view(self) -> tuple[Widget, float] | None:
+        """A widget in view, and how far below the top edge it begins."""
+        for entry in self.entries[self._first : self._last]:
+            widget = entry.widget
+            if widget is not None and widget.is_mounted and widget.virtual_region.bottom > self.scroll_y:
+                return widget, widget.virtual_region.y - self.scroll_y
+        return None
+
+    def _moved(self, held: tuple[Widget, float] | None) -> None:
+        if held is not None and held[0].is_attached:
+            self.scroll_to(y=held[0].virtual_region.y - held[1], animate=False, immediate=True, force=True)
+        self._moving = False
+
+    def _show_beginning(self) -> None:
+        for welcome in self.query(Welcome):
+            welcome.display = self._first == 0

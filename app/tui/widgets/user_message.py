@@ -1,14 +1,23 @@
 """What the person wrote, as it was written."""
 
+from collections.abc import Sequence
+
 from textual.content import Content
 from textual.widgets import Static
 
-from app.printable import printable
+from app.printable import one_line, printable
 
 
 class UserMessage(Static):
     """A prompt in the transcript."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(Content(printable(text)))
+    def __init__(self, text: str, files: Sequence[str] = (), branch: str = "") -> None:
+        notes = [branch] if branch else []
+        notes += [f"▤ {one_line(name)}" for name in files]
+        parts = [Content(printable(text))]
+        if notes:
+            parts.append(Content.styled(" · ".join(notes), "dim"))
+        super().__init__(Content("\n").join(parts))
         self.text = text
+        self.branch = branch
+        """`‹2/3›` where there are others; else empty."""

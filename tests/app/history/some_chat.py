@@ -1,6 +1,6 @@
 """Chats to save, for tests."""
 
-from app.events import Piece
+from app.events import DraftRound, Piece
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, marks_of
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
@@ -8,6 +8,7 @@ from mlx_spec.types import Options, Round
 PIECES = (Piece("The target", "accepted"), Piece(" decides", "bonus"), Piece(" 日本 👩‍💻.", "plain"))
 TEXT = "".join(piece.text for piece in PIECES)
 STATS = summarise([Round((1, 2), 1, (1, 5), "model", 0.5), Round((3,), 1, (3, 4), "lookup", 0.25)])
+ROUNDS = (DraftRound("model", (" The", " of"), 1, " target", 0.5, 0.1, 0, 10),)
 
 
 def chat(chat_id: str = "c1", title: str = "A title", changed: float = 10.0, **values: object) -> Chat:
@@ -22,7 +23,7 @@ def prompt(
 
 
 def answer(message_id: str, parent: str, text: str = TEXT, *, chat_id: str = "c1") -> ChatMessage:
-    facts = AnswerFacts("pair", Options(seed=7, temperature=0.5), "stop", STATS, marks_of(PIECES))
+    facts = AnswerFacts("pair", Options(seed=7, temperature=0.5), "stop", STATS, marks_of(PIECES), ROUNDS)
     return ChatMessage(message_id, chat_id, parent, "assistant", text, 3.0, (), facts)
 
 

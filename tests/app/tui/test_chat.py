@@ -3,10 +3,12 @@
 import os
 import signal
 
+from app.tui.slash_commands import SlashCommand
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.queue_list import QueueList
 from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
@@ -77,7 +79,7 @@ async def test_a_prompt_sent_while_another_is_answered_is_queued_and_runs(open_c
     async with open_chat() as chat:
         await chat.type("slow")
         await chat.type("hello")
-        assert any("Queued" in notice for notice in chat.notices)
+        assert "next: hello" in str(chat.app.chat.query_one(QueueList).content)
         await chat.pilot.press("escape")
         await chat.until(lambda: len(chat.answers) == 2)
         assert chat.answers[1].text == TEXT
@@ -171,7 +173,7 @@ async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: Ope
         await chat.pilot.press("slash", "d", "r", "a")
         menu = chat.app.chat.query_one(CommandMenu)
         await chat.until(lambda: menu.is_open)
-        assert menu.chosen is not None and menu.chosen.name == "draft"
+        assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
         await chat.pilot.press("enter")
         area = chat.app.chat.query_one(PromptArea)
         await chat.until(lambda: area.text == "/draft ")
@@ -240,7 +242,7 @@ async def test_ctrl_c_leaves_only_when_pressed_twice(open_chat: OpenChat) -> Non
 
 
 async def test_help_lists_every_key_and_command(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 90)) as chat:
+    async with open_chat(size=(100, 150)) as chat:
         await chat.pilot.press("f1")
         await chat.pilot.pause()
         shown = chat.pilot.app.export_screenshot(simplify=True).replace("&#160;", " ")
@@ -287,6 +289,7 @@ async def test_a_click_into_the_conversation_leaves_the_prompt_ready_to_type(ope
 async def test_a_finished_answer_follows_a_change_of_theme(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         answer = await chat.ask("hello")
+        await chat.until(lambda: answer.size.height > 1)
 
         def brightness() -> float:
             strip = answer.render_line(answer.size.height - 1)

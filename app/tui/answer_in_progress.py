@@ -1,0 +1,65 @@
+"""The answer that is being written: its text with marks, and where it goes when it ends."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.events import Piece, TurnEnded
+from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
+from app.tui.answer_log import AnswerLog
+from app.tui.widgets.live_answer import LiveAnswer
+
+
+class AnswerInProgress:
+    """Grows by pieces; `message` is its value to save at any moment."""
+
+    def __init__(
+        self, request: int, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer, log: AnswerLog
+    ) -> None:
+        self.id = request
+        self.prompt = prompt
+        self.live = live
+        self.log = log
+        self.before = message
+        """As it was when this began; it has text if an answer is continued."""
+        self.stopping = False
+        """The person asked for its end: what arrives from now on is not shown and not kept."""
+        self._pieces = list(pieces_of(message.text, message.facts.marks if message.facts else ""))
+
+    @property
+    def text(self) -> str:
+        """As the model gave it; the live view shows control characters as signs."""
+        return "".join(piece.text for piece in self._pieces)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(self._pieces)
+
+    @property
+    def has_grown(self) -> bool:
+        return len(self.text) > len(self.before.text)
+
+    @property
+    def message(self) -> ChatMessage:
+        """The answer as far as it is there."""
+        return self._message(None)
+
+    def add(self, pieces: Sequence[Piece]) -> None:
+        """Append text."""
+        self.live.add(pieces)
+        for piece in pieces:
+            if self._pieces and self._pieces[-1].mark == piece.mark:
+                piece = Piece(self._pieces.pop().text + piece.text, piece.mark)
+            self._pieces.append(piece)
+
+    def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
+        """The answer's final value, with its numbers if the engine told them."""
+        message = self._message(finish)
+        assert message.facts is not None
+        stats = event.stats if event else None
+        return replace(message, facts=replace(message.facts, stats=stats, rounds=tuple(self.log.rounds)))
+
+    def _message(self, finish: Finish | None) -> ChatMessage:
+        facts = self.before.facts
+        assert isinstance(facts, AnswerFacts)
+        facts = replace(facts, finish=finish, stats=None, marks=marks_of(self._pieces))
+        return replace(self.before, text=self.text, facts=facts)

@@ -1,0 +1,48 @@
+"""Paths that the `@` in a prompt may become: files below the working folder, or of a folder that is named."""
+
+import os
+import re
+from pathlib import Path
+
+from textual.fuzzy import FuzzySearch
+
+LIMIT = 5000
+"""Files looked at; a home folder has more than anybody wants to list."""
+
+SHOWN = 8
+LEFT_OUT = {"node_modules", "__pycache__", "build", "dist", "target", "venv"}
+
+
+def files_below(folder: Path) -> list[str]:
+    """Relative paths of files, hidden ones and folders of generated files left out."""
+    out: list[str] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in LEFT_OUT)
+        relative = os.path.relpath(place, folder)
+        out += [os.path.normpath(os.path.join(relative, n)) for n in sorted(names) if not n.startswith(".")]
+        if len(out) >= LIMIT:
+            break
+    return out[:LIMIT]
+
+
+def matching(paths: list[str], typed: str) -> list[str]:
+    """The paths that have the typed characters in their order, the best first."""
+    if typed.startswith(("/", "~", "..")):
+        return _in_folder(typed)
+    order = re.compile(".*".join(map(re.escape, typed)), re.IGNORECASE)
+    fitting = [path for path in paths if order.search(path)]
+    if not typed:
+        return fitting[:SHOWN]
+    search = FuzzySearch()
+    scored = [(search.match(typed, path)[0], -len(path), path) for path in fitting[: LIMIT // 10]]
+    return [path for _, _, path in sorted(scored, reverse=True)[:SHOWN]]
+
+
+def _in_folder(typed: str) -> list[str]:
+    head, _, begin = typed.rpartition("/")
+    try:
+        names = sorted(os.listdir(Path(head or "/").expanduser()))
+    except (OSError, RuntimeError):
+        return []
+    fitting = (n for n in names if n.lower().startswith(begin.lower()) and not n.startswith("."))
+    return [f"{head}/{name}" for name in fitting][:SHOWN]

@@ -1,0 +1,163 @@
+"""What can be done with a message: edit, ask again, continue, walk its branches, copy."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.errors import BadInput
+from app.history.records import ChatMessage
+from app.tui.clipboard import copy
+from app.tui.markdown_text import code_blocks
+from app.tui.widgets.answer import Answer
+
+if TYPE_CHECKING:
+    from app.tui.screens.chat import ChatScreen
+
+
+class MessageActions:
+    """Acts on the chosen message of the chat screen, or on the last one.
+
+    Every method raises `BadInput`, with what to do instead, where it cannot.
+    """
+
+    def __init__(self, chat: "ChatScreen") -> None:
+        self._chat = chat
+        self._copied: tuple[str, int] = ("", 0)
+
+    def attempt(self, action: Callable[[], None]) -> None:
+        """Do it, or say why it cannot be done."""
+        try:
+            action()
+        except BadInput as error:
+            self._chat.transcript.note(str(error), "error")
+
+    def edit(self) -> None:
+        """Put a prompt back into the input; what is sent then begins a branch of its own."""
+        self._idle("edit")
+        prompt = self._prompt()
+        self._chat.editing = prompt
+        self._chat.prompt.fill(prompt.text)
+        self._chat.transcript.select_entry(None)
+        self._chat.show_state()
+
+    def regenerate(self, seed: str) -> None:
+        """Another answer to a prompt, beside the first: `new` seed or the `same`."""
+        if seed not in ("new", "same"):
+            raise BadInput(f"'{seed}' is neither new nor same.")
+        self._idle("ask again")
+        prompt = self._prompt()
+        chat = self._chat
+        settings = chat.settings
+        before = self._chosen() if self._chosen(or_last=False) else chat.conversation.last_answer
+        if seed == "new":
+            number = secrets.randbelow(2**32)
+            if settings.options.temperature == 0:
+                chat.transcript.note(
+                    "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."
+                )
+        elif before is not None and before.facts is not None:
+            number = before.facts.options.seed
+        else:
+            number = settings.options.seed
+        chat.transcript.cut(chat.transcript.place_of(prompt.id) + 1)
+        settings = replace(settings, options=replace(settings.options, seed=number))
+        chat.answer(prompt, settings)
+
+    def continue_answer(self) -> None:
+        """Have a stopped answer written on."""
+        self._idle("continue")
+        answer = self._answer()
+        if answer.facts is not None and answer.facts.finish == "stop":
+            raise BadInput("This answer is complete. Ask for more in a prompt.")
+        if self._chat.conversation.chat.leaf != answer.id:
+            raise BadInput("Other messages follow this answer. Only the last one can be continued.")
+        self._chat.go_on(answer)
+
+    def walk(self, direction: int) -> None:
+        """Bring the branch before or after this one into view."""
+        self._idle("change the branch")
+        chat = self._chat
+        message = self._chosen(or_last=False) or self._branching()
+        branches = chat.conversation.tree.branches(message)
+        place = [branch.id for branch in branches].index(message.id) + direction
+        if not 0 <= place < len(branches):
+            raise BadInput(
+                "There is no branch on that side." if len(branches) > 1 else "There are no branches here."
+            )
+        other = branches[place]
+        chat.conversation.stand_at(other)
+        chat.show_path()
+        entries = chat.transcript.entries
+        if chat.transcript.has_focus:
+            chat.transcript.select_entry(entries[chat.transcript.place_of(other.id)])
+
+    def copy(self) -> None:
+        """Copy a message."""
+        message = self._chosen(or_last=False) or self._answer()
+        copy(self._chat.app, message.text)
+        what = "answer" if message.role == "assistant" else "prompt"
+        self._chat.transcript.note(f"Copied the {what} ({len(message.text)} characters).")
+
+    def copy_code(self, number: int | None = None) -> None:
+        """Copy a code block of an answer: the first, and the next one each time it is asked again."""
+        message = self._answer()
+        blocks = code_blocks(message.text)
+        if not blocks:
+            raise BadInput("There is no code block in this answer.")
+        if number is None:
+            last, place = self._copied
+            number = place % len(blocks) + 1 if last == message.id else 1
+        if not 1 <= number <= len(blocks):
+            raise BadInput(f"This answer has {len(blocks)} code blocks.")
+        self._copied = (message.id, number)
+        copy(self._chat.app, blocks[number - 1])
+        lines = len(blocks[number - 1].splitlines())
+        self._chat.transcript.note(f"Copied code block {number} of {len(blocks)} ({lines} lines).")
+
+    def fold(self) -> None:
+        """Show or fold the thoughts of an answer."""
+        answer = self._answer()
+        place = self._chat.transcript.place_of(answer.id)
+        widget = self._chat.transcript.entries[place].widget
+        if isinstance(widget, Answer):
+            widget.unfolded = not widget.unfolded
+
+    def _idle(self, what: str) -> None:
+        if self._chat.running is not None:
+            raise BadInput(f"An answer is being written. Stop it with Esc, then {what}.")
+
+    def _chosen(self, *, or_last: bool = True) -> ChatMessage | None:
+        entry = self._chat.transcript.selected
+        tree = self._chat.conversation.tree
+        if entry is not None and entry.message_id in tree:
+            return tree[entry.message_id]
+        path = self._chat.conversation.path
+        return path[-1] if or_last and path else None
+
+    def _prompt(self) -> ChatMessage:
+        """The chosen prompt, or the one the chosen answer is for."""
+        message = self._chosen()
+        tree = self._chat.conversation.tree
+        if message is not None and message.role == "assistant" and message.parent in tree:
+            message = tree[message.parent]
+        if message is None:
+            raise BadInput("There is no prompt yet. Send one first.")
+        return message
+
+    def _answer(self) -> ChatMessage:
+        """The chosen answer, or the last one."""
+        message = self._chosen(or_last=False)
+        if message is None or message.role != "assistant":
+            message = self._chat.conversation.last_answer
+        if message is None:
+            raise BadInput("There is no answer yet.")
+        return message
+
+    def _branching(self) -> ChatMessage:
+        """The last message that has others beside it."""
+        tree = self._chat.conversation.tree
+        for message in reversed(self._chat.conversation.path):
+            if len(tree.branches(message)) > 1:
+                return message
+        raise BadInput("There are no branches in this chat. /edit and /regenerate make some.")

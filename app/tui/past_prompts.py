@@ -1,0 +1,40 @@
+"""What was asked before, walked with Up and Down as in a shell."""
+
+from collections.abc import Iterable
+
+
+class PastPrompts:
+    """Texts, oldest first; the text being written is kept while older ones are looked at."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._place = 0
+        self._draft = ""
+
+    def begin(self, texts: Iterable[str]) -> None:
+        """Put the texts of earlier runs before those of this one."""
+        self._texts = [*texts, *self._texts]
+        self._place = len(self._texts)
+
+    def add(self, text: str) -> None:
+        """Take a text that was sent; the next walk begins after it."""
+        if text in self._texts:
+            self._texts.remove(text)
+        self._texts.append(text)
+        self._place = len(self._texts)
+
+    def earlier(self, shown: str) -> str | None:
+        """The text before the shown one; None at the oldest."""
+        return self._move(shown, self._place - 1)
+
+    def later(self, shown: str) -> str | None:
+        """The text after the shown one, in the end the one that was being written; None after it."""
+        return self._move(shown, self._place + 1)
+
+    def _move(self, shown: str, place: int) -> str | None:
+        if not 0 <= place <= len(self._texts):
+            return None
+        if self._place == len(self._texts):
+            self._draft = shown
+        self._place = place
+        return self._texts[place] if place < len(self._texts) else self._draft

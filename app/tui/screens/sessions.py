@@ -1,0 +1,176 @@
+"""All saved chats: find one, go on with it, put it in order."""
+
+from collections.abc import Awaitable
+from typing import ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from app.errors import AppError
+from app.history.records import Chat, now
+from app.history.store import ChatRow
+from app.printable import one_line
+from app.tui.ago import ago
+from app.tui.saved_chats import SavedChats
+from app.tui.screens.line_question import LineQuestionScreen
+
+
+class SessionsScreen(Screen[Chat | None]):
+    """Gives the chat to go on with, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "resume", "Resume", id="sessions.resume", tooltip="Go on with the chat"),
+        Binding("/", "search", "Search", id="sessions.search", key_display="/",
+                tooltip="Search the titles and all texts"),
+        Binding("r", "rename", "Rename", id="sessions.rename", tooltip="Give the chat another title"),
+        Binding("a", "archive", "Archive", id="sessions.archive",
+                tooltip="Put the chat into the archive, or take it out"),
+        Binding("d,delete", "delete", "Delete", id="sessions.delete", tooltip="Delete the chat"),
+        Binding("u,ctrl+z", "undo", "Undo", id="sessions.undo", tooltip="Bring the deleted chat back"),
+        Binding("e", "export('markdown')", "Export", id="sessions.export",
+                tooltip="Write the chat as Markdown"),
+        Binding("J", "export('json')", "JSON", id="sessions.export_json", show=False,
+                tooltip="Write the chat as JSON, which can be imported"),
+        Binding("v", "show_archived", "Archived", id="sessions.archived",
+                tooltip="Show the archived chats, or the others"),
+        Binding("escape", "back", "Back", id="sessions.back", key_display="Esc", tooltip="Back to the chat"),
+    ]  # fmt: skip
+
+    def __init__(self, saved: SavedChats, text: str = "") -> None:
+        super().__init__()
+        self._saved = saved
+        self._text = text
+        self.rows: list[ChatRow] = []
+        self.archived = False
+
+    def compose(self) -> ComposeResult:
+        yield Input(self._text, placeholder="Search all chats", id="sessions-search")
+        yield OptionList(markup=False)
+        yield Static(id="sessions-line")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+        self.load()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._text = event.value
+        self.load()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.query_one(OptionList).focus()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self.rows[event.option_index].chat)
+
+    def action_resume(self) -> None:
+        self.query_one(OptionList).action_select()
+
+    def action_search(self) -> None:
+        self.query_one(Input).focus()
+
+    def action_rename(self) -> None:
+        if (chat := self.chosen) is not None:
+
+            def take(title: str | None) -> None:
+                if title is not None:
+                    self._do(self._saved.rename_other(chat, one_line(title)))
+
+            self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), take)
+
+    def action_archive(self) -> None:
+        if (chat := self.chosen) is not None:
+            said = "out of the archive" if chat.archived else "in the archive (v shows it)"
+            self._do(self._saved.archive(chat), f"'{chat.title}' is {said}.")
+
+    def action_delete(self) -> None:
+        if (chat := self.chosen) is not None:
+            self._do(self._saved.delete(chat), f"Deleted '{chat.title}'. u brings it back.")
+
+    def action_undo(self) -> None:
+        self._do(self._saved.undo(), "The deleted chat is back.")
+
+    def action_export(self, kind: Literal["markdown", "json"]) -> None:
+        if (chat := self.chosen) is not None:
+
+            async def export() -> None:
+                path = await self._saved.export_to(chat, kind)
+                self.say(f"Written to {path}.")
+
+            self._do(export())
+
+    def action_show_archived(self) -> None:
+        self.archived = not self.archived
+        self.load()
+
+    def action_back(self) -> None:
+        if self.query_one(Input).has_focus:
+            self.query_one(OptionList).focus()
+        else:
+            self.dismiss(None)
+
+    @property
+    def chosen(self) -> Chat | None:
+        place = self.query_one(OptionList).highlighted
+        return None if place is None else self.rows[place].chat
+
+    def load(self) -> None:
+        """Ask for the chats again; an answer that comes too late is dropped."""
+        self.run_worker(self._load(), exclusive=True, group="load")
+
+    def say(self, text: str) -> None:
+        """The line below the list."""
+        self.query_one("#sessions-line", Static).update(Content(one_line(text)))
+
+    def _do(self, work: Awaitable[object], said: str = "") -> None:
+        async def done() -> None:
+            try:
+                await work
+                if said:
+                    self.say(said)
+            except AppError as error:
+                self.say(str(error))
+            await self._load()
+
+        self.run_worker(done(), group="do")
+
+    async def _load(self) -> None:
+        try:
+            self.rows = await self._saved.rows(self._text, archived=self.archived)
+        except AppError as error:
+            self.say(str(error))
+            return
+        self._draw()
+
+    def _draw(self) -> None:
+        options = self.query_one(OptionList)
+        place = options.highlighted or 0
+        width, time = self.app.size.width - 4, now()
+        options.clear_options()
+        options.add_options(Option(_drawn(row, width, time)) for row in self.rows)
+        options.highlighted = min(place, len(self.rows) - 1) if self.rows else None
+        what = "archived chats" if self.archived and not self._text.strip() else "chats"
+        options.border_title = f"{len(self.rows)} {what}"
+        if not self.rows:
+            nothing = "Nothing fits." if self._text.strip() else f"No {what} yet."
+            options.add_option(Option(Content.styled(nothing, "dim"), disabled=True))
+
+
+def _drawn(row: ChatRow, width: int, time: float) -> Content:
+    when = ago(row.chat.changed, time)
+    facts = f"{row.messages} · {one_line(row.pair)} · {when}" if width >= 70 else when
+    if row.chat.archived:
+        facts = f"archived · {facts}"
+    title = one_line(row.chat.title) or "(no title)"
+    line = Content.styled(title, "bold").truncate(max(10, width - len(facts) - 2), ellipsis=True)
+    parts = [Content.assemble(line, "  ", (facts, "dim"))]
+    if row.excerpt:
+        parts.append(Content(f"  {one_line(row.excerpt)}"))
+    return Content("\n").join(parts)

@@ -1,0 +1,21 @@
+"""The files that go with the next prompt."""
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from app.history.records import Attachment
+from app.printable import one_line
+
+
+class AttachmentList(Static):
+    """One line; takes no room while there is none."""
+
+    files: reactive[tuple[Attachment, ...]] = reactive((), layout=True)
+
+    def watch_files(self) -> None:
+        self.display = bool(self.files)
+        names = " · ".join(f"▤ {one_line(f.name)} ({len(f.text):,} characters)" for f in self.files)
+        self.update(
+            Content.assemble(names, ("  Backspace in an empty prompt takes the last one away", "dim"))
+        )

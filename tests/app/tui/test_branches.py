@@ -1,0 +1,142 @@
+"""Messages asked again, edited, continued, copied; branches walked."""
+
+import pytest
+
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.user_message import UserMessage
+from mlx_spec.types import Options
+from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.test_chat import TEXT
+
+
+def shown(chat: Chat) -> list[str]:
+    widgets = chat.app.chat.query("UserMessage, Answer").results()
+    return [f"{w.branch}{w.text}" for w in widgets if isinstance(w, UserMessage | Answer)]
+
+
+async def settled(chat: Chat) -> None:
+    await chat.until(lambda: chat.app.chat.running is None)
+    await chat.pilot.pause()
+
+
+async def test_an_edited_prompt_begins_a_branch_and_both_can_be_walked(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 30)) as chat:
+        await chat.ask("one")
+        await chat.ask("two")
+        await chat.pilot.press("tab", "up", "up", "up", "e")
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.until(lambda: area.text == "one" and area.has_focus)
+        assert "editing" in str(area.border_title)
+        area.load_text("uno")
+        await chat.pilot.press("enter")
+        await settled(chat)
+        await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
+        await chat.pilot.press("tab", "up", "left")
+        await chat.until(lambda: shown(chat) == ["‹1/2›one", TEXT, "two", TEXT])
+        await chat.pilot.press("right")
+        await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
+        assert chat.app.chat.conversation.turns[0].prompt == "uno"
+
+
+async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
+    async with open_chat(options=Options(seed=5, temperature=0.5)) as chat:
+        await chat.ask("echo")
+        await chat.type("/regenerate same")
+        await settled(chat)
+        await chat.until(lambda: "‹2/2›" in chat.answers[0].branch)
+        assert "seed 5" in chat.answers[0].text
+        await chat.type("/regenerate new")
+        await settled(chat)
+        await chat.until(lambda: "‹3/3›" in chat.answers[0].branch)
+        assert "seed" in chat.answers[0].text and "seed 5" not in chat.answers[0].text
+        await chat.type("/branch before")
+        await chat.until(lambda: "‹2/3›" in chat.answers[0].branch)
+        assert chat.app.chat.settings.options.seed == 5
+
+
+async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(open_chat: OpenChat) -> None:
+    async with open_chat(options=Options(max_tokens=2)) as chat:
+        first = await chat.ask("echo x")
+        assert first.text == "echo x|" and "length limit" in first.stats
+        await chat.type("/continue")
+        await settled(chat)
+        await chat.until(lambda: chat.answers[0].text == "echo x|echo x|echo x|")
+        assert len(chat.app.chat.conversation.tree) == 2
+        await chat.ask("fail or not")
+        prompt = chat.app.chat.conversation.last
+        assert prompt is not None
+        chat.app.chat.conversation.tree.put(__import__("dataclasses").replace(prompt, text="fail"))
+        before = chat.answers[-1].text
+        await chat.type("/continue")
+        await chat.until(lambda: any("scripted failure" in notice for notice in chat.notices))
+        assert chat.answers[-1].text == before
+
+
+async def test_esc_stops_what_is_on_the_screen_at_once(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        chat.app.chat.action_stop()
+        running = chat.app.chat.running
+        assert running is not None
+        text = running.text
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.answers[0].text == text
+
+
+async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_back(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.type("later")
+        await chat.until(lambda: len(chat.app.chat.queued) == 1)
+        await chat.pilot.press("up")
+        await chat.until(lambda: area.text == "later")
+        assert chat.app.chat.queued == []
+        await chat.pilot.press("ctrl+b")
+        await chat.until(lambda: len(chat.answers) == 2)
+        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
+
+
+async def test_messages_and_code_blocks_are_copied(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr("app.tui.message_actions.copy", lambda app, text: copied.append(text))
+    async with open_chat() as chat:
+        await chat.ask("think")
+        await chat.type("/copy code")
+        await chat.pilot.press("tab", "y", "up", "y", "b")
+        await chat.until(lambda: len(copied) == 4)
+        assert copied[0] == copied[3] == "x = 1\n" and copied[2] == "think"
+        assert copied[1].startswith("<think>one two three</think>So it is:")
+
+
+async def test_a_thought_is_folded_until_it_is_asked_for(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("think")
+        assert "thought in 3 words" in (seen := screen(chat)) and "one two three" not in seen
+        await chat.type("/think")
+        await chat.until(lambda: "one two three" in screen(chat))
+
+
+def screen(chat: Chat) -> str:
+    return chat.app.export_screenshot(simplify=True).replace("&#160;", " ")
+
+
+async def test_what_was_asked_before_comes_back_with_up_even_in_the_next_run(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        await chat.ask("two\nlines")
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press(*"new", "up")
+        await chat.until(lambda: area.text == "two\nlines")
+        await chat.pilot.press("up", "up")
+        await chat.until(lambda: area.text == "one")
+        await chat.pilot.press("down", "down")
+        await chat.until(lambda: area.text == "new")

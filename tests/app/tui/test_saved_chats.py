@@ -1,0 +1,160 @@
+"""Chats that are saved by themselves: resumed, found, put in order, kept through trouble."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.history.records import Chat, ChatMessage
+from app.history.store import History
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.user_message import UserMessage
+from tests.app.history.some_chat import answer, chat, prompt
+from tests.app.tui.chat_driver import Chat as OpenedChat
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_chat import TEXT
+
+
+def saved(home: Path) -> list[tuple[Chat, list[ChatMessage]]]:
+    history = History.open(home / "history.db")
+    try:
+        return [(row.chat, history.messages(row.chat)) for row in history.chats()]
+    finally:
+        history.close()
+
+
+def put(home: Path, *chats: tuple[Chat, list[ChatMessage]]) -> None:
+    history = History.open(home / "history.db")
+    for one, messages in chats:
+        history.save([one], [replace(message, chat=one.id) for message in messages])
+    history.close()
+
+
+def texts(opened: OpenedChat) -> list[str]:
+    shown = opened.app.chat.query("UserMessage, Answer").results()
+    return [widget.text for widget in shown if isinstance(widget, UserMessage | Answer)]
+
+
+async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat() as opened:
+        await opened.type("/temperature 0.5")
+        await opened.type("/system Be brief.")
+        stats = (await opened.ask("hello")).stats
+    ((one, messages),) = saved(tmp_path)
+    assert (one.title, one.system, one.options.temperature) == ("hello", "Be brief.", 0.5)
+    assert [(m.role, m.text) for m in messages] == [("user", "hello"), ("assistant", TEXT)]
+    facts = messages[1].facts
+    assert facts is not None and facts.stats is not None
+    assert (facts.pair, facts.finish, facts.stats.draft_n) == ("scripted", "stop", 3)
+    assert len(facts.rounds) == 3 and facts.options.temperature == 0.5
+    async with open_chat() as opened:
+        assert texts(opened) == []
+        await opened.pilot.press("f7")
+        await opened.until(lambda: texts(opened) == ["hello", TEXT])
+        assert opened.answers[0].stats == stats
+        assert opened.app.chat.settings.options.temperature == 0.5
+        await opened.ask("echo")
+        assert opened.answers[-1].text.startswith(f"Be brief.|hello|{TEXT}|echo|")
+    assert len(saved(tmp_path)) == 1
+
+
+async def test_an_answer_is_on_disk_while_it_grows(open_chat: OpenChat, tmp_path: Path) -> None:
+    async with open_chat() as opened:
+        await opened.type("slow")
+        await opened.until(lambda: bool(saved(tmp_path) and len(saved(tmp_path)[0][1]) == 2))
+        message = saved(tmp_path)[0][1][1]
+        assert message.text.startswith("The target") and message.facts is not None
+        assert message.facts.finish is None
+
+
+async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(
+        tmp_path,
+        (chat("c1", "Old \x1b[31m", 10.0, leaf="a1"), [prompt("p1", "about needles"), answer("a1", "p1")]),
+        (chat("c2", "New", 20.0, leaf="p1"), [prompt("p1", "about hay")]),
+    )
+    async with open_chat(size=(80, 24)) as opened:
+        await opened.pilot.press("f6")
+        await opened.until(lambda: isinstance(opened.app.screen, SessionsScreen))
+        screen = opened.app.screen
+        assert isinstance(screen, SessionsScreen)
+        await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
+        assert "␛[31m" in opened.app.export_screenshot(simplify=True)
+        await opened.pilot.press("a")
+        await opened.until(lambda: len(screen.rows) == 1)
+        await opened.pilot.press("v")
+        await opened.until(lambda: [row.chat.id for row in screen.rows] == ["c2"])
+        await opened.pilot.press("a", "v")
+        await opened.until(lambda: len(screen.rows) == 2)
+        await opened.pilot.press("d")
+        await opened.until(lambda: [row.chat.id for row in screen.rows] == ["c1"])
+        await opened.pilot.press("u")
+        await opened.until(lambda: len(screen.rows) == 2)
+        await opened.pilot.press("slash", *"needle")
+        await opened.until(lambda: [row.excerpt for row in screen.rows] == ["about needles"])
+        await opened.pilot.press("enter", "r")
+        await opened.pilot.press(*"X", "enter")
+        await opened.until(lambda: screen.rows[0].chat.title == "X")
+        await opened.pilot.press("J")
+        await opened.until(lambda: (tmp_path / "x.json").exists())
+        await opened.pilot.press("enter")
+        await opened.until(lambda: opened.app.screen is opened.app.chat)
+        await opened.until(lambda: len(texts(opened)) == 2)
+        assert opened.app.chat.conversation.chat.id == "c1"
+    exported = json.loads((tmp_path / "x.json").read_text())
+    assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
+
+
+async def test_deleting_the_chat_in_view_begins_a_new_one_and_undo_brings_it_back(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        await opened.type("/delete")
+        await opened.until(lambda: any("Deleted" in notice for notice in opened.notices))
+        assert texts(opened) == [] and saved(tmp_path) == []
+        await opened.type("/undo")
+        await opened.until(lambda: len(saved(tmp_path)) == 1)
+        await opened.type("/resume last")
+        await opened.until(lambda: texts(opened) == ["hello", TEXT])
+
+
+async def test_a_preset_brings_instructions_and_sampling_back(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        for command in ("/system Be terse.", "/temperature 0.3", "/preset save terse", "/system none"):
+            await opened.type(command)
+        await opened.type("/temperature 0")
+        await opened.type("/preset terse")
+        await opened.until(lambda: opened.app.chat.conversation.system == "Be terse.")
+        assert opened.app.chat.settings.options.temperature == 0.3
+        await opened.type("/preset none-such")
+        await opened.until(lambda: any("no preset 'none-such'" in notice for notice in opened.notices))
+
+
+async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").write_bytes(b"no database at all" * 500)
+    async with open_chat() as opened:
+        await opened.until(lambda: any("damaged" in notice for notice in opened.notices))
+        await opened.ask("hello")
+    assert len(saved(tmp_path)) == 1
+    assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
+
+
+async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_memory(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat() as opened:
+        await opened.until(lambda: any("cannot be saved now" in notice for notice in opened.notices))
+        await opened.ask("hello")
+        assert (await opened.ask("again")).text == TEXT
+    assert opened.app.unsaved == 4
