@@ -1,8 +1,9 @@
 """The pairs this program knows by name: reads catalogue.toml, finds by name, suggests drafts."""
 
+import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, cast
 
 from models.errors import UnknownPair
 from models.pair import PairSpec, Source
-from models.paths import builtin_folder
+from models.paths import builtin_folder, own_pairs_file
 
 DEFAULT_PAIR = "builtin"
 
@@ -33,10 +34,15 @@ class Pair:
     good_for: str
     verified: bool
     """False: the facts are computed or from memory, and screens say so."""
+    own: bool = False
+    """The person put it together (`models.own_pairs`)."""
 
     @property
     def spec(self) -> PairSpec:
         return PairSpec(self.name, self.target, self.draft)
+
+
+_FIELDS = {field.name for field in fields(Pair)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,17 @@ class _Family:
 
 
 def all_pairs() -> tuple[Pair, ...]:
-    """Every pair, the built-in one first, then in the file's order."""
-    return tuple(_pair(table) for table in _tables()["pair"])
+    """Every pair: the built-in one first, then in the file's order, then the person's own."""
+    return tuple(_pair(table) for table in (*_tables()["pair"], *read_own()))
+
+
+def read_own() -> list[dict[str, Any]]:
+    """The tables of the person's own pairs; what cannot be read counts as not there."""
+    try:
+        tables = json.loads(own_pairs_file().read_text(encoding="utf-8"))["pair"]
+        return [table for table in tables if table.keys() == _FIELDS]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return []
 
 
 def find(name: str) -> Pair:
@@ -82,14 +97,16 @@ def fitting_draft(target: Source) -> str | None:
 
 
 def _pair(table: dict[str, Any]) -> Pair:
-    fields = table | {"target": _source(table["target"]), "draft": _source(table["draft"])}
-    return Pair(**cast(dict[str, Any], fields))
+    facts = table | {"target": _source(table["target"]), "draft": _source(table["draft"])}
+    return Pair(**cast(dict[str, Any], facts))
 
 
 def _source(text: str) -> Source:
     kind, _, name = text.partition("/")
     if kind == "builtin":
         return Source(str(builtin_folder() / name))
+    if Path(text).is_absolute():
+        return Source(text)
     repo, _, revision = text.partition("@")
     return Source(repo, revision or None)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import models.errors
-from models.download_process import DownloadProcess
+from models.download_process import DownloadProcess, Task
 from models.errors import ModelsError, PullCancelled
 from models.installed import installed
 from models.pair import PairSpec
 from models.progress import ModelProgress, Pace, Progress
 
-__all__ = ["Progress", "pull"]
+__all__ = ["Progress", "check", "pull"]
 
 _TICK_SECONDS = 0.25
 
@@ -31,7 +31,25 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
     if installed(spec):
         yield _done(spec)
         return
-    child = DownloadProcess(spec)
+    yield from _run(spec, "pull", cancelled)
+
+
+def check(
+    spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False
+) -> Generator[Progress, None, None]:
+    """Fetch the small files of a pair, and see whether its models can run and belong together.
+
+    The last value has the phase `done`, the bytes a pull would take as totals, and harmless notes.
+
+    Raises:
+        PullCancelled: `cancelled` said so.
+        ModelsError: why the pair is refused.
+    """
+    yield from _run(spec, "check", cancelled)
+
+
+def _run(spec: PairSpec, task: Task, cancelled: Callable[[], bool]) -> Iterator[Progress]:
+    child = DownloadProcess(spec, task)
     try:
         yield from _follow(spec, child, cancelled)
     finally:
@@ -62,7 +80,7 @@ def _progress(spec: PairSpec, message: dict[str, Any], pace: Pace) -> Progress:
         file=message.get("file", ""),
         transferred_bytes=message.get("transferred", 0),
         bytes_per_second=pace.rate(),
-        stalled=message["phase"] in ("tokenizers", "weights") and pace.stalled(),
+        stalled_seconds=pace.stalled_seconds() if message["phase"] in ("tokenizers", "weights") else 0.0,
         notes=tuple(message.get("notes", ())),
     )
 

@@ -1,6 +1,6 @@
-"""The download process: `python -m models.download_child`, started by `models.download`.
+"""The download process: `python -m models.download_child pull` (or `check`), started by `models.download`.
 
-Reads one JSON line (the models to fetch) and writes JSON lines (numbers, then `ended`). Being a process of
+Reads one JSON line (the models) and writes JSON lines (numbers, then `ended`). Being a process of
 its own it can be killed at any moment; when its parent dies, its standard input ends and it leaves too.
 """
 
@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from huggingface_hub import constants
@@ -31,14 +32,14 @@ def main() -> None:
     sweep_stale(repos)
     before = incomplete_files(repos)
     threading.Thread(target=_leave_with_parent, args=(repos, before), daemon=True).start()
-    _report_until_done(job, answers)
+    _report_until_done(job, {"pull": job.run, "check": job.check}[sys.argv[1]], answers)
     sweep(incomplete_files(repos) - before)
     os._exit(0)
 
 
-def _report_until_done(job: Job, answers: TextIO) -> None:
+def _report_until_done(job: Job, task: Callable[[], None], answers: TextIO) -> None:
     ended: dict[str, Any] = {}
-    work = threading.Thread(target=_work, args=(job, ended), daemon=True)
+    work = threading.Thread(target=_work, args=(task, ended), daemon=True)
     work.start()
     while work.is_alive():
         work.join(_TICK_SECONDS)
@@ -46,9 +47,9 @@ def _report_until_done(job: Job, answers: TextIO) -> None:
     _write(answers, _numbers(job) | {"ended": True} | ended)
 
 
-def _work(job: Job, ended: dict[str, Any]) -> None:
+def _work(task: Callable[[], None], ended: dict[str, Any]) -> None:
     try:
-        job.run()
+        task()
     except ModelsError as error:
         ended |= {"error": type(error).__name__, "message": str(error)}
     except Exception as error:

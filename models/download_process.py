@@ -9,22 +9,25 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from models.errors import DownloadFailed
 from models.incomplete import incomplete_files, sweep
 from models.pair import PairSpec
 
+Task = Literal["pull", "check"]
+"""What the process does: fetch everything, or only the small files to see whether they fit."""
+
 
 class DownloadProcess:
     """The download process, its messages, and its end."""
 
-    def __init__(self, spec: PairSpec) -> None:
+    def __init__(self, spec: PairSpec, task: Task) -> None:
         self._repos = [source.repo for source in spec.sources if not source.is_folder]
         self._before = incomplete_files(self._repos)
         self._talk = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "models.download_child"],
+            [sys.executable, "-P", "-m", "models.download_child", task],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._talk,

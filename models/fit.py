@@ -20,28 +20,33 @@ class Fit:
 
     verdict: Verdict
     why: str
+    memory_share: float
+    """Of the memory that models may use here; above 1 it is not enough."""
 
 
 def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     """Memory first, then the disk for what is not installed."""
     machine = machine or this_machine()
     needed = memory_needed(pair, machine)
+    share = needed / machine.memory_bytes
     numbers = f"needs about {size_text(needed)} of memory, {size_text(machine.memory_bytes)} can be used here"
     if needed > machine.memory_bytes:
-        return Fit("does not fit", numbers if machine.has_metal else f"{numbers} (float32, without Metal)")
+        return Fit(
+            "does not fit", numbers if machine.has_metal else f"{numbers} (float32, without Metal)", share
+        )
     download = 0 if installed(pair.spec) else pair.download_bytes
     if download and download + _DISK_MARGIN > machine.disk_bytes:
         free = size_text(machine.disk_bytes)
-        return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free")
+        return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free", share)
     if needed > _TIGHT * machine.memory_bytes:
-        return Fit("tight", f"{numbers}; close other programs")
-    return Fit("fits", numbers)
+        return Fit("tight", f"{numbers}; close other programs", share)
+    return Fit("fits", numbers, share)
 
 
 def memory_needed(pair: Pair, machine: Machine) -> int:
     """Bytes at 4096 tokens of context. Without Metal weights grow to 32 bits and caches double."""
     if machine.has_metal or not pair.download_bytes:
         return pair.memory_bytes
-    stored_bits = int(pair.quantization.removesuffix("-bit")) + 0.5
+    stored_bits = int(pair.quantization.removesuffix("-bit")) + 0.5 if pair.quantization != "bf16" else 16
     weights = pair.download_bytes * 32 / stored_bits
     return int(weights + 2 * (pair.memory_bytes - pair.download_bytes))

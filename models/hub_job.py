@@ -49,17 +49,26 @@ class Job:
         Raises:
             ModelsError: what went wrong, in the user's words.
         """
-        self.done, self.total = [0] * len(self.sources), [0] * len(self.sources)
-        repositories = {
-            at: self._ask(source) for at, source in enumerate(self.sources) if not is_installed(source)
-        }
+        repositories = self._ask_all()
         self._check_disk()
-        self._fetch(repositories, weights=False, phase="tokenizers")
         self._check_fit(repositories)
         self._fetch(repositories, weights=True, phase="weights")
         self.phase, self.file = "checking", ""
         for repository in repositories.values():
             finish(repository)
+
+    def check(self) -> None:
+        """Fetch the small files alone, and see whether the models can run and belong together.
+
+        Raises:
+            ModelsError: why not, in the user's words.
+        """
+        self._check_fit(self._ask_all())
+
+    def _ask_all(self) -> dict[int, Repository]:
+        """What the Hub has of the models that are not here, by their place in `sources`."""
+        self.done, self.total = [0] * len(self.sources), [0] * len(self.sources)
+        return {at: self._ask(source) for at, source in enumerate(self.sources) if not is_installed(source)}
 
     def _ask(self, source: Source) -> Repository:
         at = self.sources.index(source)
@@ -87,6 +96,7 @@ class Job:
 
     def _check_fit(self, repositories: dict[int, Repository]) -> None:
         """On the small files alone: known architectures, and tokenizers that belong together."""
+        self._fetch(repositories, weights=False, phase="tokenizers")
         self.phase, self.file = "checking", ""
         folders = [self._folder(at, repositories) for at in range(len(self.sources))]
         for source, folder in zip(self.sources, folders, strict=True):

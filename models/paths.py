@@ -39,6 +39,11 @@ def revisions_file() -> Path:
     return data_folder() / "revisions.json"
 
 
+def own_pairs_file() -> Path:
+    """The pairs that a person put together (`models.own_pairs`)."""
+    return data_folder() / "pairs.json"
+
+
 def builtin_folder() -> Path:
     """The pair that ships with the program: folders `target` and `draft`."""
     return Path(__file__).parent / "builtin"

@@ -9,7 +9,7 @@ from typing import Literal
 Phase = Literal["asking", "tokenizers", "weights", "checking", "done"]
 
 _STALLED_SECONDS = 5.0
-_RATE_SECONDS = 3.0
+_RATE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Progress:
     transferred_bytes: int = 0
     """What this pull brought over the network so far; files that were here before do not count."""
     bytes_per_second: float = 0.0
-    stalled: bool = False
-    """No byte has come for some seconds while files are being fetched."""
+    stalled_seconds: float = 0.0
+    """So long no byte has come while files are being fetched; 0 while the pause is short."""
     notes: tuple[str, ...] = ()
     """Harmless things worth saying, for example unused tokens that differ."""
 
@@ -46,6 +46,13 @@ class Progress:
     def total_bytes(self) -> int:
         """0 until the Hub has said it."""
         return sum(model.total_bytes for model in self.models)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the present rate; None while that says nothing."""
+        if self.phase != "weights" or self.stalled_seconds or not self.bytes_per_second:
+            return None
+        return (self.total_bytes - self.done_bytes) / self.bytes_per_second
 
     @property
     def fraction(self) -> float:
@@ -77,6 +84,7 @@ class Pace:
         (start, first), (end, last) = self._seen[0], self._seen[-1]
         return max(last - first, 0) / (end - start) if end > start else 0.0
 
-    def stalled(self) -> bool:
-        """Whether nothing has come for some seconds."""
-        return self._clock() - self._last_change > _STALLED_SECONDS
+    def stalled_seconds(self) -> float:
+        """How long nothing has come; 0 where that is a short pause."""
+        silent = self._clock() - self._last_change
+        return silent if silent > _STALLED_SECONDS else 0.0

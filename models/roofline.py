@@ -79,11 +79,11 @@ class Expectation:
 
 
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
-    """The prediction for a pair of the catalogue; None where we do not know the models' shapes."""
+    """The prediction for a pair; None where we do not know the models' shapes or format."""
     # The built-in models live in folders, which say nothing; the catalogue's names do.
     names = [f"builtin/{Path(s.repo).name}" if s.is_folder else s.repo for s in (pair.target, pair.draft)]
     shapes = [find_shape(name) for name in names]
-    if shapes[0] is None or shapes[1] is None:
+    if shapes[0] is None or shapes[1] is None or pair.quantization not in _tables()["formats"]:
         return None
     bits = format_bits(pair.quantization)
     target, draft = (Model(shape, bits) for shape in shapes if shape)

@@ -99,23 +99,18 @@ class _Report:
 
 
 def _text(progress: "Progress") -> str:
+    from app.duration_text import duration_text
     from models.size_text import size_text
 
     parts = [PHASES[progress.phase]]
     if progress.total_bytes:
         done, total = size_text(progress.done_bytes), size_text(progress.total_bytes)
         parts.append(f"{progress.fraction:.0%}, {done} of {total}")
-    if progress.stalled:
-        parts.append("stalled: no data is coming")
+    if progress.stalled_seconds:
+        parts.append(f"stalled: no data for {progress.stalled_seconds:.0f} s")
     elif progress.bytes_per_second:
         rate = progress.bytes_per_second
         parts.append(f"{size_text(int(rate))}/s")
-        left = progress.total_bytes - progress.done_bytes
-        if left > 0 and progress.phase == "weights":
-            parts.append(f"{_duration(left / rate)} left")
+        if progress.seconds_left is not None:
+            parts.append(f"{duration_text(progress.seconds_left)} left")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes}:{rest:02d} min"

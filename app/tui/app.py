@@ -31,12 +31,13 @@ from app.tui.messages import (
     PairLoading,
     PromptSubmitted,
 )
-from app.tui.pull_job import PullJob
+from app.tui.pair_facts import outcome, short_pull
+from app.tui.pull_queue import PullQueue
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.pairs import PairsScreen, outcome
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
@@ -118,9 +119,7 @@ class ChatApp(App[None]):
         """Messages that could not be written until the end."""
         self._resume = resume
         self.chat.marks = self.config["marks"]
-        self.pull: PullJob | None = None
-        """The last download, running or ended."""
-        self._pull_watched = False
+        self.pulls = PullQueue()
         self._untold = list(self.config.problems)
         self._ctrl_c_at = float("-inf")
 
@@ -130,14 +129,13 @@ class ChatApp(App[None]):
     def on_mount(self) -> None:
         self.link.listen(self)
         self.set_interval(PUMP_SECONDS, self._pump)
-        self.set_interval(WATCH_SECONDS, self._watch_pull)
+        self.set_interval(WATCH_SECONDS, self._watch_pulls)
         self.set_interval(WATCH_SECONDS, self._tell_news)
         if self._resume is not None:
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
 
     async def on_unmount(self) -> None:
-        if self.pull is not None:
-            self.pull.end()
+        self.pulls.end()
         self.unsaved = await asyncio.to_thread(self.history.close)
 
     def on_pair_loading(self, message: PairLoading) -> None:
@@ -199,19 +197,16 @@ class ChatApp(App[None]):
 
     def action_pairs(self) -> None:
         self.return_to_chat()
-        self.push_screen(PairsScreen(self.link.pair.name), self._use)
-
-    def start_pull(self, pair: PairSpec) -> None:
-        """Download a pair; one at a time."""
-        self.pull = PullJob(pair)
-        self._pull_watched = True
+        self.push_screen(PairsScreen(self.link.pair.name), self.use)
 
     async def action_quit(self) -> None:
-        """Leave; ask first if that would end a download."""
-        if self.pull is None or not self.pull.running:
+        """Leave; ask first if that would end downloads."""
+        jobs = self.pulls.unfinished
+        if not jobs:
             self.exit()
         elif not isinstance(self.screen, QuestionScreen):
-            question = f"{self.pull.pair.name} is being downloaded. Leave and cancel the download?"
+            what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
+            question = f"{what} being downloaded. Leave and cancel? Finished files are kept."
             self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
 
     def action_help_quit(self) -> None:
@@ -254,7 +249,8 @@ class ChatApp(App[None]):
             self.chat.transcript.note(self._untold.pop(0), "warning")
         self.link.pump()
 
-    def _use(self, pair: Pair | None) -> None:
+    def use(self, pair: Pair | None) -> None:
+        """Answer with this pair from here on; None changes nothing."""
         if pair is None or pair.spec == self.link.pair:
             return
         self.chat.action_stop()
@@ -273,11 +269,12 @@ class ChatApp(App[None]):
         if wanted:
             self.exit()
 
-    def _watch_pull(self) -> None:
-        if self._pull_watched and self.pull is not None and not self.pull.running:
-            self._pull_watched = False
-            failed = self.pull.error is not None
-            self.chat.transcript.note(outcome(self.pull).removeprefix("✗ "), "error" if failed else "info")
+    def _watch_pulls(self) -> None:
+        if not self.chat.is_mounted:
+            return
+        for job in self.pulls.advance():
+            self.chat.transcript.note(outcome(job), "error" if job.state == "failed" else "info")
+        self.chat.show_download(short_pull(self.pulls.unfinished))
 
     async def _choose(self, command: SlashCommand) -> None:
         self.return_to_chat()

@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING
 from app.errors import AppError, BadInput
 from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
+from models.catalogue import Pair, find
+from models.errors import UnknownPair
+from models.fit import fit
+from models.installed import installed
+from models.size_text import size_text
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -50,6 +55,31 @@ class CommandRunner:
 
     async def do_pairs(self, value: str) -> None:
         self._app.action_pairs()
+
+    async def do_use(self, value: str) -> None:
+        pair = self._pair(value)
+        if not installed(pair.spec):
+            raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
+        self._app.use(pair)
+
+    async def do_pull(self, value: str) -> None:
+        pair = self._pair(value)
+        if installed(pair.spec):
+            raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
+        here = fit(pair)
+        self._app.pulls.add(pair.spec)
+        what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. F2 shows how far it is."
+        self._say(
+            what if here.verdict == "fits" else f"{what} {here.verdict.capitalize()} here: it {here.why}."
+        )
+
+    def _pair(self, name: str) -> Pair:
+        if not name:
+            raise BadInput("Name a pair; /pairs lists them.")
+        try:
+            return find(name)
+        except UnknownPair as error:
+            raise BadInput(str(error)) from error
 
     async def do_system(self, value: str) -> None:
         conversation = self._chat.conversation

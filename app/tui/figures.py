@@ -27,6 +27,7 @@ def status_items(
     event: PrefillProgressed | TextAdded | TurnEnded | None,
     queued: int,
     *,
+    download: str = "",
     stopping: bool = False,
 ) -> tuple[LineItem, ...]:
     """The status line's items. `context` is tokens in use and the limit, if known."""
@@ -42,6 +43,8 @@ def status_items(
         share = f"{used / limit:.0%}"
         style = "$text-warning bold" if used > NEARLY_FULL * limit else ""
         items.append(LineItem(f"context {used}/{limit} ({share})", 10, style, short=f"context {share}"))
+    if download:
+        items.append(LineItem(download, 7, "$text-accent"))
     if queued:
         items.append(LineItem(f"{queued} queued", 7))
     return tuple(items)

@@ -1,9 +1,18 @@
-"""What the picker says about a pair, and how far a download is, in words."""
+"""What the pairs screen says about a pair and about a download, in words and small bars."""
 
-from app.printable import one_line
+from dataclasses import dataclass
+
+from app.duration_text import duration_text
+from app.expected_speed import SOURCE
+from app.printable import one_line, printable
+from app.tui.pull_queue import PullJob
 from models.catalogue import Pair
+from models.fit import Fit
 from models.progress import Progress
+from models.roofline import Expectation
 from models.size_text import size_text
+
+BAR_CELLS = 8
 
 SHORT_STATES = {"does not fit": "too big"}
 
@@ -16,46 +25,141 @@ PHASES = {
 }
 
 
-def row(pair: Pair, state: str, *, wide: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A pair as this machine sees it."""
+
+    pair: Pair
+    installed: bool
+    removable_bytes: int
+    """What removing it would free."""
+    fit: Fit | None = None
+    """None until the machine was asked."""
+    expected: Expectation | None = None
+    """None where nothing is predicted: no Mac, or unknown models."""
+    measured: str = ""
+    """The last speed measured on this machine; empty if there is none."""
+
+
+def matches(facts: Facts, words: str) -> bool:
+    """Whether every word typed into the filter occurs in what is known of the pair."""
+    pair, fit = facts.pair, facts.fit
+    known = f"{pair.name} {pair.target} {pair.draft} {pair.family} {pair.licence} {pair.quantization} "
+    known += f"{pair.good_for} {'installed' if facts.installed else ''} {fit.verdict if fit else ''}"
+    return all(word in known.lower() for word in words.lower().split())
+
+
+def row(facts: Facts, state: str, *, width: int, predicts: bool) -> str:
     """One line of the list."""
-    size = size_text(pair.download_bytes) if pair.download_bytes else "shipped"
-    if not wide:
-        return f"{pair.name:<17} {size:>7} {SHORT_STATES.get(state, state)}"
+    pair = facts.pair
+    size = size_text(pair.download_bytes) if pair.download_bytes else "here"
+    if width < 80:
+        return printable(f"{_cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}")
     mark = " " if pair.verified else "?"
-    return f"{pair.name:<18} {size:>9} {size_text(pair.memory_bytes):>9}{mark} {state:<13} {pair.licence}"
+    memory = memory_bar(facts.fit) if facts.fit else ""
+    line = f"{_cut(pair.name, 18):<18} {size:>8}{mark} {memory:<14} {state:<13}"
+    if predicts:
+        line += f" {_speeds(facts.expected):<12}"
+    return printable(f"{line} {_cut(pair.licence, 28)}")
 
 
-def header(*, wide: bool) -> str:
-    if not wide:
+def header(*, width: int, predicts: bool) -> str:
+    """The titles over the columns of `row`."""
+    if width < 80:
         return f"{'pair':<17} {'size':>7} here"
-    return f"{'pair':<18} {'download':>9} {'memory':>9}  {'here':<13} licence"
+    line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13}"
+    if predicts:
+        line += f" {'tok/s, draft':<12}"
+    return f"{line} licence"
 
 
-def details(pair: Pair, why: str) -> str:
-    """Everything known about a pair, several lines. `why` says how it fits this machine."""
-    lines = [
-        f"{pair.name}: {pair.good_for}",
-        f"target {pair.target}",
-        f"draft  {pair.draft}",
-        f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, {pair.licence}",
-    ]
-    if why:
-        lines.append(f"Here: {why}.")
+def memory_bar(fit: Fit) -> str:
+    """How much of the machine's memory a pair takes."""
+    full = min(round(fit.memory_share * BAR_CELLS), BAR_CELLS)
+    share = f"{fit.memory_share:.0%}" if fit.memory_share < 10 else ">999%"
+    return f"{'█' * full}{'░' * (BAR_CELLS - full)} {share:>5}"
+
+
+def details(facts: Facts) -> str:
+    """Everything known about a pair, several lines."""
+    pair, expected = facts.pair, facts.expected
+    lines = [f"{pair.name}: {pair.good_for}", f"target {pair.target}", f"draft  {pair.draft}"]
+    sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"
+    lines.append(f"{sizes}, {size_text(facts.removable_bytes)} on disk" if facts.removable_bytes else sizes)
+    if facts.fit:
+        lines.append(f"Here: {facts.fit.verdict}, it {facts.fit.why}.")
+    if expected:
+        low, high = expected.drafted_range
+        plain_low, plain_high = expected.plain_range
+        lines.append(
+            f"Expected on an {expected.chip.name}: {expected.plain:.0f} tok/s ({plain_low:.0f} to "
+            f"{plain_high:.0f}), drafted {expected.drafted:.0f} ({low:.0f} to {high:.0f}); {SOURCE}."
+        )
+    lines.append(f"Measured here: {facts.measured}." if facts.measured else "Not measured here yet.")
     if not pair.verified:
         lines.append("? Not verified: sizes are computed, names and licence are from memory.")
     return "\n".join(one_line(line) for line in lines)
 
 
+def download_line(job: PullJob) -> str:
+    """A download as it stands, one line."""
+    name = job.pair.name
+    match job.state:
+        case "waiting":
+            line = f"◌ {name}: waits for its turn"
+        case "failed":
+            line = f"✗ {name}: {job.error} r tries again."
+        case "cancelled":
+            line = f"- {name}: cancelled, finished files are kept. r tries again."
+        case "done":
+            line = f"✓ {name}: installed"
+        case "running":
+            line = f"↓ {pulling(name, job.progress)}"
+    return one_line(line)
+
+
 def pulling(name: str, progress: Progress | None) -> str:
-    """How far a download is, one line."""
+    """How far a running download is."""
     if progress is None:
         return f"{name}: starting the download"
     parts = [f"{name}: {PHASES[progress.phase]}"]
     if progress.total_bytes:
+        full = int(progress.fraction * BAR_CELLS)
+        parts.append(f"{'█' * full}{'░' * (BAR_CELLS - full)} {progress.fraction:.0%}")
         parts.append(f"{size_text(progress.done_bytes)} of {size_text(progress.total_bytes)}")
-        parts.append(f"{progress.fraction:.0%}")
-    if progress.stalled:
-        parts.append("stalled: no byte for some seconds")
+    if progress.stalled_seconds:
+        parts.append(f"stalled, no data for {progress.stalled_seconds:.0f} s")
     elif progress.bytes_per_second:
         parts.append(f"{size_text(int(progress.bytes_per_second))}/s")
+        if progress.seconds_left is not None:
+            parts.append(f"{duration_text(progress.seconds_left)} left")
     return one_line(" · ".join(parts))
+
+
+def short_pull(jobs: list[PullJob]) -> str:
+    """The unfinished downloads in a few characters, for the chat's status line."""
+    if not jobs:
+        return ""
+    running = next((job for job in jobs if job.state == "running"), jobs[0])
+    progress = running.progress
+    share = f" {progress.fraction:.0%}" if progress and progress.total_bytes else ""
+    stalled = " stalled" if progress and progress.stalled_seconds else ""
+    more = f" +{len(jobs) - 1}" if len(jobs) > 1 else ""
+    return one_line(f"↓ {running.pair.name}{share}{stalled}{more}")
+
+
+def outcome(job: PullJob) -> str:
+    """How a download ended."""
+    if job.state == "failed":
+        return f"{job.pair.name} was not downloaded. {job.error}"
+    if job.state == "cancelled":
+        return f"The download of {job.pair.name} was cancelled. Finished files are kept."
+    return f"{job.pair.name} is installed. F2 and Enter use it."
+
+
+def _speeds(expected: Expectation | None) -> str:
+    return f"{expected.plain:.0f} → {expected.drafted:.0f}" if expected else "unknown"
+
+
+def _cut(text: str, cells: int) -> str:
+    return text if len(text) <= cells else f"{text[: cells - 1]}…"

@@ -40,6 +40,8 @@ SLASH_COMMANDS = (
     SlashCommand("drafter", "auto|model|lookup", "Who drafts: the draft model, text seen before, or both"),
     SlashCommand("verify", "coupled|token|block", "How drafts are checked above temperature 0"),
     SlashCommand("pairs", "", "Choose or download a pair of models"),
+    SlashCommand("use", "PAIR", "Answer with another pair from here on"),
+    SlashCommand("pull", "PAIR", "Download a pair; /pairs shows how far it is"),
     SlashCommand("temperature", "T", "Randomness; 0 always takes the likeliest token"),
     SlashCommand("top-p", "P", "Sample among the likeliest tokens that sum up to P"),
     SlashCommand("top-k", "K", "Sample among the K likeliest tokens; 0 is off"),

@@ -38,6 +38,8 @@ class HubServer:
     """Bytes of file bodies."""
     cut_after: dict[str, int] = field(default_factory=dict)
     """File name to the number of bytes after which its connection is cut, again and again."""
+    stall_after: dict[str, int] = field(default_factory=dict)
+    """File name to the number of bytes after which nothing more comes, until the name is taken out."""
     seconds_per_step: float = 0.0
     """Waits after every 64 kB of a safetensors file."""
     status: int | None = None
@@ -168,6 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
             for start in range(0, len(body), _STEP):
                 self.wfile.write(body[start : start + _STEP])
                 self.hub.sent_bytes += len(body[start : start + _STEP]) if name else 0
+                while self.hub.stall_after.get(name, len(body)) <= start:
+                    time.sleep(0.02)
                 if name.endswith(".safetensors"):
                     time.sleep(self.hub.seconds_per_step)
         except OSError:

@@ -13,11 +13,13 @@ class Clock:
 def test_the_rate_is_that_of_the_last_seconds() -> None:
     clock = Clock()
     pace = Pace(clock)
-    for second in range(1, 11):
+    for second in range(1, 21):
         clock.seconds = second
         pace.add(100 * second if second < 6 else 500 + 10 * (second - 5))
 
     assert pace.rate() == 10
+    left = Progress("weights", (ModelProgress("org/a", 650, 1000),), bytes_per_second=pace.rate())
+    assert left.seconds_left == 35
 
 
 def test_a_download_stalls_when_no_byte_comes_for_five_seconds() -> None:
@@ -27,11 +29,11 @@ def test_a_download_stalls_when_no_byte_comes_for_five_seconds() -> None:
     pace.add(100)
     clock.seconds = 8.9
     pace.add(100)
-    assert not pace.stalled()
-    clock.seconds = 9.1
-    assert pace.stalled()
+    assert not pace.stalled_seconds()
+    clock.seconds = 9.5
+    assert pace.stalled_seconds() == 5.5
     pace.add(101)
-    assert not pace.stalled()
+    assert not pace.stalled_seconds()
 
 
 def test_100_percent_is_said_only_when_all_is_checked() -> None:

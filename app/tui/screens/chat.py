@@ -92,6 +92,7 @@ class ChatScreen(Screen[None]):
         self.queued: list[Waiting] = []
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
+        self._download = ""
         self.logs: list[AnswerLog] = []
         """What drafting did, per answer of this chat."""
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
@@ -387,12 +388,19 @@ class ChatScreen(Screen[None]):
             (context, self.context_limit),
             self._numbers,
             len(self.queued),
+            download=self._download,
             stopping=self.running is not None and self.running.stopping,
         )
         self.prompt.others_wait = bool(self.queued)
         self.query_one(QueueList).texts = tuple(waiting.text for waiting in self.queued)
         title = "editing an earlier prompt: Esc leaves it as it was" if self.editing else ""
         self.prompt.area.border_title = title
+
+    def show_download(self, text: str) -> None:
+        """One item in the status line on the downloads that run; empty takes it away."""
+        if text != self._download:
+            self._download = text
+            self.show_state()
 
     def _begin(self, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer) -> None:
         log = AnswerLog()

@@ -1,157 +1,302 @@
-"""F2: the pairs there are, what they need, and getting one."""
+"""F2: the pairs there are, what they need and do here; getting, using and removing one."""
 
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, ProgressBar, Static
+from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.pair_facts import details, header, pulling, row
-from app.tui.pull_job import PullJob
+from app.tui.pair_facts import Facts, details, download_line, header, matches, outcome, row
+from app.tui.pull_queue import PullJob
+from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
 from models.catalogue import Pair, all_pairs
-from models.fit import Fit, fit
-from models.installed import installed
-from models.machine import this_machine
+from models.errors import ModelsError
+from models.fit import fit
+from models.installed import find_folder, installed
+from models.machine import this_chip, this_machine
+from models.own_pairs import forget_own
+from models.roofline import expect
 from models.size_text import size_text
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
 WATCH_SECONDS = 0.25
+HINT = "Enter uses a pair, or downloads it first. / filters, a adds a pair of your own. ? is not verified."
 
 
 class PairsScreen(Screen[Pair | None]):
-    """Gives the pair to use, or None. A download goes on when the screen is left."""
+    """Gives the pair to use, or None. Downloads go on when the screen is left."""
 
     app: "ChatApp"
+
+    HELP = "Pairs of models: the large one answers, the small one guesses ahead."
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Use or pull", id="pairs.choose",
                 tooltip="Use the pair, or download it first"),
-        Binding("c", "cancel_pull", "Cancel download", id="pairs.cancel",
-                tooltip="Stop the running download"),
-        Binding("escape", "dismiss(None)", "Back", id="pairs.back", key_display="Esc",
-                tooltip="Back to the chat"),
+        Binding("slash", "filter", "Filter", id="pairs.filter", key_display="/",
+                tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
+        Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
+                tooltip="Stop the pair's download, or the one that runs; finished files are kept"),
+        Binding("r", "retry", "Retry", id="pairs.retry", tooltip="Try a failed download again"),
+        Binding("x,delete", "remove", "Remove", id="pairs.remove", key_display="x",
+                tooltip="Delete the pair's files, after asking"),
+        Binding("a", "add_own", "Own pair", id="pairs.own",
+                tooltip="Put a pair together from two repositories or folders"),
+        Binding("escape", "back", "Back", id="pairs.back", key_display="Esc",
+                tooltip="Close the filter; then back to the chat"),
     ]  # fmt: skip
 
     def __init__(self, current: str) -> None:
         super().__init__()
-        self.pairs = all_pairs()
         self.current = current
-        self._fits: dict[str, Fit] = {}
-        """By pair; filled on a thread, because asking the machine takes a moment."""
-        self._job_seen: PullJob | None = None
+        self.facts = {pair.name: Facts(pair, installed(pair.spec), 0) for pair in all_pairs()}
+        """By name. The slow part is filled in on a thread."""
+        self._on_their_way: set[PullJob] = set()
+        """Downloads whose end has not been said here."""
 
     def compose(self) -> ComposeResult:
+        yield Input(
+            placeholder="Filter: name, licence, installed, fits, ...", compact=True, id="pairs-filter"
+        )
         yield Static(id="pairs-header")
         yield OptionList(markup=False)
-        yield Static(id="pair-details")
-        yield ProgressBar(total=1.0, show_eta=False)
-        yield Static(id="pull-line")
+        with VerticalScroll(id="pair-details", can_focus=False):
+            yield Static()
+        yield Static(id="downloads")
+        yield Static(Content(HINT), id="pull-line")
         yield Footer()
 
     def on_mount(self) -> None:
-        self._list()
-        self._say("Enter uses the pair, or downloads it first. ? marks facts that are not verified.")
+        self.query_one(Input).display = False
+        self.show_list(self.current)
         self.query_one(OptionList).focus()
-        self.run_worker(self._look_at_machine, thread=True)
-        self.set_interval(WATCH_SECONDS, self.show_pull)
-        self.show_pull()
+        self.look_again()
+        self.set_interval(WATCH_SECONDS, self.show_downloads)
+        self.show_downloads()
 
     def on_resize(self) -> None:
-        self._list()
+        self.show_list()
+
+    @property
+    def chosen(self) -> Pair | None:
+        """The highlighted pair."""
+        option = self.query_one(OptionList).highlighted_option
+        facts = self.facts.get(option.id) if option is not None and option.id else None
+        return facts.pair if facts else None
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self._describe(self.pairs[event.option_index])
+        if event.option_id:
+            self.query_one("#pair-details Static", Static).update(
+                Content(details(self.facts[event.option_id]))
+            )
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        pair = self.pairs[event.option_index]
+        assert event.option_id is not None, "every row has its pair's name"
+        pair = self.facts[event.option_id].pair
         if installed(pair.spec):
             self.dismiss(pair)
-        elif self.app.pull is not None and self.app.pull.running:
-            self._say(f"{self.app.pull.pair.name} is being downloaded. Wait for it, or cancel it with c.")
+        elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
+            self.say(f"{pair.name} is on its way. c cancels it.")
         elif pair.target.is_folder:
-            self._say(f"{pair.name} ships with the program, but its files are missing or broken here.")
+            self.say(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
         else:
-            question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
-            if pair.name in self._fits and self._fits[pair.name].verdict == "does not fit":
-                question += f" It does not fit here: it {self._fits[pair.name].why}."
-            self.app.push_screen(QuestionScreen(question, "Download", "Not now"), self._answered(pair))
+            self._ask_to_pull(pair)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.show_list()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.query_one(OptionList).focus()
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()
 
+    def action_filter(self) -> None:
+        self.query_one(Input).display = True
+        self.query_one(Input).focus()
+
+    def action_back(self) -> None:
+        words = self.query_one(Input)
+        if words.display:
+            words.display = False
+            words.value = ""
+            self.query_one(OptionList).focus()
+        else:
+            self.dismiss(None)
+
     def action_cancel_pull(self) -> None:
-        if self.app.pull is not None and self.app.pull.running:
-            self.app.pull.cancel()
-            self._say("Cancelling…")
+        pair, unfinished = self.chosen, self.app.pulls.unfinished
+        of_pair = [job for job in unfinished if pair and job.pair == pair.spec]
+        for job in (of_pair or unfinished)[:1]:
+            job.cancel()
+            self.say(f"Cancelling {job.pair.name}…")
+        self.show_downloads()
 
-    def show_pull(self) -> None:
-        """Show the app's download as it stands."""
-        job = self.app.pull
-        bar = self.query_one(ProgressBar)
-        bar.display = job is not None and job.running
-        if job is None:
+    def action_retry(self) -> None:
+        pair = self.chosen
+        ended = [job for job in self.app.pulls.jobs if job.state in ("failed", "cancelled")]
+        of_pair = [job for job in ended if pair and job.pair == pair.spec]
+        for job in (of_pair or ended)[-1:]:
+            self.app.pulls.add(job.pair)
+        self.show_downloads()
+
+    def action_add_own(self) -> None:
+        self.app.push_screen(OwnPairScreen(), self._take_own)
+
+    def action_remove(self) -> None:
+        pair = self.chosen
+        if pair is None:
             return
-        if job.running:
-            self._job_seen = job
-            bar.update(progress=job.progress.fraction if job.progress else 0.0)
-            self._say(pulling(job.pair.name, job.progress))
-        elif job is self._job_seen:
-            self._job_seen = None
-            self._say(outcome(job))
-            self._list()
+        if pair.name == self.current:
+            self.say(f"{pair.name} is in use. Use another pair first, then remove it.")
+        elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
+            self.say(f"{pair.name} is on its way. Cancel it with c first.")
+        else:
+            self.run_worker(lambda: self._plan_removal(pair), thread=True)
 
-    def _answered(self, pair: Pair):
-        def start(wanted: bool | None) -> None:
-            if wanted:
-                self.app.start_pull(pair.spec)
-
-        return start
-
-    def _look_at_machine(self) -> None:
-        machine = this_machine()
-        fits = {pair.name: fit(pair, machine) for pair in self.pairs}
-        self.app.call_from_thread(self._take_fits, fits)
-
-    def _take_fits(self, fits: dict[str, Fit]) -> None:
-        self._fits = fits
-        if self.is_mounted:
-            self._list()
-
-    def _describe(self, pair: Pair) -> None:
-        why = self._fits[pair.name].why if pair.name in self._fits else ""
-        self.query_one("#pair-details", Static).update(Content(details(pair, why)))
-
-    def _list(self) -> None:
-        wide = self.app.size.width >= 80
-        options = self.query_one(OptionList)
-        highlighted = options.highlighted
-        self.query_one("#pairs-header", Static).update(Content.styled(header(wide=wide), "bold"))
-        options.clear_options()
-        options.add_options(Option(Content(row(pair, self._state(pair), wide=wide))) for pair in self.pairs)
-        names = [pair.name for pair in self.pairs]
-        start = names.index(self.current) if self.current in names else 0
-        options.highlighted = start if highlighted is None else highlighted
-        self._describe(self.pairs[options.highlighted])
-
-    def _state(self, pair: Pair) -> str:
-        if installed(pair.spec):
-            return "in use" if pair.name == self.current else "installed"
-        return self._fits[pair.name].verdict if pair.name in self._fits else "…"
-
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """A sentence under the list."""
         self.query_one("#pull-line", Static).update(Content(text))
 
+    def show_downloads(self) -> None:
+        """Show the app's downloads as they stand."""
+        jobs = [job for job in self.app.pulls.jobs if job.state != "done"]
+        panel = self.query_one("#downloads", Static)
+        panel.display = bool(jobs)
+        panel.update(Content("\n".join(download_line(job) for job in jobs)))
+        for job in self.app.pulls.jobs:
+            if job.unfinished:
+                self._on_their_way.add(job)
+                self._show_row(job.pair.name)
+            elif job in self._on_their_way:
+                self._on_their_way.remove(job)
+                self.say(outcome(job))
+                self.look_again()
 
-def outcome(job: PullJob) -> str:
-    """How a download ended."""
-    if job.error is not None:
-        return f"✗ {job.error}"
-    if job.cancelled:
-        return f"The download of {job.pair.name} was cancelled. Finished files are kept."
-    return f"{job.pair.name} is installed. Choose it with Enter."
+    def look_again(self) -> None:
+        """Ask the disk and the machine about every pair; the rows follow when the answer is there."""
+        self.run_worker(self._look, thread=True, exclusive=True)
+
+    def show_list(self, highlight: str | None = None) -> None:
+        """The rows that the filter leaves."""
+        chosen = highlight or (self.chosen.name if self.chosen else None)
+        width, words = self.app.size.width, self.query_one(Input).value
+        options = self.query_one(OptionList)
+        names = [name for name, facts in self.facts.items() if matches(facts, words)]
+        self.query_one("#pairs-header", Static).update(
+            Content.styled(header(width=width, predicts=self._predicts), "bold")
+        )
+        options.clear_options()
+        options.add_options(Option(self._row(name), id=name) for name in names)
+        if names:
+            options.highlighted = names.index(chosen) if chosen in names else 0
+        else:
+            self.query_one("#pair-details Static", Static).update("No pair has these words. Esc shows all.")
+
+    @property
+    def _predicts(self) -> bool:
+        """There is room for a column of predicted speeds, and something to put there."""
+        return self.app.size.width >= 100 and any(facts.expected for facts in self.facts.values())
+
+    def _row(self, name: str) -> Content:
+        width = self.app.size.width
+        return Content(row(self.facts[name], self._state(name), width=width, predicts=self._predicts))
+
+    def _show_row(self, name: str) -> None:
+        options = self.query_one(OptionList)
+        if any(option.id == name for option in options.options):
+            options.replace_option_prompt(name, self._row(name))
+
+    def _state(self, name: str) -> str:
+        facts = self.facts.get(name)
+        job = self.app.pulls.of(facts.pair.spec) if facts else None
+        if job is not None and job.state == "running":
+            return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
+        if job is not None and job.state in ("waiting", "failed"):
+            return job.state
+        if facts is None or facts.installed:
+            return "in use" if name == self.current else "installed"
+        return facts.fit.verdict if facts.fit else "…"
+
+    def _ask_to_pull(self, pair: Pair) -> None:
+        facts = self.facts[pair.name]
+        question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
+        if facts.fit and facts.fit.verdict != "fits":
+            question += f" {facts.fit.verdict.capitalize()} here: it {facts.fit.why}."
+
+        def start(wanted: bool | None) -> None:
+            if wanted:
+                self.app.pulls.add(pair.spec)
+                self.show_downloads()
+
+        self.app.push_screen(QuestionScreen(question, "Download", "Not now"), start)
+
+    def _take_own(self, pair: Pair | None) -> None:
+        if pair is not None:
+            self.facts[pair.name] = Facts(pair, installed(pair.spec), 0)
+            self.show_list(pair.name)
+            self.look_again()
+            self.say(f"{pair.name} was added: its models belong together. Enter uses it or downloads it.")
+
+    def _plan_removal(self, pair: Pair) -> None:
+        """On a thread: reads the Hub's cache, then asks."""
+        from models.removal import removable_bytes
+
+        freed = removable_bytes(pair.spec)
+        if not freed and not pair.own:
+            self.app.call_from_thread(
+                self.say,
+                f"Nothing of {pair.name} can be removed: its files are not here, or kept for others.",
+            )
+            return
+        question = f"Remove {pair.name}? {size_text(freed)} are freed."
+        if not freed:
+            question = f"Take {pair.name} out of the list? Its files stay."
+
+        def go_on(wanted: bool | None) -> None:
+            if wanted:
+                self.run_worker(lambda: self._remove(pair, freed), thread=True)
+
+        self.app.call_from_thread(self.app.push_screen, QuestionScreen(question, "Remove", "Keep"), go_on)
+
+    def _remove(self, pair: Pair, freed: int) -> None:
+        from models.removal import remove
+
+        try:
+            said = f"{pair.name} was removed."
+            if freed:
+                said = f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
+            if pair.own:
+                forget_own(pair.name)
+        except (ModelsError, OSError) as error:
+            said = f"{pair.name} could not be removed: {error}"
+        self.app.call_from_thread(self.say, said)
+        self._look()
+
+    def _look(self) -> None:
+        from models.removal import removable_bytes
+
+        machine, chip = this_machine(), this_chip()
+        seen: dict[str, Facts] = {}
+        for pair in all_pairs():
+            here = any(find_folder(source) for source in pair.spec.sources if not source.is_folder)
+            seen[pair.name] = Facts(
+                pair,
+                installed(pair.spec),
+                removable_bytes(pair.spec) if here else 0,
+                fit(pair, machine),
+                expect(pair, chip) if chip else None,
+            )
+        self.app.call_from_thread(self._take, seen)
+
+    def _take(self, facts: dict[str, Facts]) -> None:
+        if self.is_mounted:
+            self.facts = facts
+            self.show_list()

@@ -1,45 +1,88 @@
-"""The pair picker: the real catalogue, and downloads that meet a Hub nobody runs."""
+"""The pairs screen: the real catalogue, downloads from a Hub on a local port."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList, Static
+from textual.widgets import Input, OptionList, Static
 
-from app.tui.pair_facts import details, pulling
+from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
+from app.tui.pull_queue import PullJob
+from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
-from models.catalogue import all_pairs
+from app.tui.widgets.status_line import StatusLine
+from models.catalogue import all_pairs, find
+from models.chips import find_chip
+from models.fit import Fit
+from models.installed import installed
 from models.pair import PairSpec
 from models.progress import ModelProgress, Progress
+from models.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.models.hub_server import HostedModel, HubServer
-from tests.models.tiny_models import files_of, make_model, make_tokenizer
+from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
 
 
-def line(chat: Chat) -> str:
-    return str(chat.app.screen.query_one("#pull-line", Static).content)
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
-async def open_pairs(chat: Chat, name: str) -> PairsScreen:
+def text_of(chat: Chat, where: str) -> str:
+    return str(chat.app.screen.query_one(where, Static).content)
+
+
+def rows(screen: PairsScreen) -> dict[str | None, str]:
+    return {option.id: str(option.prompt) for option in screen.query_one(OptionList).options}
+
+
+async def open_pairs(chat: Chat, name: str = "builtin") -> PairsScreen:
     await chat.pilot.press("f2")
-    await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
+    await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
     screen = chat.app.screen
     assert isinstance(screen, PairsScreen)
-    await chat.until(lambda: screen.query_one(OptionList).option_count == len(all_pairs()))
-    screen.query_one(OptionList).highlighted = [pair.name for pair in all_pairs()].index(name)
+    await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
+    screen.show_list(name)
     await chat.pilot.pause()
     return screen
 
 
-async def test_the_list_says_what_is_installed_and_what_is_not_verified(open_chat: OpenChat) -> None:
+async def answer(chat: Chat, key: str) -> None:
+    """Answer the question that is asked."""
+    await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted)
+    await chat.pilot.press(key)
+    await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
+
+
+async def test_the_list_says_what_is_installed_what_fits_and_what_is_not_verified(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         screen = await open_pairs(chat, "smollm2-1.7b")
-        rows = [str(screen.query_one(OptionList).get_option_at_index(i).prompt) for i in range(2)]
-        assert rows[1].startswith("smollm2-1.7b") and "?" in rows[1] and "installed" not in rows[1]
-        assert "Not verified" in str(screen.query_one("#pair-details", Static).content)
+        assert "installed" in rows(screen)["builtin"] and "%" in rows(screen)["builtin"]
+        assert "?" in rows(screen)["smollm2-1.7b"] and "installed" not in rows(screen)["smollm2-1.7b"]
+        shown = text_of(chat, "#pair-details Static")
+        assert "Not verified" in shown and "of memory" in shown and "Not measured here" in shown
+        await chat.pilot.press("slash", *"qwen3 8b", "enter")
+        await chat.until(lambda: list(rows(screen)) == ["qwen3-8b"])
         await chat.pilot.press("escape")
-        assert chat.app.screen is chat.app.chat
+        await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
+        assert chat.app.screen is screen and not screen.query_one(Input).display
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.screen is chat.app.chat)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
+async def test_everything_fits_a_small_terminal(open_chat: OpenChat, size: tuple[int, int]) -> None:
+    async with open_chat(size=size) as chat:
+        screen = await open_pairs(chat, "smollm2-1.7b")
+        await chat.pilot.pause()
+        assert all(widget.region.right <= size[0] for widget in screen.query("PairsScreen > *") if widget.display)
+        assert screen.query_one(OptionList).size.height >= 3
+        assert screen.query_one("#pull-line").region.bottom <= size[1]
 
 
 async def test_a_download_that_fails_says_why_in_words_here_and_in_the_chat(
@@ -49,86 +92,177 @@ async def test_a_download_that_fails_says_why_in_words_here_and_in_the_chat(
     async with open_chat() as chat:
         await open_pairs(chat, "smollm2-1.7b")
         await chat.pilot.press("enter")
-        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
-        await chat.pilot.press("y")
-        await chat.until(lambda: chat.app.pull is not None and not chat.app.pull.running)
-        await chat.until(lambda: line(chat).startswith("✗"))
-        await chat.until(lambda: bool(chat.notices))
-        assert "Traceback" not in line(chat)
-        await chat.pilot.press("escape")
+        await answer(chat, "y")
+        await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
+        assert "r tries again" in text_of(chat, "#downloads")
+        await chat.until(lambda: any("No connection" in notice for notice in chat.notices))
 
 
 async def test_saying_no_downloads_nothing(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        screen = await open_pairs(chat, "smollm2-1.7b")
+        await open_pairs(chat, "smollm2-1.7b")
         await chat.pilot.press("enter")
-        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is screen)
-        assert chat.app.pull is None
+        await answer(chat, "escape")
+        assert chat.app.pulls.jobs == []
+
+
+FIRST, SECOND = "smollm2-1.7b", "qwen3-4b"
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    """A local Hub that serves the smallest real pair's names, a few megabytes each."""
-    pair = all_pairs()[1]
+    """A local Hub that serves two pairs' names, a few megabytes each."""
     target = make_model(tmp_path / "served", hidden_size=256, intermediate_size=512)
     make_tokenizer(target)
-    files = HostedModel(files_of(target))
-    with HubServer({source.repo: files for source in pair.spec.sources}) as server:
+    files = files_of(target)
+    repos = [source.repo for name in (FIRST, SECOND) for source in find(name).spec.sources]
+    with HubServer({repo: HostedModel(dict(files)) for repo in repos}) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
-        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
         yield server
 
 
-async def start_download(chat: Chat) -> None:
-    await open_pairs(chat, "smollm2-1.7b")
-    await chat.pilot.press("enter")
-    await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
-    await chat.pilot.press("y")
-    await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
-
-
-async def test_a_download_shows_its_progress_and_ends_installed(open_chat: OpenChat, hub: HubServer) -> None:
+async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
     hub.seconds_per_step = 0.02
     async with open_chat() as chat:
-        await start_download(chat)
-        await chat.until(lambda: "MB of" in line(chat) and "%" in line(chat))
-        await chat.until(lambda: "is installed" in line(chat))
-        screen = chat.app.screen
-        assert "installed" in str(screen.query_one(OptionList).get_option_at_index(1).prompt)
+        screen = await open_pairs(chat, FIRST)
         await chat.pilot.press("enter")
-        await chat.until(lambda: chat.app.link.pair.name == "smollm2-1.7b")
-        assert chat.app.screen is chat.app.chat
+        await answer(chat, "y")
+        await chat.until(
+            lambda: "MB of" in text_of(chat, "#downloads") and "%" in text_of(chat, "#downloads")
+        )
+        await chat.until(lambda: "↓" in rows(screen)[FIRST])
+        await chat.pilot.press("escape")
+        await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
+        await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
+        assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
+
+        screen = await open_pairs(chat, FIRST)
+        await chat.until(lambda: "installed" in rows(screen)[FIRST])
+        await chat.pilot.press("x")
+        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted)
+        assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
+        await chat.pilot.press("y")
+        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
+        await chat.until(lambda: "was removed" in text_of(chat, "#pull-line"))
+        assert not installed(find(FIRST).spec)
+        await chat.until(lambda: "installed" not in rows(screen)[FIRST])
 
 
-async def test_a_download_can_be_cancelled(open_chat: OpenChat, hub: HubServer) -> None:
-    hub.seconds_per_step = 0.5
+async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.seconds_per_step = 0.3
     async with open_chat() as chat:
-        await start_download(chat)
-        await chat.until(lambda: "fetching the weights" in line(chat))
+        chat.app.pulls.add(find(FIRST).spec)
+        chat.app.pulls.add(find(SECOND).spec)
+        screen = await open_pairs(chat, FIRST)
+        assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
+        await chat.until(lambda: "fetching the weights" in text_of(chat, "#downloads"))
         await chat.pilot.press("c")
-        await chat.until(lambda: "cancelled" in line(chat))
-        assert "not installed" not in line(chat)
-        assert chat.app.pull is not None and not chat.app.pull.succeeded
+        await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
+        hub.seconds_per_step = 0
+        await chat.until(lambda: installed(find(SECOND).spec))
+        assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+
+
+async def test_a_stall_is_said_as_one_and_can_be_cancelled_and_retried(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.progress._STALLED_SECONDS", 0.6)
+    hub.stall_after["model.safetensors"] = 200_000
+    async with open_chat() as chat:
+        await open_pairs(chat, FIRST)
+        chat.app.pulls.add(find(FIRST).spec)
+        await chat.until(lambda: "stalled, no data for" in text_of(chat, "#downloads"))
+        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
+        assert "left" not in text_of(chat, "#downloads")
+        await chat.pilot.press("c")
+        await chat.until(lambda: "cancelled" in text_of(chat, "#downloads"))
+        assert not installed(find(FIRST).spec)
+        hub.stall_after.clear()
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
 
 
 async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub: HubServer) -> None:
     hub.seconds_per_step = 0.5
     async with open_chat() as chat:
-        chat.app.start_pull(all_pairs()[1].spec)
-        job = chat.app.pull
-        assert job is not None
+        job = chat.app.pulls.add(find(FIRST).spec)
         await chat.pilot.press("ctrl+q")
         await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
         await chat.pilot.press("n")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
-        assert job.running
+        assert job.state == "running"
         await chat.pilot.press("ctrl+q")
         await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)
-    assert not job.running and job.cancelled
+    assert job.state == "cancelled"
+
+
+async def add_own(chat: Chat, target: str, draft: str) -> str:
+    """What the screen says in the end."""
+    await open_pairs(chat)
+    await chat.pilot.press("a")
+    await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen) and chat.app.screen.is_mounted)
+    screen = chat.app.screen
+    screen.query_one("#own-target", Input).value = target
+    screen.query_one("#own-draft", Input).value = draft
+    screen.query_one("#own-draft", Input).focus()
+    await chat.pilot.press("enter")
+    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-said").startswith("✗"))
+    return text_of(chat, "#own-said" if chat.app.screen is screen else "#pull-line")
+
+
+async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    target, draft = make_pair(tmp_path / "made")
+    async with open_chat() as chat:
+        assert "belong together" in await add_own(chat, str(target), str(draft))
+        pair = find("target")
+        assert pair.own and pair.memory_bytes > 300_000_000 and pair.download_bytes == 0
+        await chat.pilot.press("enter")
+        await chat.until(lambda: chat.app.link.pair == pair.spec)
+        assert "known already" in await add_own(chat, str(target), str(draft))
+        await chat.pilot.press("escape", "escape")
+        chat.app.link.pair = find("builtin").spec
+        screen = await open_pairs(chat, "target")
+        await chat.pilot.press("x")
+        await answer(chat, "y")
+        await chat.until(lambda: "target" not in rows(screen))
+        assert target.is_dir() and "target" not in {pair.name for pair in all_pairs()}
+
+
+async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_reason(
+    open_chat: OpenChat, hub: HubServer, tmp_path: Path
+) -> None:
+    other = make_model(tmp_path / "other")
+    make_tokenizer(other, text=("entirely other words " * 30,))
+    hub.models["org/other"] = HostedModel(files_of(other))
+    known = find(FIRST).target.repo
+    async with open_chat() as chat:
+        assert "read text differently" in await add_own(chat, known, "org/other")
+        assert "model.safetensors" not in hub.downloads()
+        await chat.pilot.press("escape", "escape")
+        assert f"Did you mean {known}" in await add_own(chat, known[:-1], "org/other")
+        assert {pair.own for pair in all_pairs()} == {False}
+
+
+async def test_commands_pull_and_use_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
+    async with open_chat() as chat:
+        await chat.type(f"/use {FIRST}")
+        await chat.until(lambda: any(f"/pull {FIRST}" in notice for notice in chat.notices))
+        await chat.type("/pull smollm2")
+        await chat.until(lambda: any("Did you mean smollm2-1.7b" in notice for notice in chat.notices))
+        await chat.type(f"/pull {FIRST}")
+        await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
+        await chat.type(f"/use {FIRST}")
+        await chat.until(lambda: chat.app.link.pair.name == FIRST)
 
 
 async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversation(
@@ -142,14 +276,31 @@ async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversati
         assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["hello", "again"]
 
 
-def test_progress_in_words_has_bytes_percent_rate_and_stalls() -> None:
+def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
-    assert pulling("p", progress) == "p: fetching the weights · 500.0 MB of 2.0 GB · 25% · 12.0 MB/s"
-    stalled = Progress("weights", progress.models, stalled=True)
-    assert "stalled" in pulling("p", stalled)
+    assert pulling("p", progress) == (
+        "p: fetching the weights · ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left"
+    )
+    stalled = replace(progress, stalled_seconds=12.3)
+    assert pulling("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
 
 
-def test_details_never_pass_on_what_a_terminal_would_obey() -> None:
-    from dataclasses import replace
+def test_memory_is_a_bar_with_its_number() -> None:
+    assert memory_bar(Fit("fits", "", 0.5)) == "████░░░░   50%"
+    assert memory_bar(Fit("does not fit", "", 3.0)) == "████████  300%"
 
-    assert "\x1b" not in details(replace(all_pairs()[1], good_for="\x1b[2J"), "\x1b")
+
+def test_an_expected_speed_comes_with_its_range_and_source() -> None:
+    pair = find("qwen3-8b")
+    facts = Facts(pair, False, 0, expected=expect(pair, find_chip("M4 Pro")))
+    assert " → " in row(facts, "fits", width=120, predicts=True)
+    assert "not measured" in details(facts) and " to " in details(facts)
+
+
+def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
+    pair = replace(all_pairs()[1], good_for="\x1b[2J", licence="\x1b]0;x\x07", name="a\x9bb")
+    facts = Facts(pair, False, 0, Fit("fits", "\x1b", 0.1))
+    job = PullJob(replace(pair.spec, name="\x1b[31m"))
+    job.state, job.error = "failed", "\x1b[2J"
+    for text in (details(facts), row(facts, "fits", width=120, predicts=False), download_line(job)):
+        assert all(char.isprintable() or char == "\n" for char in text)

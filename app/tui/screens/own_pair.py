@@ -1,0 +1,116 @@
+"""A pair of one's own: two repositories or folders, checked before they are taken."""
+
+import threading
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from app.tui.pair_facts import pulling
+from models.catalogue import Pair, fitting_draft
+from models.download import check
+from models.errors import ModelsError, PullCancelled
+from models.own_pairs import add_own, describe_own, name_own
+from models.pair import PairSpec, read_source
+from models.progress import Progress
+
+
+class OwnPairScreen(ModalScreen[Pair | None]):
+    """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
+
+    HELP = "Target and draft have to read text alike. Their small files are fetched and compared at once."
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Cancel", id="own.leave", tooltip="Stop checking and close"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stop = threading.Event()
+        self._checking = False
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="own-pair", can_focus=False):
+            yield Static("Target: a Hub repository (org/name) or a folder")
+            yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target")
+            yield Static("Draft: a smaller model of the same family")
+            yield Input(placeholder="left empty, one of the catalogue that fits", id="own-draft")
+            yield Static("Enter checks both. Esc closes.", id="own-said")
+
+    def on_mount(self) -> None:
+        self.query_one("#own-pair").border_title = "A pair of your own"
+        self.query_one("#own-target").focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input.id == "own-target" and not self.query_one("#own-draft", Input).value:
+            self._suggest_draft()
+            self.query_one("#own-draft").focus()
+        elif not self._checking:
+            self._begin()
+
+    def on_unmount(self) -> None:
+        self._stop.set()
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def say(self, text: str) -> None:
+        self.query_one("#own-said", Static).update(Content(text))
+
+    def _suggest_draft(self) -> None:
+        try:
+            fitting = fitting_draft(read_source(self.query_one("#own-target", Input).value.strip()))
+        except ModelsError as error:
+            self.say(f"✗ {error}")
+            return
+        if fitting:
+            self.query_one("#own-draft", Input).value = fitting
+            self.say("This draft should fit. Enter checks both.")
+        else:
+            self.say("Name a draft of the same family, then Enter.")
+
+    def _begin(self) -> None:
+        try:
+            target = read_source(self.query_one("#own-target", Input).value.strip())
+            draft = read_source(self.query_one("#own-draft", Input).value.strip())
+            spec = name_own(PairSpec("", target, draft))
+        except ModelsError as error:
+            self.say(f"✗ {error}")
+            return
+        self._checking = True
+        self.say("Checking…")
+        self.run_worker(lambda: self._check(spec), thread=True)
+
+    def _check(self, spec: PairSpec) -> None:
+        """On a thread: the download process does the work."""
+        try:
+            progress: Progress | None = None
+            for progress in check(spec, cancelled=self._stop.is_set):
+                self.app.call_from_thread(self._show, spec.name, progress)
+            assert progress is not None, "a check ends with its last progress"
+            pair = describe_own(spec, progress)
+            add_own(pair)
+        except PullCancelled:
+            return
+        except (ModelsError, OSError) as error:
+            self.app.call_from_thread(self._refuse, str(error))
+            return
+        self.app.call_from_thread(self._accept, pair)
+
+    def _show(self, name: str, progress: Progress) -> None:
+        if self.is_mounted:
+            self.say(pulling(name, progress))
+
+    def _refuse(self, why: str) -> None:
+        self._checking = False
+        if self.is_mounted:
+            self.say(f"✗ {why}")
+
+    def _accept(self, pair: Pair) -> None:
+        if self.is_mounted:
+            self.dismiss(pair)

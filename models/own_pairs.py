@@ -1,0 +1,107 @@
+"""Pairs that a person put together from two repositories or folders: kept in a small file of our own,
+in the catalogue's format, and found by name like the others."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from models.catalogue import Pair, all_pairs, fitting_draft, read_own
+from models.errors import BadSource
+from models.folder import check_folder, read_json
+from models.installed import find_folder, is_installed
+from models.pair import PairSpec, Source
+from models.paths import own_pairs_file
+from models.progress import Progress
+
+_CONTEXT = 4096
+_ACTIVATION_BYTES = 300_000_000
+
+
+def name_own(spec: PairSpec) -> PairSpec:
+    """The pair with a name that no other has: its target's, with a number if need be.
+
+    Raises:
+        BadSource: without a draft, or a pair that is known already.
+    """
+    if spec.draft is None:
+        raise BadSource("A pair needs a draft; without one there is nothing to draft with.")
+    for pair in all_pairs():
+        if (pair.target, pair.draft) == (spec.target, spec.draft):
+            raise BadSource(f"That is the pair {pair.name}, which is known already.")
+    taken = {pair.name for pair in all_pairs()}
+    base = Path(spec.target.repo).name.lower()
+    names = [base, *(f"{base}-{number}" for number in range(2, len(taken) + 3))]
+    return PairSpec(next(name for name in names if name not in taken), spec.target, spec.draft)
+
+
+def describe_own(spec: PairSpec, checked: Progress) -> Pair:
+    """What is known of a pair after `models.download.check`: sizes and formats as its files say.
+
+    Args:
+        checked: the last progress of the check.
+    """
+    assert spec.draft is not None, "name_own refuses pairs without a draft"
+    download = weights = caches = 0
+    for source, model in zip(spec.sources, checked.models, strict=True):
+        folder = find_folder(source)
+        assert folder is not None, "a checked model has a folder"
+        here = check_folder(folder) if is_installed(source) else 0
+        download += 0 if source.is_folder else model.total_bytes or here
+        weights += here or model.total_bytes
+        caches += _cache_bytes(read_json(folder / "config.json") or {})
+    return Pair(
+        name=spec.name,
+        target=spec.target,
+        draft=spec.draft,
+        quantization=_quantization(spec.target),
+        download_bytes=download,
+        memory_bytes=weights + caches + _ACTIVATION_BYTES,
+        family=_family(spec.target),
+        licence="see its repository",
+        good_for="a pair of your own",
+        verified=True,
+        own=True,
+    )
+
+
+def add_own(pair: Pair) -> None:
+    """Keep a pair of one's own."""
+    fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft)}
+    _write([*read_own(), fields])
+
+
+def forget_own(name: str) -> None:
+    """Take a pair out of the list; no file of its models is touched."""
+    _write([table for table in read_own() if table["name"] != name])
+
+
+def _write(tables: list[dict[str, Any]]) -> None:
+    path = own_pairs_file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps({"pair": tables}, indent=1), encoding="utf-8")
+    draft.replace(path)
+
+
+def _quantization(source: Source) -> str:
+    folder = find_folder(source)
+    config = (read_json(folder / "config.json") if folder else None) or {}
+    bits = (config.get("quantization") or {}).get("bits")
+    return f"{bits}-bit" if bits else "bf16"
+
+
+def _family(target: Source) -> str:
+    """The tokenizer family of the catalogue that the target's name speaks of; empty where none does."""
+    draft = fitting_draft(target)
+    return next((pair.family for pair in all_pairs() if draft and pair.draft.repo == draft), "")
+
+
+def _cache_bytes(config: dict[str, Any]) -> int:
+    """Keys and values in 16 bit at 4096 tokens, as the usual names in a config say."""
+    text = config.get("text_config") or config
+    heads = text.get("num_attention_heads", 0)
+    width = text.get("head_dim") or (text.get("hidden_size", 0) // heads if heads else 0)
+    kv_heads = text.get("num_key_value_heads") or heads
+    return 2 * 2 * _CONTEXT * text.get("num_hidden_layers", 0) * kv_heads * width
