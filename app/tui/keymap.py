@@ -1,20 +1,21 @@
 """The keys of every screen by binding id, and which of a person's own choices can be used."""
 
 import re
+import string
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from textual.app import App
 from textual.binding import Binding
-from textual.keys import Keys
+from textual.keys import Keys, _character_to_key
 from textual.screen import Screen
 from textual.widget import Widget
 
 from app.config import bad_value, unknown_key
 
 _MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
-_NAMED = {key.value for key in Keys}
+_NAMED = {key.value for key in Keys} | {_character_to_key(char) for char in string.punctuation}
 _WHILE_TYPING = {"app", "chat", "prompt"}
 """Bindings (by the first part of their ids) that hear keys while the prompt has the focus."""
 _ALONE = {"help", "question"}

@@ -152,7 +152,7 @@ async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(
         await chat.until(lambda: bool(area.text))
         assert area.text.startswith("␛[31mlong line")
         assert area.text.count("\n") == 5000 and "\r" not in area.text
-        assert area.size.height == 8
+        await chat.until(lambda: area.size.height == 8)
 
 
 async def test_the_prompt_grows_with_its_lines(open_chat: OpenChat) -> None:

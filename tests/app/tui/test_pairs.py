@@ -80,7 +80,9 @@ async def test_everything_fits_a_small_terminal(open_chat: OpenChat, size: tuple
     async with open_chat(size=size) as chat:
         screen = await open_pairs(chat, "smollm2-1.7b")
         await chat.pilot.pause()
-        assert all(widget.region.right <= size[0] for widget in screen.query("PairsScreen > *") if widget.display)
+        assert all(
+            widget.region.right <= size[0] for widget in screen.query("PairsScreen > *") if widget.display
+        )
         assert screen.query_one(OptionList).size.height >= 3
         assert screen.query_one("#pull-line").region.bottom <= size[1]
 
