@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList, Static
 from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
 from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.pairs import HINT, PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.status_line import StatusLine
 from models.catalogue import all_pairs, find
@@ -217,7 +217,10 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     screen.query_one("#own-draft", Input).focus()
     await chat.pilot.press("enter")
     await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-said").startswith("✗"))
-    return text_of(chat, "#own-said" if chat.app.screen is screen else "#pull-line")
+    if chat.app.screen is screen:
+        return text_of(chat, "#own-said")
+    await chat.until(lambda: text_of(chat, "#pull-line") != HINT)
+    return text_of(chat, "#pull-line")
 
 
 async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
