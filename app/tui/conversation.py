@@ -124,7 +124,8 @@ class Conversation:
         self.tree.remove(message)
         others = self.tree.branches(message)
         leaf = self.tree.end_of(others[-1].id) if others else message.parent
-        self.chat = replace(self.chat, leaf=leaf)
+        title = self.chat.title if len(self.tree) else ""
+        self.chat = replace(self.chat, leaf=leaf, title=title)
         self._history.ask(lambda history: history.forget(message))
 
     def stand_at(self, message: ChatMessage) -> None:

@@ -52,7 +52,7 @@ class ScriptedSession:
             raise ValueError("scripted failure")
         drafting = options.drafter != "none"
         script = {"controls": CONTROLS, "think": THOUGHT}.get(said, ROUNDS)
-        if said.startswith("echo"):
+        if "echo" in said:
             asked = "|".join(message["content"] for message in prompt)
             script = (
                 (asked, f"|{begun}"),

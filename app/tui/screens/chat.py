@@ -133,7 +133,8 @@ class ChatScreen(Screen[None]):
             self.transcript.note(f"{error} Nothing was sent.", "error")
             self.prompt.fill(event.text)
             return
-        waiting = Waiting(event.text, (*self.prompt.take_attachments(), *files))
+        attached = self.prompt.take_attachments()
+        waiting = Waiting(event.text, (*attached, *(file for file in files if file not in attached)))
         if self.running is None:
             self.send(waiting.text, waiting.attachments)
         else:

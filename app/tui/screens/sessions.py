@@ -157,7 +157,7 @@ class SessionsScreen(Screen[Chat | None]):
         options.add_options(Option(_drawn(row, width, time)) for row in self.rows)
         options.highlighted = min(place, len(self.rows) - 1) if self.rows else None
         what = "archived chats" if self.archived and not self._text.strip() else "chats"
-        options.border_title = f"{len(self.rows)} {what}"
+        options.border_title = f"{len(self.rows)} {what.removesuffix('s') if len(self.rows) == 1 else what}"
         if not self.rows:
             nothing = "Nothing fits." if self._text.strip() else f"No {what} yet."
             options.add_option(Option(Content.styled(nothing, "dim"), disabled=True))

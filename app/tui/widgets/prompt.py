@@ -205,6 +205,10 @@ class Prompt(Vertical):
     def on_prompt_area_menu_key_pressed(self, event: PromptArea.MenuKeyPressed) -> None:
         event.stop()
         menu = self.query_one(CommandMenu)
+        if not menu.is_open:  # The key overtook the text that closed the list.
+            if event.key == "enter":
+                self.area.action_submit()
+            return
         match event.key:
             case "up":
                 menu.action_cursor_up()

@@ -1,0 +1,48 @@
+"""Which files can go with a prompt, and what is said about the others."""
+
+from pathlib import Path
+
+import pytest
+
+from app.attachments import attach, mentioned
+from app.errors import BadInput
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "does not exist"),
+        ("folder", "is a folder"),
+        (b"\x7fELF\x00\x01", "no UTF-8 text"),
+        ("naïve".encode("utf-16"), "no UTF-8 text"),
+        ("naïve".encode("latin-1"), "no UTF-8 text"),
+        (b" \n", "is empty"),
+        (b"word " * 2000, "about 2,500 tokens; the pair's context holds 1,000"),
+        (b"x" * 4_000_001, "at most 4,000,000"),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_text_is_refused_with_the_reason(
+    tmp_path: Path, content: bytes | str | None, said: str
+) -> None:
+    path = tmp_path / "file"
+    if content == "folder":
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    with pytest.raises(BadInput, match="file.*" + said):
+        attach(path, 1000)
+
+
+def test_a_text_is_read_whole_without_its_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "ü.md"
+    path.write_text("\ufeff# naïve\r\n\x1b[31m 漢字", "utf-8", newline="")
+    attached = attach(path, None)
+    assert (attached.name, attached.text) == ("ü.md", "# naïve\n\x1b[31m 漢字")
+
+
+def test_only_what_names_a_file_is_a_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b.txt").write_text("x")
+    (tmp_path / "c.py").write_text("x")
+    text = 'see @c.py and @"a b.txt", not me@c.py nor @decorator or @c.py; but @sub/missing.txt'
+    assert mentioned(text) == [Path("c.py"), Path("a b.txt"), Path("sub/missing.txt")]

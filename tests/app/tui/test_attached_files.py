@@ -1,0 +1,81 @@
+"""Files in the chat: named with @, completed, sent to the model and to the lookup drafter, or refused."""
+
+from pathlib import Path
+
+import pytest
+
+from app.tui.file_paths import files_below, matching
+from app.tui.widgets.attachment_list import AttachmentList
+from app.tui.widgets.prompt import PromptArea
+from tests.app.tui.chat_driver import OpenChat
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    (folder / "sub").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    (folder / "notes.md").write_text("the ``` notes \x1b[2J")
+    (folder / "sub" / "my notes.txt").write_text("more")
+    (folder / ".hidden" / "notes.md").write_text("no")
+    (folder / "picture.png").write_bytes(b"\x89PNG\0")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+async def test_a_file_named_with_an_at_goes_to_the_model_and_to_the_lookup_drafter(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press(*"echo @nts")
+        await chat.until(lambda: area.menu_is_open)
+        await chat.pilot.press("tab")
+        await chat.until(lambda: area.text == "echo @notes.md ")
+        await chat.pilot.press(*"x", "enter")
+        await chat.until(lambda: bool(chat.answers))
+        text = chat.answers[0].text
+        assert text.startswith("File notes.md:\n````\nthe ``` notes \x1b[2J\n````\n\necho @notes.md x|")
+        assert text.endswith("|1 documents|seed 0")
+        shown = chat.app.export_screenshot(simplify=True)
+        assert "▤&#160;notes.md" in shown and "␛[2J" in shown
+        await chat.ask("echo again")
+        assert chat.answers[1].text.endswith("|1 documents|seed 0"), "the file stays in the chat"
+
+
+async def test_what_cannot_be_attached_is_refused_and_nothing_is_sent(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        for prompt, said in (
+            ("see @picture.png", "no UTF-8 text"),
+            ("see @sub", "is a folder"),
+            ("see @sub/gone.txt", "does not exist"),
+        ):
+            area.load_text(prompt)
+            await chat.pilot.pause()
+            await chat.pilot.press("escape", "enter")
+            await chat.until(lambda said=said: any(said in notice for notice in chat.notices))
+            await chat.until(lambda prompt=prompt: area.text == prompt)
+        assert not chat.app.chat.conversation.path and not chat.answers
+
+
+async def test_attached_files_are_shown_and_can_be_taken_away(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        files = chat.app.chat.query_one(AttachmentList)
+        await chat.type("/attach sub/my notes.txt")
+        await chat.type("/attach notes.md")
+        await chat.until(lambda: [file.name for file in files.files] == ["my notes.txt", "notes.md"])
+        await chat.pilot.press("backspace")
+        await chat.until(lambda: len(files.files) == 1)
+        await chat.ask("echo")
+        assert chat.answers[0].text.startswith("File my notes.txt:\n```\nmore\n```\n\necho|")
+        assert files.files == ()
+
+
+def test_paths_are_found_by_letters_in_their_order_and_generated_ones_left_out(folder: Path) -> None:
+    paths = files_below(folder)
+    assert paths == ["notes.md", "picture.png", "sub/my notes.txt"]
+    assert matching(paths, "nts") == ["notes.md", "sub/my notes.txt"]
+    assert matching(paths, "SUBtxt") == ["sub/my notes.txt"]
+    assert matching(paths, "x[") == []
+    assert matching(paths, f"{folder}/no") == [f"{folder}/notes.md"]
