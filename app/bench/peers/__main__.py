@@ -7,7 +7,6 @@ from a search over all of them and are then measured again with the rest. The la
 JSON document; `python -m app.bench.peers.readme FILE` makes tables of it.
 """
 
-import json
 import sys
 import tempfile
 import time
@@ -83,7 +82,7 @@ def main(
         talk("Interrupted." + (f" --records {records} goes on from here." if records else ""))
         sys.exit(exit_codes.INTERRUPTED)
     report.show(found)
-    data(json.dumps(found))
+    data(report.json_line(found))
 
 
 class _Bench:

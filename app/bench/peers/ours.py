@@ -11,6 +11,7 @@ from app.bench.peers.answering import Answer, Ask
 from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
+    from mlx_spec import Engine
     from models.load import LoadedPair
 
 
@@ -46,35 +47,7 @@ class OurSide:
 
     def answer(self, ask: Ask) -> Answer:
         """Run one prompt. `way` names the drafter."""
-        import mlx.core as mx
-
-        engine = self.pair.engine
-        if not ask.keep:
-            engine.forget()
-        options = Options(
-            max_tokens=ask.max_tokens,
-            temperature=ask.temperature,
-            seed=ask.seed,
-            drafter=cast(DrafterName, ask.way),
-            draft_length=ask.length,
-            stop_tokens=frozenset(ask.stop_tokens),
-        )
-        start = time.perf_counter()
-        reading = engine.generate(ask.ids, options)
-        rounds = [next(reading)]
-        first = time.perf_counter() - start
-        rounds += reading
-        seconds = time.perf_counter() - start
-        mx.synchronize()
-        return Answer(
-            tokens=tuple(token for played in rounds for token in played.tokens),
-            seconds=seconds,
-            first_seconds=first,
-            first_tokens=len(rounds[0].tokens),
-            passes=len(rounds),
-            drafted=sum(len(played.drafted) for played in rounds),
-            accepted=sum(played.accepted for played in rounds),
-        )
+        return answer(self.pair.engine, ask)
 
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
         """Where two greedy answers part, with the margin; None where they do not."""
@@ -95,3 +68,35 @@ class OurSide:
             "target": write_float32(installed_folder(spec.target, spec), folder, "target"),
             "draft": write_float32(installed_folder(spec.draft, spec), folder, "draft"),
         }
+
+
+def answer(engine: "Engine", ask: Ask) -> Answer:
+    """Run one prompt on an engine; wait at last, so that nothing runs on while another side is timed."""
+    import mlx.core as mx
+
+    if not ask.keep:
+        engine.forget()
+    options = Options(
+        max_tokens=ask.max_tokens,
+        temperature=ask.temperature,
+        seed=ask.seed,
+        drafter=cast(DrafterName, ask.way),
+        draft_length=ask.length,
+        stop_tokens=frozenset(ask.stop_tokens),
+    )
+    start = time.perf_counter()
+    reading = engine.generate(ask.ids, options)
+    rounds = [next(reading)]
+    first = time.perf_counter() - start
+    rounds += reading
+    seconds = time.perf_counter() - start
+    mx.synchronize()
+    return Answer(
+        tokens=tuple(token for played in rounds for token in played.tokens),
+        seconds=seconds,
+        first_seconds=first,
+        first_tokens=len(rounds[0].tokens),
+        passes=len(rounds),
+        drafted=sum(len(played.drafted) for played in rounds),
+        accepted=sum(played.accepted for played in rounds),
+    )

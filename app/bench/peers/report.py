@@ -1,5 +1,6 @@
 """The comparison in words: every ratio with its range, what was promised, and what was missed."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,19 @@ def show(found: Mapping[str, Any]) -> None:
         _table(found["rows"], temperature)
     for line in [*_lengths(found), *_rest(found), *_promises(found)]:
         data(line)
+
+
+def json_line(value: Any) -> str:
+    """A JSON document on one line, numbers with five digits that count."""
+    return json.dumps(_rounded(value))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def cell(row: Row) -> str:
