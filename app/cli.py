@@ -11,6 +11,7 @@ from app.commands import (
     bench,
     chat,
     check,
+    comparisons,
     config,
     doctor,
     generate,
@@ -44,6 +45,7 @@ for module in (chat, generate, bench, check, tune, report):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 cli.add_typer(pairs.group, name="pairs")
 cli.add_typer(history.group, name="history")
+cli.add_typer(comparisons.group, name="comparisons")
 cli.add_typer(config.group, name="config")
 for module in (pull, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)

@@ -14,12 +14,15 @@ from multiprocessing.connection import Connection
 from typing import Protocol
 
 from app.chat_prompt import Message
+from app.difference import Difference
 from app.engine_protocol import (
     Answer,
     Answered,
     AnswerFailed,
     Cancel,
     EngineEvent,
+    Explain,
+    Explained,
     Load,
     Loaded,
     LoadFailed,
@@ -55,6 +58,10 @@ class Answering(Protocol):
         progress: Callable[[PrefillProgressed], None],
     ) -> Iterator[TurnEvent]: ...
 
+    def difference(
+        self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+    ) -> Difference | None: ...
+
 
 OpenPair = Callable[[PairSpec], Answering]
 
@@ -64,13 +71,13 @@ class _Inbox:
 
     def __init__(self, requests: Connection) -> None:
         self._requests = requests
-        self._waiting: queue.SimpleQueue[Load | Answer | Quit] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Load | Answer | Explain | Quit] = queue.SimpleQueue()
         self._cancelled_through = -1
         self._quitting = False
         self._finished = threading.Event()
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
-    def next(self) -> Load | Answer | Quit:
+    def next(self) -> Load | Answer | Explain | Quit:
         return self._waiting.get()
 
     def is_cancelled(self, answer_id: int) -> bool:
@@ -111,6 +118,8 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                 session, reason = _load(request, events, open_pair)
             elif session is None:
                 events.send(AnswerFailed(request.id, reason))
+            elif isinstance(request, Explain):
+                _explain(request, events, session)
             else:
                 _answer(request, events, session, inbox)
     except BrokenPipeError:
@@ -149,6 +158,15 @@ def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inb
         failure = AnswerFailed(request.id, _in_words(error))
     if failure is not None:
         events.send(failure)
+
+
+def _explain(request: Explain, events: Connection, session: Answering) -> None:
+    answers = request.plain, request.drafted
+    try:
+        result = Explained(request.id, session.difference(request.messages, request.options, *answers))
+    except Exception as error:
+        result = AnswerFailed(request.id, _in_words(error))
+    events.send(result)
 
 
 def _in_words(error: Exception) -> str:

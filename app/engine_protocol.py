@@ -6,6 +6,7 @@ Plain frozen values, pickled. Both ends are our own processes, so the pickles ar
 from dataclasses import dataclass
 
 from app.chat_prompt import Message
+from app.difference import Difference
 from app.events import PairInfo, TurnEvent
 from mlx_spec.types import Options
 from models.pair import PairSpec
@@ -35,6 +36,19 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """Say where two answers to a conversation part, and whether rounding explains it."""
+
+    id: int
+    messages: tuple[Message, ...]
+    options: Options
+    """Of the plain answer."""
+    plain: tuple[int, ...]
+    drafted: tuple[int, ...]
+    """The answers' tokens."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """Stop the answer with this id and every earlier one; their text so far is kept."""
 
@@ -46,7 +60,7 @@ class Quit:
     """End the process after the answer in progress was stopped."""
 
 
-Request = Load | Answer | Cancel | Quit
+Request = Load | Answer | Explain | Cancel | Quit
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +86,16 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """What was asked by `Explain`; None: the answers are the same."""
+
+    id: int
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerFailed:
-    """The answer ended without a result. The message is for the user."""
+    """The answer, or the explanation, ended without a result. The message is for the user."""
 
     id: int
     message: str
@@ -87,4 +109,4 @@ class Died:
     """Negative: the signal that ended it."""
 
 
-EngineEvent = Loaded | LoadFailed | Answered | AnswerFailed | Died
+EngineEvent = Loaded | LoadFailed | Answered | Explained | AnswerFailed | Died

@@ -5,9 +5,9 @@ whose scores lie closer together than that can swap places; anything else is a d
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.difference import Difference
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -21,27 +21,6 @@ TOLERANCE = {"float32": 1e-4, "float16": 8e-3, "bfloat16": 3e-2}
 In 16 bit about eight rounding steps of the logit itself; in 32 bit, where the sums inside are as
 coarse as the result, about a thousand.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two answers part."""
-
-    position: int
-    """Index in the answer, from 0."""
-    plain: str
-    drafted: str
-    """The two tokens as text; empty where an answer had ended."""
-    margin: float | None
-    """How far the worse of the two tokens lies below the target's best, in logits, by one plain pass
-    over the text before them. None: an answer had ended."""
-    tolerance: float
-    """Margin up to which rounding explains the difference, in logits."""
-
-    @property
-    def near_tie(self) -> bool:
-        """Rounding explains it."""
-        return self.margin is not None and self.margin <= self.tolerance
 
 
 def first_difference(

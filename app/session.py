@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.answer_text import AnswerText, merged
 from app.chat_prompt import Message, chat_ids, raw_ids
+from app.difference import Difference
 from app.errors import BadInput
 from app.events import (
     DraftRound,
@@ -23,6 +24,7 @@ from app.events import (
     TurnsDropped,
 )
 from app.machine import device_name, memory_in_use
+from app.same_text import first_difference
 from mlx_spec.types import Options, Round
 
 if TYPE_CHECKING:
@@ -134,6 +136,17 @@ class Session:
         room = limit - min(max_tokens, limit // 4) - len(begun)
         ids, dropped = chat_ids(self._pair.tokenizer, prompt, room)
         return [*ids, *begun], dropped
+
+    def difference(
+        self, prompt: str | Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+    ) -> Difference | None:
+        """Where two answers to a prompt part, and by which margin; None if they are the same.
+
+        Raises:
+            BadInput: the prompt cannot be used.
+        """
+        ids, _ = self.prompt_ids(prompt, options.max_tokens)
+        return first_difference(self._pair, ids, options, plain, drafted)
 
     def _plain_ids(self, text: str) -> list[int]:
         return list(self._pair.tokenizer.encode(text, add_special_tokens=False))

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
-from app.bench.measure import Measured
+from app.bench.measured import Measured
 from mlx_spec.stats import Stats
 
 NOTICEABLE = 0.02

@@ -1,34 +1,22 @@
 """Runs the prompts with and without drafting, alternating, in one process after a warm-up."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.bench.measured import Measured
 from app.bench.prompts import BenchPrompt
 from app.chat_prompt import Message
 from app.decoding import Decoded, decode
-from app.same_text import Difference, first_difference
+from app.difference import Difference
+from app.same_text import first_difference
 from app.session import Session
-from mlx_spec.stats import Stats
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
     from models.load import LoadedPair
 
 WARM_UP_TOKENS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One prompt, measured `repeats` times each way."""
-
-    prompt: BenchPrompt
-    plain: tuple[Stats, ...]
-    drafted: tuple[Stats, ...]
-    tokens: int
-    """Of the plain answer."""
-    difference: Difference | None
-    """The first repeat whose two answers were not the same."""
 
 
 def measure(

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.bench.comparison import Comparison, compare
-from app.bench.measure import Measured
+from app.bench.measured import Measured
+from app.difference import Difference
 from app.errors import MachineFailed
 from app.printable import one_line
-from app.same_text import Difference
 from models.size_text import size_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from app.bench.prompts import BenchPrompt
 from app.chat_prompt import Message
 from app.decoding import decode
-from app.same_text import Difference, first_difference
+from app.difference import Difference
+from app.same_text import first_difference
 from app.session import Session
 from mlx_spec.types import DrafterName, Options
 

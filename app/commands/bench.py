@@ -13,7 +13,7 @@ from app.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.bench.measure import Measured
+    from app.bench.measured import Measured
     from app.bench.prompts import BenchPrompt
     from models.load import LoadedPair
 

@@ -57,7 +57,8 @@ def _tune(pair: "LoadedPair", show: Callable[[str], None]) -> Part:
 
 def _bench(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:
     from app.bench import comparison, report
-    from app.bench.measure import Measured, measure
+    from app.bench.measure import measure
+    from app.bench.measured import Measured
     from mlx_spec.types import Options
 
     options = Options(max_tokens=plan.bench_tokens)

@@ -12,14 +12,17 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app import exit_codes
+from app.comparisons.wish import Wish, read_compare
 from app.config import Config, read_config
 from app.engine_client import EngineClient
+from app.errors import BadInput
 from app.history.database import history_file
 from app.history.records import Chat
 from app.history.saving import HistoryThread, News
 from app.output import talk
 from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
+from app.tui.comparison_plan import plan_of
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.keymap import default_keys, key_name
 from app.tui.messages import (
@@ -36,6 +39,7 @@ from app.tui.pull_queue import PullQueue
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
+from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
@@ -171,17 +175,30 @@ class ChatApp(App[None]):
             self.push_screen(HelpScreen(self.described_keys()))
 
     def action_compare(self) -> None:
-        """Compare the last prompt, unless an answer is still being written."""
+        """Compare the last prompt without and with drafting."""
+        try:
+            self.compare(read_compare("", self.chat.settings.for_answer(drafting=True)))
+        except BadInput as error:
+            self.chat.transcript.note(str(error), "warning")
+
+    def compare(self, wish: Wish) -> None:
+        """Run a comparison, unless an answer is still being written.
+
+        Raises:
+            BadInput: there is no prompt yet, or the engine is busy.
+        """
         self.return_to_chat()
         if self.chat.running is not None:
-            self.chat.transcript.note(
-                "An answer is being written. Stop it with Esc, then compare.", "warning"
-            )
-        elif self.chat.conversation.last is None:
-            self.chat.transcript.note("There is no prompt to compare yet. Send one first.", "warning")
-        else:
-            messages = self.chat.conversation.messages()
-            self.push_screen(CompareScreen(self.link, messages, self.chat.settings))
+            raise BadInput("An answer is being written. Stop it with Esc, then compare.")
+        conversation = self.chat.conversation
+        messages = conversation.messages() if conversation.last is not None else []
+        plan = plan_of(wish, messages, self.chat.settings.for_answer(drafting=True))
+        self.push_screen(CompareScreen(self.link, plan=plan))
+
+    def action_comparisons(self) -> None:
+        """List the comparisons that were kept."""
+        self.return_to_chat()
+        self.push_screen(ComparisonsScreen(self.link))
 
     def action_sessions(self) -> None:
         self.show_sessions("")

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from app.comparisons.wish import read_compare, read_sweep
 from app.errors import AppError, BadInput
 from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
+from mlx_spec.types import Options
 from models.catalogue import Pair, find
 from models.errors import UnknownPair
 from models.fit import fit
@@ -45,7 +47,13 @@ class CommandRunner:
         self._app.action_help()
 
     async def do_compare(self, value: str) -> None:
-        self._app.action_compare()
+        self._app.compare(read_compare(value, self._drafting()))
+
+    async def do_sweep(self, value: str) -> None:
+        self._app.compare(read_sweep(value, self._drafting()))
+
+    async def do_comparisons(self, value: str) -> None:
+        self._app.action_comparisons()
 
     async def do_rounds(self, value: str) -> None:
         self._chat.action_inspect()
@@ -178,6 +186,10 @@ class CommandRunner:
 
     async def do_quit(self, value: str) -> None:
         await self._app.action_quit()
+
+    def _drafting(self) -> Options:
+        """The options of a drafted answer in this chat."""
+        return self._chat.settings.for_answer(drafting=True)
 
     def _say(self, text: str, *, failed: bool = False) -> None:
         self._chat.transcript.note(text, "error" if failed else "info")

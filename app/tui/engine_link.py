@@ -19,12 +19,22 @@ from app.engine_protocol import (
     Cancel,
     Died,
     EngineEvent,
+    Explain,
+    Explained,
     Load,
     Loaded,
     LoadFailed,
 )
 from app.events import PairInfo, TextAdded, TurnEnded
-from app.tui.messages import EngineDied, PairFailed, PairLoaded, PairLoading, TurnAdvanced, TurnFailed
+from app.tui.messages import (
+    DifferenceFound,
+    EngineDied,
+    PairFailed,
+    PairLoaded,
+    PairLoading,
+    TurnAdvanced,
+    TurnFailed,
+)
 from mlx_spec.types import Options
 from models.pair import PairSpec
 
@@ -85,6 +95,18 @@ class EngineLink:
         )
         return self._last_id
 
+    def explain(
+        self, asker: MessagePump, messages: Sequence[Message], options: Options,
+        plain: Sequence[int], drafted: Sequence[int],
+    ) -> int:  # fmt: skip
+        """Ask where two answers part; a `DifferenceFound` or `TurnFailed` with this id goes to the asker."""
+        if not self.client.alive:
+            self._restart()
+        self._last_id += 1
+        self._askers[self._last_id] = asker
+        self.client.send(Explain(self._last_id, tuple(messages), options, tuple(plain), tuple(drafted)))
+        return self._last_id
+
     def cancel(self, turn_id: int) -> None:
         """Stop an answer; its `TurnEnded` still arrives."""
         self.client.send(Cancel(turn_id))
@@ -121,6 +143,9 @@ class EngineLink:
                 asker = self._askers.pop(turn_id, None) if done else self._askers.get(turn_id)
                 if asker is not None:
                     asker.post_message(TurnAdvanced(turn_id, turn_event))
+            case Explained(turn_id, difference):
+                if (asker := self._askers.pop(turn_id, None)) is not None:
+                    asker.post_message(DifferenceFound(turn_id, difference))
             case AnswerFailed(turn_id, text):
                 self._fail(turn_id, text)
             case Died():

@@ -2,6 +2,7 @@
 
 from textual.message import Message
 
+from app.difference import Difference
 from app.events import PairInfo, TurnEvent
 
 
@@ -46,6 +47,15 @@ class TurnAdvanced(Message, bubble=False):
         super().__init__()
         self.turn_id = turn_id
         self.event = event
+
+
+class DifferenceFound(Message, bubble=False):
+    """Where two answers part, sent to the screen that asked for it."""
+
+    def __init__(self, turn_id: int, difference: Difference | None) -> None:
+        super().__init__()
+        self.turn_id = turn_id
+        self.difference = difference
 
 
 class TurnFailed(Message, bubble=False):

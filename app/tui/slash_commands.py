@@ -30,7 +30,17 @@ class SlashCommand:
 
 SLASH_COMMANDS = (
     SlashCommand("help", "", "Keys and commands"),
-    SlashCommand("compare", "", "The last prompt without and with drafting, side by side"),
+    SlashCommand(
+        "compare",
+        "[all|FILE]",
+        "The last prompt, the default ones or a JSONL file, with and without drafting",
+    ),
+    SlashCommand(
+        "sweep",
+        "[length=0-8 drafter=...]",
+        "Several settings in a row: also temperature=0,0.8 prompts=all|FILE repeats=N",
+    ),
+    SlashCommand("comparisons", "", "The comparisons that were kept: show, export, delete"),
     SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
     SlashCommand("stats", "", "What drafting did in this chat so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),

@@ -2,7 +2,7 @@
 
 The prompt says what happens: `slow` answers for ever, `fail` raises, `crash` ends the process,
 `controls` answers with characters a terminal would obey, `think` with a thought first, `echo` tells what
-the engine was asked, anything else gets the same short answer.
+the engine was asked, `differ` answers longer with drafting, anything else gets the same short answer.
 """
 
 import os
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 
 from app.chat_prompt import Message
+from app.difference import Difference
 from app.engine_process import serve
 from app.errors import BadInput
 from app.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
@@ -58,6 +59,8 @@ class ScriptedSession:
                 (asked, f"|{begun}"),
                 (f"|{len(documents)} documents", f"|seed {options.seed}"),
             )
+        if said == "differ" and drafting:
+            script = (*script, ("", " And more."))
         rounds: list[Round] = []
         text, finish = "", "stop"
         for number, (first, second) in enumerate(script * (100_000 if said == "slow" else 1)):
@@ -97,6 +100,11 @@ class ScriptedSession:
             )
         stats = summarise(rounds, prompt_tokens=10)
         yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats)
+
+    def difference(
+        self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+    ) -> Difference | None:
+        return Difference(len(plain), "", "end", 0.001, 0.01)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.bench.comparison import by_category, compare
-from app.bench.measure import Measured
+from app.bench.measured import Measured
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.cli import main
 from app.errors import BadInput

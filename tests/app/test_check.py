@@ -8,7 +8,8 @@ import mlx.core as mx
 import pytest
 
 from app.cli import main
-from app.same_text import TOLERANCE, Difference, first_difference
+from app.difference import Difference
+from app.same_text import TOLERANCE, first_difference
 from mlx_spec import verify
 from tests.app.tiny_pair import TinyPair
 

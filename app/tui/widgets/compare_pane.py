@@ -5,8 +5,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from app.events import TextAdded, TurnEnded
+from app.comparisons.record import Outcome
+from app.events import Piece, TextAdded
 from app.tui.widgets.live_answer import LiveAnswer
+from mlx_spec.stats import Stats
 
 
 class ComparePane(Vertical):
@@ -17,13 +19,24 @@ class ComparePane(Vertical):
         self.border_title = title
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll():
+        with VerticalScroll(can_focus=False):
             yield LiveAnswer()
         yield Static(Content("waiting"), classes="numbers")
 
     @property
     def text(self) -> str:
         return self.query_one(LiveAnswer).text
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.query_one(LiveAnswer).pieces
+
+    def begin(self, title: str) -> None:
+        """Make room for another run."""
+        self.border_title = title
+        self.query_one(LiveAnswer).clear()
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+        self.say("waiting")
 
     def add(self, event: TextAdded) -> None:
         """Show one more round."""
@@ -34,13 +47,18 @@ class ComparePane(Vertical):
             scroll.anchor()
         self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens\n")
 
-    def end(self, event: TurnEnded) -> None:
-        """Show the run's result."""
-        stats = event.stats
+    def end(self, stats: Stats) -> None:
+        """Show a run's result."""
         speed = f"{stats.tokens_per_second:.0f} tok/s · {stats.tokens} tokens in {stats.decode_seconds:.2f} s"
         drafted = f"accepted {stats.acceptance_rate:.0%}, {stats.accepted_per_round:.2f} per round"
         self.say(f"{speed}\n{drafted if stats.draft_n else 'one token per round'}")
 
+    def show(self, title: str, outcome: Outcome) -> None:
+        """Show a finished run and its kind's median speed."""
+        self.begin(title)
+        self.query_one(LiveAnswer).add(outcome.pieces)
+        self.end(sorted(outcome.runs, key=lambda stats: stats.tokens_per_second)[len(outcome.runs) // 2])
+
     def say(self, text: str) -> None:
-        """The line below the text."""
+        """The lines below the text."""
         self.query_one(".numbers", Static).update(Content(text))

@@ -1,29 +1,42 @@
 """The comparison screen on a scripted engine: plain rounds take 20 ms there, drafted ones 10 ms."""
 
-from dataclasses import replace
+import json
 
 import pytest
+from textual.widgets import ContentSwitcher, OptionList
 
-from app.events import TurnEnded
-from app.tui.comparison import Comparison
+from app.comparisons import store
 from app.tui.screens.compare import CompareScreen
+from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
-from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
-from tests.app.tui.chat_driver import OpenChat
+from app.tui.widgets.length_plot import LengthPlot
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+
+async def opened(chat: Chat) -> CompareScreen:
+    await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
+    screen = chat.app.screen
+    assert isinstance(screen, CompareScreen)
+    return screen
+
+
+async def after_a_slow_answer(chat: Chat) -> None:
+    """The last prompt is one whose answer never ends by itself."""
+    await chat.type("slow")
+    await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+    await chat.pilot.press("escape")
+    await chat.until(lambda: bool(chat.answers))
 
 
 async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         answer = await chat.ask("hello")
         await chat.pilot.press("f5")
-        await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
-        screen = chat.app.screen
-        assert isinstance(screen, CompareScreen)
-        await chat.until(lambda: screen.result is not None)
-        assert screen.result is not None and screen.result.identical
-        assert screen.result.ratio == pytest.approx(2.0)
-        assert len(screen.result.plain_runs) == 3
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        assert screen.record is not None and screen.record.repeats == 3
+        (place,) = screen.record.drafting
+        assert screen.record.comparison(place).ratio == pytest.approx(2.0)
         assert screen.query_one("#plain", ComparePane).text == answer.text
         assert screen.query_one("#drafted", ComparePane).text == answer.text
         await chat.pilot.press("escape")
@@ -34,18 +47,13 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
 
 async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
-        await chat.pilot.press("escape")
-        await chat.until(lambda: bool(chat.answers))
+        await after_a_slow_answer(chat)
         await chat.type("/compare")
-        await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
-        screen = chat.app.screen
-        assert isinstance(screen, CompareScreen)
+        screen = await opened(chat)
         await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
         await chat.pilot.press("escape")
         await chat.until(lambda: screen.run is None)
-        assert screen.result is None
+        assert screen.record is None and store.kept().records == ()
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
         assert (await chat.ask("hello")).text
@@ -61,55 +69,71 @@ async def test_a_comparison_needs_a_prompt_and_a_free_engine(open_chat: OpenChat
         assert chat.app.screen is chat.app.chat
 
 
-@pytest.mark.parametrize(("width", "stacked"), [(120, False), (60, True)])
+@pytest.mark.parametrize(("width", "stacked"), [(120, False), (40, True)])
 async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: int, stacked: bool) -> None:
-    async with open_chat(size=(width, 30)) as chat:
+    async with open_chat(size=(width, 24)) as chat:
         await chat.ask("hello")
         await chat.pilot.press("f5")
-        await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
-        await chat.pilot.pause()
-        plain, drafted = (
-            chat.app.screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted")
-        )
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        plain, drafted = (screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted"))
         assert (plain.x == drafted.x) is stacked
+        assert plain.right <= width and drafted.right <= width
 
 
 async def test_leaving_a_comparison_by_another_key_frees_the_engine(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
-        await chat.pilot.press("escape")
-        await chat.until(lambda: bool(chat.answers))
+        await after_a_slow_answer(chat)
         await chat.pilot.press("f5")
-        await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
-        await chat.until(lambda: bool(chat.app.screen.query_one("#plain", ComparePane).text))
+        screen = await opened(chat)
+        await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
         chat.app.return_to_chat()
         assert (await chat.ask("hello")).text
 
 
-def run(seconds: float, tokens: tuple[int, ...] = (1, 2, 3)) -> TurnEnded:
-    rounds = [Round((), 0, (token,), "none", seconds) for token in tokens]
-    return TurnEnded("", tokens, "stop", 0, summarise(rounds))
+async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("differ")
+        await chat.pilot.press("f5")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        assert screen.record is not None
+        difference = screen.record.outcomes[1].difference
+        assert difference is not None and difference.near_tie
+        await chat.until(lambda: any("near-ties that rounding explains" in n for n in chat.notices))
 
 
-@pytest.mark.parametrize(
-    ("plain", "drafted", "words"),
-    [(0.02, 0.01, "2.00 times as fast"), (0.01, 0.0101, "no gain"), (0.01, 0.02, "slower (0.50 times)")],
-)
-def test_the_verdict_says_faster_no_gain_or_slower(plain: float, drafted: float, words: str) -> None:
-    assert words in Comparison((run(plain),), (run(drafted),), Options()).speed()
-
-
-def test_the_ratio_is_that_of_the_medians_and_the_sentence_says_how_many_runs() -> None:
-    plain = tuple(run(seconds) for seconds in (0.02, 0.05, 0.019))
-    drafted = tuple(run(seconds) for seconds in (0.01, 0.01, 0.03))
-    both = Comparison(plain, drafted, Options())
-    assert both.ratio == pytest.approx(2.0)
-    assert "median of 3 runs each" in both.summary()
-
-
-def test_different_texts_are_told_with_the_place_or_the_reason() -> None:
-    pair = Comparison((run(0.01),), (run(0.01, (1, 5, 3)),), Options())
-    assert "differ from token 2 on" in pair.sameness()
-    sampled = replace(pair, options=Options(temperature=1.0, verify="token"))
-    assert "as they may" in sampled.sameness()
+async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    exports = tmp_path_factory.mktemp("exports")
+    monkeypatch.chdir(exports)
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("hello")
+        await chat.type("/sweep length=0-2 drafter=model,lookup repeats=1")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        assert screen.record is not None
+        labels = [setting.label for setting in screen.record.settings]
+        assert labels == ["plain", "model 1", "model 2", "lookup 1", "lookup 2"]
+        await chat.until(lambda: bool(screen.query(LengthPlot)))
+        assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
+        assert screen.query_one(ContentSwitcher).current == "figures"
+        await chat.pilot.press("escape")
+        await chat.type("/comparisons")
+        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
+        await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
+        await chat.pilot.press("enter")
+        again = await opened(chat)
+        await chat.until(lambda: bool(again.query(LengthPlot)))
+        await chat.pilot.press("e")
+        await chat.until(lambda: len(list(exports.iterdir())) == 3)
+        assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
+        (written,) = exports.glob("*.json")
+        assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(written.read_text()))
+        await chat.pilot.press("v")
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
+        await chat.pilot.press("down")
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
+        await chat.pilot.press("escape", "d", "y")
+        await chat.until(lambda: store.kept().records == ())

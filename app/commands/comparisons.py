@@ -1,0 +1,93 @@
+"""`comparisons`: those that the chat kept, on the command line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app import exit_codes
+from app.commands import arguments as args
+from app.output import data, json_data, talk
+from app.printable import one_line
+
+if TYPE_CHECKING:
+    from app.comparisons.record import Record
+
+EXAMPLE = """\b
+Examples:
+  mlx-spec comparisons list
+  mlx-spec comparisons export last sweep.png"""
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A comparison's name, its beginning, or `last`.")]
+
+group = typer.Typer(
+    help="List, show, export the comparisons made in the chat (F5, /compare, /sweep).",
+    epilog=EXAMPLE,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@group.command("list", epilog=EXAMPLE)
+def list_comparisons(json: args.Json = False) -> int:
+    """List them, the newest first."""
+    from app.comparisons import store, words
+    from app.tables import plain_table, print_table
+
+    found = store.kept()
+    for file in found.unreadable:
+        talk(f"{file} is no comparison of this version; left alone.")
+    if json:
+        json_data([{**_summary(record), "told": words.sentence(record)} for record in found.records])
+    elif found.records:
+        grid = plain_table("name", "pair", ">prompts", ">settings", "result")
+        for record in found.records:
+            cells = _summary(record)
+            counts = str(cells["prompts"]), str(cells["settings"])
+            grid.add_row(record.name, one_line(str(cells["pair"])), *counts, words.sentence(record))
+        print_table(grid)
+    else:
+        talk("No comparison was kept yet. In the chat, F5 runs one.")
+    return exit_codes.DONE
+
+
+@group.command(epilog=EXAMPLE)
+def show(name: Name, json: args.Json = False) -> int:
+    """Show one: every setting's speed against plain decoding, by category too."""
+    from app.bench.report import table
+    from app.comparisons import store, words
+    from app.tables import print_table
+
+    record = store.find(name)
+    if json:
+        json_data(record.as_json())
+        return exit_codes.DONE
+    data(f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(str(record.facts['device']))}")
+    for place in record.drafting:
+        data(f"\n{record.settings[place].label}")
+        print_table(table(record.categories(place), record.comparison(place)))
+    data(words.sentence(record))
+    return exit_codes.DONE
+
+
+@group.command(epilog=EXAMPLE)
+def export(
+    name: Name, file: Annotated[Path, typer.Argument(metavar="FILE", help=".json, .csv, .png or .svg")]
+) -> int:
+    """Write one to a file."""
+    from app.comparisons import store
+    from app.comparisons.export import export as write
+
+    write(store.find(name), file)
+    talk(f"Written: {file}")
+    return exit_codes.DONE
+
+
+def _summary(record: "Record") -> dict[str, str | int]:
+    return {
+        "name": record.name,
+        "date": record.date,
+        "pair": str(record.facts["pair"]["name"]),
+        "prompts": len(record.prompts),
+        "settings": len(record.settings),
+    }

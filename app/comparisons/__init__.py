@@ -1,0 +1,1 @@
+"""Comparisons made from the screen: planned, run, judged, kept, exported."""

@@ -1,0 +1,69 @@
+"""A comparison as files: JSON with everything, CSV with a line per prompt and setting, a picture."""
+
+from pathlib import Path
+from typing import Any
+
+from app.bench.report import row, write_csv
+from app.comparisons.record import Record
+from app.comparisons.words import sentence
+from app.errors import BadInput, MachineFailed
+from app.printable import json_text
+
+SUFFIXES = (".json", ".csv", ".png", ".svg")
+
+
+def export(record: Record, file: Path) -> None:
+    """Write one file; its suffix says which kind.
+
+    Raises:
+        BadInput: another kind of file, or no such folder.
+        MachineFailed: the file cannot be written.
+    """
+    if file.suffix not in SUFFIXES:
+        raise BadInput(f"{file}: the name must end in {', '.join(SUFFIXES)}.")
+    if not file.absolute().parent.is_dir():
+        raise BadInput(f"{file}: there is no folder {file.absolute().parent}.")
+    match file.suffix:
+        case ".json":
+            _write_json(record, file)
+        case ".csv":
+            write_csv(file, rows(record))
+        case _:
+            _draw(record, file)
+
+
+def rows(record: Record) -> list[dict[str, Any]]:
+    """One per drafting setting and prompt, each beside its plain runs."""
+    found: list[dict[str, Any]] = []
+    for place in record.drafting:
+        setting = record.settings[place]
+        about = {
+            "drafter": setting.drafter,
+            "draft_length": "own" if setting.draft_length is None else setting.draft_length,
+            "temperature": setting.temperature,
+        }
+        found += [{**about, **row(measured)} for measured in record.measured(place)]
+    return found
+
+
+def _write_json(record: Record, file: Path) -> None:
+    try:
+        file.write_text(json_text(record.as_json()) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+
+
+def _draw(record: Record, file: Path) -> None:
+    facts = record.facts
+    title = f"{facts['pair']['name']}: {len(record.prompts)} prompts, {record.repeats} repeats"
+    note = f"{facts['device']}, {record.date}"
+    if len(record.drafting) == 1:
+        from app.bench.plot import plot
+
+        (place,) = record.drafting
+        note = f"{note}, {record.settings[place].label}"
+        plot(file, record.categories(place), record.comparison(place), title, note)
+    else:
+        from app.comparisons.sweep_plot import plot_lengths
+
+        plot_lengths(file, record, f"{title}\n{sentence(record)}", note)

@@ -1,0 +1,75 @@
+"""What a comparison runs, in which order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.bench.prompts import BenchPrompt
+from app.chat_prompt import Message
+from app.comparisons.setting import Setting
+from mlx_spec.types import Options
+
+WARM_UP_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One answer of a comparison. `prompt` and `setting` are places in the plan."""
+
+    kind: Literal["warm-up", "counted"]
+    prompt: int
+    setting: int
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Prompts, ways to answer them, and how often."""
+
+    prompts: tuple[BenchPrompt, ...]
+    conversations: tuple[tuple[Message, ...], ...]
+    """What the model reads, one per prompt."""
+    settings: tuple[Setting, ...]
+    """For every temperature the plain one first."""
+    options: Options
+    """All that the settings leave as it is, the seed among it."""
+    repeats: int
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """One after the other; every second repeat in the other order, so that a drift favours none.
+
+        Each setting is warmed up once; a prompt is read by its first run, outside of decoding's time.
+        """
+        places = range(len(self.settings))
+        for place in places:
+            yield Run("warm-up", 0, place)
+        for prompt in range(len(self.prompts)):
+            for repeat in range(self.repeats):
+                for place in places if repeat % 2 == 0 else reversed(places):
+                    yield Run("counted", prompt, place, repeat)
+
+    @property
+    def count(self) -> int:
+        """How many runs there are, warm-ups left out."""
+        return len(self.prompts) * len(self.settings) * self.repeats
+
+
+def plan(
+    prompts: Sequence[tuple[BenchPrompt, Sequence[Message]]],
+    drafting: Sequence[Setting],
+    options: Options,
+    repeats: int,
+) -> Plan:
+    """Compare these settings with plain decoding at each of their temperatures."""
+    settings: list[Setting] = []
+    for temperature in dict.fromkeys(setting.temperature for setting in drafting):
+        settings.append(Setting.plain(temperature))
+        settings += [s for s in dict.fromkeys(drafting) if s.drafts and s.temperature == temperature]
+    return Plan(
+        prompts=tuple(prompt for prompt, _ in prompts),
+        conversations=tuple(tuple(messages) for _, messages in prompts),
+        settings=tuple(settings),
+        options=options,
+        repeats=repeats,
+    )

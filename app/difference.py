@@ -1,0 +1,24 @@
+"""Where two answers to one prompt part, and whether rounding explains it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place at which two answers part."""
+
+    position: int
+    """Index in the answer, from 0."""
+    plain: str
+    drafted: str
+    """The two tokens as text; empty where an answer had ended."""
+    margin: float | None
+    """How far the worse of the two tokens lies below the target's best, in logits, by one plain pass
+    over the text before them. None: an answer had ended."""
+    tolerance: float
+    """Margin up to which rounding explains the difference, in logits."""
+
+    @property
+    def near_tie(self) -> bool:
+        """Rounding explains it."""
+        return self.margin is not None and self.margin <= self.tolerance

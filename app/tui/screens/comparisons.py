@@ -1,0 +1,96 @@
+"""The kept comparisons: look at one again, export it, delete it."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from app.comparisons import store
+from app.comparisons.record import Record
+from app.comparisons.words import sentence
+from app.errors import AppError
+from app.printable import one_line, printable
+from app.tui.engine_link import EngineLink
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.question import QuestionScreen
+
+
+class ComparisonsScreen(Screen[None]):
+    """The newest first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Back", id="comparisons.close", key_display="Esc",
+                tooltip="Back to the chat"),
+        Binding("d,delete", "delete", "Delete", id="comparisons.delete", key_display="d",
+                tooltip="Delete the chosen comparison"),
+    ]  # fmt: skip
+
+    def __init__(self, link: EngineLink) -> None:
+        super().__init__()
+        self.link = link
+        self.records: tuple[Record, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="comparisons-title")
+        yield OptionList(markup=False, id="comparisons")
+        yield Static(id="comparison-told")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+        self._read()
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        record = self.records[event.option_index]
+        device = one_line(str(record.facts["device"]))
+        self.query_one("#comparison-told", Static).update(Content(f"{sentence(record)}\n{device}"))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.app.push_screen(CompareScreen(self.link, record=self.records[event.option_index]))
+
+    def action_delete(self) -> None:
+        place = self.query_one(OptionList).highlighted
+        if place is not None:
+            record = self.records[place]
+            question = f"Delete the comparison of {record.date[:16].replace('T', ' ')}?"
+            self.app.push_screen(
+                QuestionScreen(question, "Delete", "Keep"), lambda wanted: self._delete(record, wanted)
+            )
+
+    def _delete(self, record: Record, wanted: bool | None) -> None:
+        if not wanted:
+            return
+        try:
+            store.delete(record)
+        except AppError as error:
+            self.notify(printable(str(error)), severity="error", markup=False)
+        self._read()
+
+    def _read(self) -> None:
+        kept = store.kept()
+        self.records = kept.records
+        rows = self.query_one(OptionList)
+        rows.clear_options()
+        rows.add_options(Option(_row(record)) for record in kept.records)
+        rows.highlighted = 0 if kept.records else None
+        count = f"{len(kept.records)} comparisons" if kept.records else "No comparison yet: F5 runs one"
+        bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
+        self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
+        if not kept.records:
+            self.query_one("#comparison-told", Static).update(Content(""))
+
+
+def _row(record: Record) -> Content:
+    best = max(record.comparison(place).ratio for place in record.drafting)
+    several = len(record.prompts) > 1
+    what = f"{len(record.prompts)} prompts" if several else one_line(record.prompts[0].prompt)
+    settings = f"{len(record.drafting)} settings, " if len(record.drafting) > 1 else ""
+    return Content.assemble(
+        (f"{record.date[:16].replace('T', ' ')}  ", "dim"),
+        (f"{best:.2f}x  ", "bold"),
+        f"{one_line(str(record.facts['pair']['name']))}  {settings}{what}",
+    )

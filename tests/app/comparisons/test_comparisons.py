@@ -1,0 +1,162 @@
+"""Comparisons without a screen: what runs, what is judged, what is kept."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.bench.prompts import BenchPrompt
+from app.chat_prompt import Message
+from app.cli import main
+from app.comparisons import store
+from app.comparisons.gathering import Gathering
+from app.comparisons.plan import Plan, plan
+from app.comparisons.record import Record, record_from_json
+from app.comparisons.series import series
+from app.comparisons.setting import Setting
+from app.comparisons.wish import read_compare, read_sweep
+from app.comparisons.words import sentence
+from app.difference import Difference
+from app.errors import BadInput
+from app.events import Piece, TurnEnded
+from mlx_spec.stats import summarise
+from mlx_spec.types import Options, Round
+
+PLAIN, MODEL = Setting.plain(0.0), Setting("model", 3, 0.0)
+FACTS = {
+    "pair": {"name": "a pair", "target": "t", "draft": "d"},
+    "device": "a machine",
+    "options": {"verify": "coupled", "seed": 0},
+    "versions": {"mlx": "1"},
+}
+
+
+def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
+    message = Message(role="user", content="x")
+    asked = [(BenchPrompt(str(n), f"kind {n}", f"prompt {n}"), [message]) for n in range(prompts)]
+    return plan(asked, settings or (MODEL,), Options(), repeats)
+
+
+def ended(seconds: float, tokens: tuple[int, ...] = (1, 2, 3)) -> TurnEnded:
+    return TurnEnded("", tokens, "stop", 0, summarise([Round((), 0, (t,), "none", seconds) for t in tokens]))
+
+
+def gathered(plain: list[float], drafted: list[float], *, tokens: tuple[int, ...] = (1, 2, 3)) -> Gathering:
+    """One prompt, one setting, run after run."""
+    gathering = Gathering(wanted())
+    for run in gathering.plan.runs:
+        times = (plain, drafted)[run.setting]
+        if run.kind == "counted" and run.repeat < len(times):
+            end = ended(times[run.repeat], tokens if run.setting else (1, 2, 3))
+            gathering.add(run, end, [Piece("te", "accepted"), Piece("xt", "accepted")])
+    return gathering
+
+
+def record_of(gathering: Gathering) -> Record:
+    record = gathering.record(FACTS)
+    assert record is not None
+    return record
+
+
+def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
+    runs = list(wanted(repeats=2, prompts=2).runs)
+    assert [run.kind for run in runs[:3]] == ["warm-up", "warm-up", "counted"]
+    assert [run.setting for run in runs[2:6]] == [0, 1, 1, 0]
+    assert [run.prompt for run in runs[2:]] == [0] * 4 + [1] * 4
+
+
+def test_each_temperature_has_a_plain_run_of_its_own() -> None:
+    hot = replace(MODEL, temperature=0.8)
+    assert wanted(MODEL, hot).settings == (PLAIN, MODEL, Setting.plain(0.8), hot)
+
+
+@pytest.mark.parametrize(
+    ("plain", "drafted", "words"),
+    [
+        ([0.02, 0.022, 0.02], [0.01, 0.01, 0.01], "2.00 times as fast (2.00 to 2.20 over 3 repeats)"),
+        ([0.01] * 3, [0.0101] * 3, "no gain"),
+        ([0.01] * 3, [0.02] * 3, "drafting is slower (0.50 times)"),
+        ([0.02], [0.01], "(one run each)"),
+    ],
+)
+def test_the_verdict_says_faster_no_gain_or_slower_with_its_spread(
+    plain: list[float], drafted: list[float], words: str
+) -> None:
+    told = sentence(record_of(gathered(plain, drafted)))
+    assert words in told and "the texts are identical" in told
+
+
+def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
+    assert record_of(gathered([0.02, 0.02], [0.01])).repeats == 1
+    assert gathered([0.02], []).record(FACTS) is None
+
+
+def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
+    gathering = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
+    record = record_of(gathering)
+    assert "differ from token 2 on" in sentence(record)
+    (differing,) = gathering.differing()
+    assert (differing.plain, differing.drafted) == ((1, 2, 3), (1, 5, 3))
+    gathering.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
+    assert "near-ties that rounding explains" in sentence(record_of(gathering))
+    hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
+    assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
+
+
+def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
+    file = store.keep(record)
+    assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
+    damaged = file.with_name("broken.json")
+    damaged.write_text(file.read_text()[:-50])
+    assert store.kept().records == (record,)
+    assert store.kept().unreadable == (damaged,)
+    assert record_from_json(record.as_json()) == record
+    assert main(["comparisons", "list"]) == 0
+    assert record.name in capfd.readouterr().out
+    assert main(["comparisons", "show", "last"]) == 0
+    assert "kind 0" in capfd.readouterr().out
+    table = tmp_path / "rows.csv"
+    assert main(["comparisons", "export", record.name[:9], str(table)]) == 0
+    assert table.read_text().startswith("drafter,draft_length,temperature,id,category")
+    assert main(["comparisons", "export", "last", str(tmp_path / "x.txt")]) == 2
+    assert main(["comparisons", "show", "other"]) == 2
+
+
+def test_a_sweep_names_lengths_drafters_temperatures() -> None:
+    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", Options(seed=3))
+    assert [setting.label for setting in found.drafting if setting.drafts] == [
+        "lookup 1", "lookup 2", "lookup, own length", "lookup 1 at 0.8", "lookup 2 at 0.8",
+        "lookup, own length at 0.8",
+    ]  # fmt: skip
+    assert read_sweep("", Options()).prompts is None
+    assert len(read_sweep("prompts=all", Options()).prompts or ()) > 10
+    assert read_compare("", Options(draft_length=2)).drafting == (Setting("auto", 2, 0.0),)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("lenght=3", "Did you mean length="),
+        ("length=x", "range such as 0-8"),
+        ("length=99", "between 0 and 16"),
+        ("drafter=none", "none of auto, model, lookup"),
+        ("temperature=hot", "are no temperatures"),
+        ("length=0", "Nothing there drafts"),
+        ("repeats=0", "between 1 and"),
+        ("prompts=/absent.jsonl", "no file"),
+    ],
+)
+def test_a_wish_that_cannot_be_run_says_what_can(text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        read_sweep(text, Options())
+
+
+def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
+    record = record_of(gathered([0.02] * 2, [0.01] * 2))
+    (line,) = series(record)
+    assert line.lengths == (0, 3)
+    assert line.speeds == pytest.approx((50, 100))
