@@ -3,7 +3,8 @@
 They cross a process border by pickle, so nothing here holds an array, a model or a widget.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mlx_spec.stats import Stats
@@ -27,6 +28,10 @@ class PairInfo:
     can_draft: bool
     notes: tuple[str, ...] = ()
     """Harmless things worth saying once, for example unused tokens that differ."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of the packages a result depends on, as `app.machine.versions` finds them."""
+    blas: str = ""
+    """Which one the engine's matrix products use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from app.events import (
     TurnEvent,
     TurnsDropped,
 )
-from app.machine import device_name, memory_in_use
+from app.machine import device_name, memory_in_use, versions
+from app.runtime import blas
 from app.same_text import first_difference
 from mlx_spec.types import Options, Round
 
@@ -57,6 +58,8 @@ class Session:
             memory_bytes=self._pair.memory_bytes,
             can_draft=self._pair.engine.can_draft,
             notes=self._pair.notes,
+            versions=versions(),
+            blas=blas(),
         )
 
     def answer(

@@ -21,7 +21,6 @@ from app.comparisons.wish import SWEEP_REPEATS, sweep_lengths
 from app.comparisons.words import sentence
 from app.errors import AppError
 from app.events import Piece, PrefillProgressed, TextAdded, TurnEnded
-from app.machine import versions
 from app.printable import one_line, printable
 from app.tui.engine_link import EngineLink
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
@@ -257,18 +256,19 @@ class CompareScreen(Screen[None]):
             },
             "device": info.device if info else "unknown",
             "options": options,
-            "versions": versions(),
+            "versions": dict(info.versions) if info else {},
+            "blas": info.blas if info else "",
         }
 
     async def _show_record(self, record: Record) -> None:
         self.place = (0, 0)
         self._show_texts(record)
-        await self.query_one(ComparisonFigures).show(record)
         several = len(record.drafting) > 1 or len(record.prompts) > 1
         self.query_one("#compare-views", ContentSwitcher).current = "figures" if several else "panes"
         best = max(record.comparison(place).ratio for place in record.drafting)
         same = all(outcome.difference is None for outcome in record.outcomes)
         self._say(sentence(record), "bold $text-success" if best > 1 and same else "bold $text-warning")
+        await self.query_one(ComparisonFigures).show(record)
 
     def _show_texts(self, record: Record) -> None:
         prompt, setting = self.place[0], record.drafting[self.place[1]]
