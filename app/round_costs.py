@@ -61,7 +61,8 @@ def _costs(entry: dict[str, Any]) -> Costs:
 
 def _pair_key(pair: "LoadedPair") -> str:
     spec = pair.spec
-    return f"{spec.target} + {spec.draft}" if spec.draft else str(spec.target)
+    head = f" ({spec.draft_head} tokens)" if spec.draft_head else ""
+    return f"{spec.target} + {spec.draft}{head}" if spec.draft else str(spec.target)
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from mlx_spec.cache import CAPACITY_STEP, Extent
 from mlx_spec.cached_model import CachedModel, Progress
 from mlx_spec.controller import Controller, Costs
+from mlx_spec.draft_head import restrict_head
 from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
@@ -50,6 +51,9 @@ def drafts_in_flight() -> int:
 class Engine:
     """A target, and what may draft for it.
 
+    `kv_bits` quantizes the target's keys and values; `draft_head` are the only tokens (ids, ascending)
+    that the draft model may guess.
+
     All calls must come from one thread: MLX binds arrays to the thread that makes them.
 
     Raises:
@@ -63,9 +67,12 @@ class Engine:
         *,
         context_limit: int,
         kv_bits: int | None = None,
+        draft_head: Sequence[int] | None = None,
     ):
         self.target = CachedModel(target, kv_bits)
         self.context_limit = context_limit
+        if draft is not None and draft_head is not None:
+            restrict_head(draft, draft_head)
         self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
         self.lookup = LookupDrafter()
         models = [self.target, *([self.model_drafter.cached] if self.model_drafter else [])]

@@ -20,6 +20,7 @@ from models.compatibility import check_folders
 from models.context import context_limit
 from models.errors import BrokenFiles, DoesNotFit, ModelsError, UnsupportedFormat
 from models.folder import check_config, read_json
+from models.frequent_tokens import frequent_tokens
 from models.installed import installed_folder
 from models.machine import physical_memory
 from models.memory import check_memory
@@ -68,9 +69,12 @@ def load(spec: PairSpec, *, kv_bits: int | None = None) -> LoadedPair:
     draft = _load_model(draft_folder)[0] if draft_folder is not None else None
     tokenizer = _load_tokenizer(target_folder, config)
     limit = context_limit(config)
+    head = None
+    if spec.draft_head is not None:
+        head = frequent_tokens(tokenizer.get_vocab(), tokenizer.get_added_vocab(), spec.draft_head)
     return LoadedPair(
         spec=spec,
-        engine=Engine(target, draft, context_limit=limit, kv_bits=kv_bits),
+        engine=Engine(target, draft, context_limit=limit, kv_bits=kv_bits, draft_head=head),
         tokenizer=tokenizer,
         context_limit=limit,
         stop_tokens=frozenset(tokenizer.eos_token_ids),

@@ -36,6 +36,8 @@ class PairSpec:
     target: Source
     draft: Source | None
     """None: no draft model; prompt lookup and plain decoding remain."""
+    draft_head: int | None = None
+    """How many of the most frequent tokens the draft guesses among; None: all."""
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -15,6 +15,7 @@ def resolve(
     target: str | None = None,
     draft: str | None = None,
     revision: str | None = None,
+    draft_head: int | None = None,
 ) -> PairSpec:
     """The pair that is meant: a name of the catalogue, or a target with a draft; nothing is the built-in one.
 
@@ -23,12 +24,19 @@ def resolve(
         target: Hub repository or folder, instead of a name.
         draft: Hub repository, folder, or `none`; beside a name it replaces the pair's own draft.
         revision: of the target. A draft's own is written `org/name@revision`.
+        draft_head: how many of the most frequent tokens the draft guesses among; None is all.
 
     Raises:
         UnknownPair: no pair of that name.
         BadSource: a target or draft that is neither a folder nor a repository name, or a target
-            without a word about the draft.
+            without a word about the draft; a draft head of no tokens.
     """
+    if draft_head is not None:
+        if draft_head < 1:
+            raise BadSource(
+                f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all."
+            )
+        return replace(resolve(name, target, draft, revision), draft_head=draft_head)
     if target is not None:
         if name is not None:
             raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")

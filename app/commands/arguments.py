@@ -31,6 +31,14 @@ Revision = Annotated[
     str | None,
     typer.Option(metavar="REV", help="Branch, tag or commit of the target. A draft's own: org/name@REV."),
 ]
+DraftHead = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Let the draft guess among the N most frequent tokens only: the same text, shorter draft steps "
+        "where its vocabulary is large.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")]
 MaxTokens = Annotated[int, typer.Option(help="Longest answer, in tokens.")]
@@ -98,11 +106,17 @@ def chosen_seed(seed: int | None) -> int:
     return secrets.randbelow(2**32) if seed is None else seed
 
 
-def chosen_pair(pair: str | None, target: str | None, draft: str | None, revision: str | None) -> "PairSpec":
+def chosen_pair(
+    pair: str | None,
+    target: str | None,
+    draft: str | None,
+    revision: str | None,
+    draft_head: int | None = None,
+) -> "PairSpec":
     """The pair that the arguments mean."""
     from models.resolve import resolve
 
-    return resolve(pair, target, draft, revision)
+    return resolve(pair, target, draft, revision, draft_head)
 
 
 def tell_config_problems() -> None:

@@ -36,6 +36,7 @@ def command(
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
+    draft_head: args.DraftHead = None,
     json: args.Json = False,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
@@ -62,7 +63,7 @@ def command(
         raise BadInput(f"--csv {csv}: there is no folder {csv.absolute().parent}.")
     source = prompts or DEFAULT_PROMPTS
     wanted = read_prompts(source)
-    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision))
+    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
     args.check_drafter(loaded, options)
     measured = _measure(loaded, wanted, options, repeats, raw)
     facts = _facts(loaded, options, repeats, raw, source)

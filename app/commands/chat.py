@@ -31,6 +31,7 @@ def command(
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
+    draft_head: args.DraftHead = None,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +57,7 @@ def command(
         drafter=args.drafter_name(drafter, no_draft, length),
         verify=verify,
     )
-    return _open(args.chosen_pair(pair, target, draft, revision), options, resume)
+    return _open(args.chosen_pair(pair, target, draft, revision, draft_head), options, resume)
 
 
 def _open(spec: "PairSpec", options: Options, resume: str | None) -> int:

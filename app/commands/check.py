@@ -31,6 +31,7 @@ def command(
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
+    draft_head: args.DraftHead = None,
     json: args.Json = False,
 ) -> int:
     """Prove that drafting keeps the text.
@@ -44,7 +45,7 @@ def command(
 
     Options(max_tokens=max_tokens, seed=seed)
     wanted = _prompts(prompts)
-    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision))
+    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
     line = Progress()
     try:
         steps = lossless.check(loaded, wanted, max_tokens=max_tokens, seed=seed, raw=raw, progress=line.show)

@@ -44,6 +44,7 @@ def command(
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
+    draft_head: args.DraftHead = None,
     json: args.Json = False,
 ) -> int:
     """Answer one prompt.
@@ -67,7 +68,7 @@ def command(
     )
     if pair is not None and " " in pair:
         raise BadInput(f"'{pair}' is no pair's name. For a prompt: --prompt TEXT.")
-    spec = args.chosen_pair(pair, target, draft, revision)
+    spec = args.chosen_pair(pair, target, draft, revision, draft_head)
     text = read_prompt(prompt, prompt_file)
     args.tell_config_problems()
     loaded = args.loaded_pair(spec)

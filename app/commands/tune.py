@@ -20,6 +20,7 @@ def command(
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
+    draft_head: args.DraftHead = None,
     json: args.Json = False,
 ) -> int:
     """Measure what rounds of every draft length cost on this machine, and keep it.
@@ -31,7 +32,7 @@ def command(
     from app.round_costs import measure
     from app.runtime import blas
 
-    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision))
+    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
     line = Progress()
     line.show("Measuring rounds ...")
     try:

@@ -1,5 +1,6 @@
 """From what a person names to a pair."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,9 @@ def test_the_catalogue_owns_to_what_was_not_verified() -> None:
 
 def test_control_characters_never_reach_a_message() -> None:
     assert str(ModelsError("a\x1b[2Jb\x07\n\u202ec")) == "a\\x1b[2Jb\\x07\n\\u202ec"
+
+
+def test_a_draft_head_is_part_of_the_pair() -> None:
+    assert resolve(draft_head=512) == replace(resolve(), draft_head=512)
+    with pytest.raises(BadSource, match="The draft head is 0 tokens; give at least 1"):
+        resolve(draft_head=0)

@@ -1,0 +1,91 @@
+"""A draft model that guesses among frequent tokens only: a smaller product at the end of each step.
+
+FR-Spec (Zhao et al. 2025, arXiv 2502.14856). Lossless: what the target verifies is a guess as any
+other, and a token outside the list is simply never guessed.
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.errors import UnsupportedModel
+
+EMBEDDINGS = (nn.Embedding, nn.QuantizedEmbedding)
+LINEARS = (nn.Linear, nn.QuantizedLinear)
+
+
+class FrequentLinear(nn.Module):
+    """A vocabulary projection that computes the rows of some tokens; all others are -inf."""
+
+    def __init__(self, whole: nn.Module, tokens: mx.array):
+        super().__init__()
+        self.rows = _height(whole)
+        self.few = _rows(whole, tokens)
+        self.tokens = tokens
+
+    def __call__(self, x: mx.array) -> mx.array:
+        return self._spread(self.few(x))
+
+    def _spread(self, logits: mx.array) -> mx.array:
+        whole = mx.full((*logits.shape[:-1], self.rows), -mx.inf, logits.dtype)
+        places = mx.broadcast_to(self.tokens, logits.shape)
+        return mx.put_along_axis(whole, places, logits, axis=-1)
+
+
+class FrequentEmbedding(FrequentLinear):
+    """Tied embeddings: whole on the way in, some tokens on the way out."""
+
+    def __init__(self, whole: nn.Module, tokens: mx.array):
+        super().__init__(whole, tokens)
+        self.whole = whole
+
+    def __call__(self, x: mx.array) -> mx.array:
+        return self.whole(x)
+
+    def as_linear(self, x: mx.array) -> mx.array:
+        return self._spread(self.few.as_linear(x))
+
+
+def restrict_head(model: nn.Module, tokens: Sequence[int]) -> None:
+    """Let `model` give logits for `tokens` (ids, ascending) only, in place.
+
+    Raises:
+        UnsupportedModel: its vocabulary projection cannot be told from its other layers.
+    """
+    tables = [place for place in _children(model) if isinstance(place[2], EMBEDDINGS)]
+    vocab = max((_height(table) for _, _, table in tables), default=0)
+    untied = [
+        place for place in _children(model) if isinstance(place[2], LINEARS) and _height(place[2]) == vocab
+    ]
+    heads = untied or [place for place in tables if _height(place[2]) == vocab]
+    if len(heads) != 1:
+        raise UnsupportedModel(
+            f"{type(model).__module__.rpartition('.')[2]} has {len(heads)} layers that could be its "
+            "vocabulary projection. Use this draft without --draft-head."
+        )
+    parent, name, whole = heads[0]
+    kind = FrequentEmbedding if isinstance(whole, EMBEDDINGS) else FrequentLinear
+    kept = mx.array([token for token in tokens if token < vocab], mx.int32)
+    setattr(parent, name, kind(whole, kept))
+
+
+def _children(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+    for _, parent in model.named_modules():
+        for name, child in parent.items():
+            if isinstance(child, nn.Module):
+                yield parent, name, child
+
+
+def _height(layer: nn.Module) -> int:
+    return layer.weight.shape[0]
+
+
+def _rows(layer: nn.Module, tokens: mx.array) -> nn.Module:
+    """The layer with some of its rows."""
+    few = copy(layer)
+    for name, array in layer.items():
+        if isinstance(array, mx.array):
+            few[name] = array[tokens]
+    return few
