@@ -6,6 +6,7 @@ other, and a token outside the list is simply never guessed.
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -79,10 +80,10 @@ def _children(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
 
 
 def _height(layer: nn.Module) -> int:
-    return layer.weight.shape[0]
+    return layer["weight"].shape[0]
 
 
-def _rows(layer: nn.Module, tokens: mx.array) -> nn.Module:
+def _rows(layer: nn.Module, tokens: mx.array) -> Any:
     """The layer with some of its rows."""
     few = copy(layer)
     for name, array in layer.items():
