@@ -169,6 +169,26 @@ class View:
         return last if isinstance(self.at.value, int) else _round_up(last, VIEW_STEP)
 
 
+class PlainView(View):
+    """A view of a plain buffer: mlx-lm's sparse attention also ties the arrays of two caches together."""
+
+    @property
+    def keys(self) -> mx.array:
+        return self.buffer.arrays[0]
+
+    @keys.setter
+    def keys(self, keys: mx.array) -> None:
+        self.buffer.arrays = (keys, self.buffer.arrays[1])
+
+    @property
+    def values(self) -> mx.array:
+        return self.buffer.arrays[1]
+
+    @values.setter
+    def values(self, values: mx.array) -> None:
+        self.buffer.arrays = (self.buffer.arrays[0], values)
+
+
 class QuantizedView(View):
     """A view of a quantized buffer: mlx-lm's attention reads these two to choose its kernels."""
 
@@ -213,7 +233,7 @@ def _view(entry: Entry, at: Extent, recurrent: Iterator[ArraysCache]) -> Any:
         return CacheList(*views(entry, at, recurrent))
     if isinstance(entry, ArraysCache):
         return next(recurrent)
-    return View(entry, at) if entry.bits is None else QuantizedView(entry, at)
+    return PlainView(entry, at) if entry.bits is None else QuantizedView(entry, at)
 
 
 def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:

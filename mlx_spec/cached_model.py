@@ -64,7 +64,7 @@ class CachedModel:
         """
         if self._past is None:
             return self._pass(ids, at, ())
-        self._past.go(at)
+        self._past.go(at, ids.shape[0])
         return self._recorded(ids)
 
     def decode(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
@@ -88,7 +88,7 @@ class CachedModel:
         return logits
 
     def follow(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
-        """`decode` right after the last pass: the next `forward` or `decode` may go back into both."""
+        """`decode` right after a pass over several tokens; the next of the others may go back into both."""
         return self.decode(ids, at) if self._past is None else self._recorded(ids)
 
     def _pure(self, ids: mx.array, start: mx.array, rows: Rows) -> tuple[mx.array, Rows]:

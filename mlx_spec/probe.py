@@ -28,6 +28,15 @@ REFUSALS = (TypeError, ValueError, AttributeError, IndexError)
 """What mlx-lm's code raises where it is given an array in place of an int, or a slot in place of an array."""
 
 
+COUNT_THEIR_KEYS = frozenset({"afm7", "deepseek_v32", "minimax_m3_vl"})
+"""Code that takes positions from how many keys it is given: a view must end where the text does.
+
+No built pass can tell, nor of the next; the equality check of docs/model-types.md does.
+"""
+SEE_AHEAD = frozenset({"phi3small"})
+"""Code whose several rows are not what single rows are: it adds its boolean mask to the scores."""
+
+
 class Probe:
     """One model's answers.
 
@@ -43,7 +52,14 @@ class Probe:
             for entry in leaves(make_entries(model, kv_bits))
             if isinstance(entry, ArraysCache)
         )
-        self._at = Extent(mx.array([1], mx.int32), 1, 2)
+        code = {type(part).__module__.removeprefix("mlx_lm.models.") for part in model.modules()}
+        if SEE_AHEAD & code:
+            raise UnsupportedModel(
+                f"{', '.join(SEE_AHEAD & code)} gives other results for several tokens at once than one by "
+                "one, in mlx-lm's own code. Use another model: `mlx-spec pairs` lists some that work."
+            )
+        counts = bool(COUNT_THEIR_KEYS & code)
+        self._at = Extent.exact(1) if counts else Extent(mx.array([1], mx.int32), 1, 2)
         caches = plain_caches(self._none)
         try:
             logits = self._pass(caches)

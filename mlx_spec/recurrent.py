@@ -188,6 +188,29 @@ class Recomputed:
         )
 
 
+class Single:
+    """One token was read: what may be gone back to is the state before it, and nothing is recorded."""
+
+    def __init__(self, at: Extent, states: States):
+        self.at, self.rows = at, 0
+        self._start = self._end = states
+
+    def caches(self, count: int) -> list[ArraysCache]:
+        assert self.rows == 0 and count == 1, "a pass that was to stay alone is followed"
+        return plain_caches(self._start)
+
+    def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
+        self._end, self.rows = states_in(caches), 1
+
+    def after(self, count: int | mx.array) -> States:
+        if isinstance(count, int):
+            return self._end if count else self._start
+        return tuple(
+            tuple(mx.where(count > 0, end, start) for start, end in zip(starts, ends, strict=True))
+            for starts, ends in zip(self._start, self._end, strict=True)
+        )
+
+
 class Replayed:
     """The model reads the tokens that stand again."""
 
@@ -239,12 +262,16 @@ class Past:
         self._before: Stretch | None = None
         self.now = stretch(Extent.exact(0), fresh)
 
-    def go(self, at: Extent) -> None:
-        """Stand at `at`, which lies within the last stretch; what came before it is final."""
+    def go(self, at: Extent, count: int) -> None:
+        """Stand at `at`, which lies within the last stretch, to read `count` tokens or more.
+
+        What came before `at` is final. Where one token is read, none may follow in the same stretch.
+        """
+        assert at.high >= self.now.at.low, "a pass begins before what is final"
         if self.now.rows:
-            assert at.high >= self.now.at.low, "a pass begins before what is final"
-            states = self.now.after(at.value - self.now.at.value)
-            self._before, self.now = self.now, self._stretch(at, states)
+            self._before = self.now
+        states = self.now.after(at.value - self.now.at.value if self.now.rows else 0)
+        self.now = (Single if count == 1 else self._stretch)(at, states)
 
     def stand(self, at: int, states: States) -> None:
         """The states at `at`, where a pass that nobody goes back into has ended."""

@@ -1,0 +1,28 @@
+"""docs/model-types.md says what is true of the mlx-lm that is installed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.mlx_spec.model_types import check_apart, model_types
+
+PAGE = Path(__file__).parents[2] / "docs" / "model-types.md"
+ROWS = dict(re.findall(r"^\| (\S+) \| ([a-z ]+) \|", PAGE.read_text(), re.MULTILINE))
+ROWS.pop("type")
+
+
+def test_the_page_lists_every_model_type_of_the_installed_mlx_lm():
+    assert sorted(ROWS) == model_types()
+
+
+def test_no_type_differs_and_at_least_a_hundred_work():
+    assert "differs" not in ROWS.values()
+    assert list(ROWS.values()).count("works") >= 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, outcome in ROWS.items() if outcome == "works"])
+def test_a_type_that_works_on_the_page_works_here(name):
+    result = check_apart(name)
+    assert result.outcome == "works", result
