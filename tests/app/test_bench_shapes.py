@@ -6,10 +6,8 @@ import pytest
 from app.bench import long_context, real_shapes
 from app.bench.peers import mlx_lm_side, ours
 from app.bench.peers.answering import Ask
-from app.bench.peers.ours import OurSide
 from app.bench.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
-from mlx_spec import Engine
-from tests.app.tiny_pair import TinyPair
+from mlx_spec import Engine, Options
 
 VOCAB = 512
 
@@ -46,8 +44,17 @@ def test_every_side_is_measured_at_every_acceptance() -> None:
     assert ("ours auto", "mlx-lm plain") in {(ratio["ours"], ratio["peer"]) for ratio in found["ratios"]}
 
 
-def test_rounds_are_timed_at_every_context_with_the_share_of_the_host(tiny_pair: TinyPair) -> None:
-    engine = OurSide(str(tiny_pair.target), str(tiny_pair.draft), False).pair.engine
-    costs = long_context.measure(engine, [64, 300], 2, None)
-    assert [(cost.context, cost.draft_length) for cost in costs] == [(64, 0), (64, 3), (300, 0), (300, 3)]
-    assert all(cost.round_seconds > 0 and cost.host_seconds > 0 for cost in costs)
+def test_rounds_are_timed_at_every_context_with_the_share_of_the_host() -> None:
+    models = (
+        random_target(TARGETS["tiny"], VOCAB, None, mx.float32),
+        random_draft(DRAFTS["tiny"], VOCAB, None, mx.float32),
+    )
+    shaped = Engine(*models, context_limit=100)
+    list(shaped.generate([1] * 24, Options(max_tokens=4, draft_length=1)))
+    for bits in (None, 8):
+        engine = Engine(*models, context_limit=2000, kv_bits=bits)
+        costs = long_context.measure(engine, shaped, [64, 1500], 2, bits)
+        found = [(cost.context, cost.draft_length) for cost in costs]
+        assert found == [(64, 0), (64, 3), (1500, 0), (1500, 3)]
+        assert all(cost.round_seconds > 0 and cost.host_seconds > 0 for cost in costs)
+        assert engine.target.seen >= 1500 and engine.target.buffers[0].capacity >= 1500
