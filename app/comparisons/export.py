@@ -39,7 +39,7 @@ def rows(record: Record) -> list[dict[str, Any]]:
         setting = record.settings[place]
         about = {
             "drafter": setting.drafter,
-            "draft_length": "own" if setting.draft_length is None else setting.draft_length,
+            "draft_length": "auto" if setting.draft_length is None else setting.draft_length,
             "temperature": setting.temperature,
         }
         found += [{**about, **row(measured)} for measured in record.measured(place)]

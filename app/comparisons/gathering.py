@@ -43,23 +43,32 @@ class Gathering:
         self._ends.setdefault(place, []).append(ended)
         self._pieces.setdefault(place, merged(pieces))
 
-    def complete(self) -> tuple[int, int]:
-        """(prompts that every setting answered, how often all of those did)."""
+    def _complete(self) -> tuple[int, tuple[int, ...], int]:
+        """(prompts, settings, repeats) that can be judged: each prompt by each setting equally often.
+
+        Where not even the first prompt was answered by all, those that did answer it, with their plain
+        ones, are what there is.
+        """
         places = range(len(self.plan.settings))
-        counts = [
-            min(len(self._ends.get((prompt, place), ())) for place in places)
-            for prompt in range(len(self.plan.prompts))
-        ]
-        answered = [count for count in counts if count]
-        return len(answered), min(answered, default=0)
+        counts = [[len(self._ends.get((p, s), ())) for s in places] for p in range(len(self.plan.prompts))]
+        answered = [min(count) for count in counts if all(count)]
+        if answered:
+            return len(answered), tuple(places), min(answered)
+        ran = [place for place in places if counts[0][place] and counts[0][self._plain_of(place)]]
+        if not any(self.plan.settings[place].drafts for place in ran):
+            return 0, (), 0
+        return 1, tuple(ran), min(counts[0][place] for place in ran)
+
+    def _plain_of(self, place: int) -> int:
+        return self.plan.settings.index(Setting.plain(self.plan.settings[place].temperature))
 
     def differing(self) -> list[Differing]:
         """Per prompt and drafting setting the first two runs whose tokens differ."""
         found: list[Differing] = []
-        prompts, repeats = self.complete()
+        prompts, settings, repeats = self._complete()
         for prompt in range(prompts):
-            for place, setting in enumerate(self.plan.settings):
-                plain = self._ends[prompt, self.plan.settings.index(Setting.plain(setting.temperature))]
+            for place in settings:
+                plain = self._ends[prompt, self._plain_of(place)]
                 runs = zip(plain[:repeats], self._ends[prompt, place][:repeats], strict=True)
                 pairs = ((a.token_ids, b.token_ids) for a, b in runs if a.token_ids != b.token_ids)
                 if (pair := next(pairs, None)) is not None:
@@ -71,8 +80,8 @@ class Gathering:
         self._differences[differing.prompt, differing.setting] = difference or _unexplained(differing)
 
     def record(self, facts: Mapping[str, Any], now: datetime | None = None) -> Record | None:
-        """What ran, cut to prompts that every setting answered, equally often; None if there is none."""
-        prompts, repeats = self.complete()
+        """What ran, cut to what can be judged; None if nothing can."""
+        prompts, settings, repeats = self._complete()
         if not repeats:
             return None
         for differing in self.differing():
@@ -84,17 +93,17 @@ class Gathering:
             date=now.isoformat(timespec="seconds"),
             facts=facts,
             prompts=self.plan.prompts[:prompts],
-            settings=self.plan.settings,
+            settings=tuple(self.plan.settings[place] for place in settings),
             outcomes=tuple(
                 Outcome(
                     prompt=prompt,
-                    setting=place,
+                    setting=number,
                     runs=tuple(end.stats for end in self._ends[prompt, place][:repeats]),
                     pieces=self._pieces[prompt, place],
                     difference=self._differences.get((prompt, place)),
                 )
                 for prompt in range(prompts)
-                for place in range(len(self.plan.settings))
+                for number, place in enumerate(settings)
             ),
         )
 

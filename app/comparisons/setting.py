@@ -32,11 +32,11 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Without the temperature: `plain`, `model 3`, `auto, own length`."""
+        """Without the temperature: `plain`, `model 3`, `auto (length auto)`."""
         if not self.drafts:
             return "plain"
         return (
-            f"{self.drafter}, own length"
+            f"{self.drafter} (length auto)"
             if self.draft_length is None
             else f"{self.drafter} {self.draft_length}"
         )

@@ -17,6 +17,7 @@ from app.comparisons.export import export
 from app.comparisons.gathering import Differing, Gathering
 from app.comparisons.plan import WARM_UP_TOKENS, Plan, Run, plan
 from app.comparisons.record import Record
+from app.comparisons.setting import Setting
 from app.comparisons.wish import SWEEP_REPEATS, sweep_lengths
 from app.comparisons.words import sentence
 from app.errors import AppError
@@ -203,7 +204,7 @@ class CompareScreen(Screen[None]):
         if run.prompt != self._shown[0]:
             self.query_one("#drafted", ComparePane).begin("With drafting")
         self._shown = run.prompt, run.setting
-        self._pane(run).begin(f"With drafting: {setting.label}" if setting.drafts else "Without drafting")
+        self._pane(run).begin(_pane_title(setting))
 
     async def _end_run(self, run: Run, event: TurnEnded) -> None:
         if event.finish_reason == "cancelled" or self._stopping:
@@ -234,7 +235,7 @@ class CompareScreen(Screen[None]):
         self.run = None
         self.record = self._gathering.record(self._facts(done))
         if self.record is None:
-            self._say("Stopped before every way ran once. F5 runs it again, Esc goes back.", "$text-warning")
+            self._say("Stopped before both ways ran once. F5 runs it again, Esc goes back.", "$text-warning")
             return
         try:
             store.keep(self.record)
@@ -275,9 +276,9 @@ class CompareScreen(Screen[None]):
         number = f"{prompt + 1}/{len(record.prompts)} " if len(record.prompts) > 1 else ""
         self._title(f"{number}{record.prompts[prompt].prompt}")
         plain = record.outcome(prompt, record.plain_of(setting))
-        self.query_one("#plain", ComparePane).show("Without drafting", plain)
-        title = f"With drafting: {record.settings[setting].label}"
-        self.query_one("#drafted", ComparePane).show(title, record.outcome(prompt, setting))
+        self.query_one("#plain", ComparePane).show(_pane_title(record.settings[plain.setting]), plain)
+        drafted = record.outcome(prompt, setting)
+        self.query_one("#drafted", ComparePane).show(_pane_title(record.settings[setting]), drafted)
 
     def _pane(self, run: Run) -> ComparePane:
         assert self.plan is not None
@@ -300,3 +301,9 @@ class CompareScreen(Screen[None]):
 
     def _say(self, text: str, style: str = "") -> None:
         self.query_one("#verdict", Static).update(Content.styled(text, style))
+
+
+def _pane_title(setting: Setting) -> str:
+    if setting.drafts:
+        return f"With drafting: {setting.label}"
+    return f"Without drafting at {setting.temperature:g}" if setting.temperature else "Without drafting"

@@ -16,8 +16,8 @@ from app.tui.answer_log import AnswerLog
 from app.tui.token_text import round_sentence, round_text
 
 REFRESH_SECONDS = 0.25
-LINES_BEFORE, LINES_AFTER = 2, 3
-"""Of text around the round's own, as far as it is there."""
+LINES_BEFORE, LINES_AFTER = 2, 5
+"""Of text around the round's own, as far as it is there; what does not fit below is cut off."""
 
 
 class InspectorScreen(Screen[None]):

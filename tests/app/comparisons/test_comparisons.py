@@ -91,6 +91,13 @@ def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
     assert gathered([0.02], []).record(FACTS) is None
 
 
+def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
+    gathering = Gathering(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
+    for run in list(gathering.plan.runs)[4:7]:
+        gathering.add(run, ended(0.01), [])
+    assert [setting.label for setting in record_of(gathering).settings] == ["plain", "model 1", "model 2"]
+
+
 def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
     gathering = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
     record = record_of(gathering)
@@ -129,8 +136,8 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:
     found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", Options(seed=3))
     assert [setting.label for setting in found.drafting if setting.drafts] == [
-        "lookup 1", "lookup 2", "lookup, own length", "lookup 1 at 0.8", "lookup 2 at 0.8",
-        "lookup, own length at 0.8",
+        "lookup 1", "lookup 2", "lookup (length auto)", "lookup 1 at 0.8", "lookup 2 at 0.8",
+        "lookup (length auto) at 0.8",
     ]  # fmt: skip
     assert read_sweep("", Options()).prompts is None
     assert len(read_sweep("prompts=all", Options()).prompts or ()) > 10

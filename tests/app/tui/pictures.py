@@ -32,7 +32,7 @@ _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
 async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
-    """Write chat.svg (a live answer's marks kept) and compare.svg."""
+    """Write chat.svg (a live answer's marks kept), compare.svg, sweep.svg and rounds.svg."""
     with tempfile.TemporaryDirectory() as state:
         link = EngineLink(EngineClient(Path(state) / "engine.log"), pair)
         link.start()
@@ -49,11 +49,26 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 _save(app, folder / "chat.svg")
                 await pilot.resize_terminal(SIZE[0], 20)
                 await pilot.press("f5")
-                await _until(pilot, lambda: isinstance(app.screen, CompareScreen) and app.screen.run is None)
+                await _until(pilot, lambda: _judged(app))
                 await pilot.pause(0.5)
                 _save(app, folder / "compare.svg")
+                await pilot.resize_terminal(*SIZE)
+                await pilot.press("s")
+                await _until(pilot, lambda: not _judged(app))
+                await _until(pilot, lambda: _judged(app))
+                await pilot.pause(0.5)
+                _save(app, folder / "sweep.svg")
+                app.return_to_chat()
+                await pilot.resize_terminal(SIZE[0], 24)
+                await pilot.press("f8", "home", "down")
+                await pilot.pause(0.5)
+                _save(app, folder / "rounds.svg")
         finally:
             link.close()
+
+
+def _judged(app: ChatApp) -> bool:
+    return isinstance(app.screen, CompareScreen) and app.screen.record is not None
 
 
 async def _until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:

@@ -71,6 +71,7 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         shown = screen.query_one("#rounds-text", Static).content
         assert " what the draft guessed" in str(shown)
         await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.screen is chat.app.chat)
         await chat.pilot.press("escape")
         await chat.until(lambda: bool(chat.answers))
 
