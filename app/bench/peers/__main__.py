@@ -41,7 +41,7 @@ from app.bench.peers.sides import (
 )
 from app.bench.peers.transformers_side import TransformersSide
 from app.errors import AppError
-from app.output import Progress, data, talk
+from app.output import Progress, ReaderGone, data, talk
 
 TEMPERATURES = (0.0, 0.8)
 PEERS_EXTRA = "`.venv/bin/python -m pip install -e '.[peers]'` (PyTorch) adds it"
@@ -81,8 +81,11 @@ def main(
     except KeyboardInterrupt:
         talk("Interrupted." + (f" --records {records} goes on from here." if records else ""))
         sys.exit(exit_codes.INTERRUPTED)
-    report.show(found)
-    data(report.json_line(found))
+    try:
+        report.show(found)
+        data(report.json_line(found))
+    except ReaderGone:
+        sys.exit(exit_codes.INTERRUPTED)
 
 
 class _Bench:

@@ -14,6 +14,7 @@ Row = Mapping[str, Any]
 def show(found: Mapping[str, Any]) -> None:
     """Print the JSON document for people."""
     for temperature in sorted({row["temperature"] for row in found["rows"]}):
+        _speeds(found["speeds"], temperature)
         _table(found["rows"], temperature)
     for line in [*_lengths(found), *_rest(found), *_promises(found)]:
         data(line)
@@ -54,6 +55,16 @@ def _table(rows: list[Row], temperature: float) -> None:
     for (ours, peer), found in by_pair.items():
         cells = (cell(found[group]) if group in found else "" for group in order)
         table.add_row(f"{ours} / {peer}", *cells)
+    print_table(table)
+
+
+def _speeds(speeds: list[Row], temperature: float) -> None:
+    here = [speed for speed in speeds if speed["temperature"] == temperature]
+    order = list(dict.fromkeys(speed["group"] for speed in here))
+    table = plain_table(f"tokens/s, temperature {temperature:g}", *(f">{group}" for group in order))
+    for side in sorted({speed["side"] for speed in here}):
+        by_group = {s["group"]: f"{s['tokens_per_second']:.0f}" for s in here if s["side"] == side}
+        table.add_row(side, *(by_group.get(group, "") for group in order))
     print_table(table)
 
 
@@ -100,8 +111,11 @@ def _promises(found: Mapping[str, Any]) -> Iterator[str]:
         if missed
         else (f"All {len(promised)} wanted ratios hold.")
     )
+    passes = {(s["side"], s["group"], s["temperature"]): s["tokens_per_pass"] for s in found["speeds"]}
     for row in missed:
+        of = row["group"], row["temperature"]
         yield (
             f"  {row['ours']} / {row['peer']}, {row['group']}, temperature {row['temperature']:g}: "
-            f"{cell(row)} wanted {row['wanted']}, decoding alone {row['decode_ratio']:.2f}"
+            f"{cell(row)} wanted {row['wanted']}, decoding alone {row['decode_ratio']:.2f}; "
+            f"tokens per pass {passes[row['ours'], *of]:.2f} and {passes[row['peer'], *of]:.2f}"
         )
