@@ -2,6 +2,7 @@
 
 import asyncio
 import queue
+import signal
 import time
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -101,6 +102,8 @@ class ChatApp(App[None]):
         Binding("f1", "help", "Help", id="app.help", key_display="F1", tooltip="Keys and commands"),
         Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs", key_display="F2",
                 tooltip="Choose or download a pair of models"),
+        Binding("ctrl+z", "suspend_process", "Suspend", id="app.suspend", show=False, priority=True,
+                tooltip="Back to the shell; `fg` returns here"),
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
     ]  # fmt: skip
 
@@ -135,6 +138,9 @@ class ChatApp(App[None]):
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch_pulls)
         self.set_interval(WATCH_SECONDS, self._tell_news)
+        if not self.is_headless:
+            for ending in (signal.SIGHUP, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(ending, self.exit)
         if self._resume is not None:
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
 

@@ -28,6 +28,7 @@ KEY_NAMES = {
     "slash": "/",
     "question_mark": "?",
     "delete": "Del",
+    "underscore": "_",
 }
 
 

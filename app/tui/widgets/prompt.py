@@ -45,6 +45,8 @@ class PromptArea(TextArea):
                 tooltip="Stop the answer in progress and send the prompt in its place"),
         Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
                 tooltip="Write the prompt in your own editor ($EDITOR)"),
+        Binding("ctrl+underscore,super+z", "undo", "Undo", id="prompt.undo", show=False,
+                tooltip="Take back what was typed last (Ctrl+Z goes to the shell)"),
         Binding("tab", "screen.browse", "Messages", id="prompt.browse", show=False,
                 tooltip="To the messages: edit, ask again, continue, copy, walk branches"),
         Binding("pageup", "screen.page(-1)", "Page up", id="prompt.page_up", show=False,

@@ -1,0 +1,99 @@
+"""A real terminal to try the app in: tmux, driven by its own keys and read by its own screen."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 40
+
+
+class Terminal:
+    """One window of a tmux server of its own, in which a shell runs. Ends with the `with` block."""
+
+    def __init__(self, home: Path, width: int = 100, height: int = 30) -> None:
+        self.home = home
+        self._size = [str(width), str(height)]
+        self._socket = str(home / "tmux")
+
+    def __enter__(self) -> "Terminal":
+        environment = os.environ | {
+            "MLX_SPEC_HOME": str(self.home),
+            "HF_HUB_CACHE": str(self.home / "hub"),
+            "PYTHONPATH": str(ROOT),
+            "PS1": "$ ",
+            "TEXTUAL_ANIMATIONS": "none",
+        }
+        shell = shutil.which("bash") or "sh"
+        subprocess.run(
+            ["tmux", "-S", self._socket, "-f", os.devnull, "new-session", "-d", "-x", self._size[0],
+             "-y", self._size[1], shell, "--norc", "--noprofile", "-i"],
+            env=environment, check=True,
+        )  # fmt: skip
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)
+
+    def start_app(self, *arguments: str) -> None:
+        """Open the chat in the shell; its exit code is printed when it ends."""
+        command = shlex.join([sys.executable, "-m", "app", "chat", *arguments])
+        self.type(f"{command}; echo ended with code $?")
+        self.press("Enter")
+        self.wait_for("● builtin")
+
+    def type(self, text: str) -> None:
+        self._tmux("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        """Keys by tmux's names: `Enter`, `C-q`, `F5`."""
+        self._tmux("send-keys", *keys)
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def screen(self) -> str:
+        """What the terminal shows."""
+        return self._tmux("capture-pane", "-p")
+
+    def wait_for(self, *texts: str, gone: str = "") -> None:
+        """Until the screen shows all of these, and `gone` no more."""
+        self.wait_until(
+            lambda shown: all(text in shown for text in texts) and not (gone and gone in shown),
+            f"{texts} without '{gone}'",
+        )
+
+    def wait_until(self, holds: Callable[[str], bool], what: str) -> None:
+        """Until something is true of the screen."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not holds(shown := self.screen()):
+            assert time.monotonic() < end, f"no {what} in:\n{shown}"
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """As when the person closes the window: whoever runs in it gets SIGHUP."""
+        self._tmux("kill-server")
+
+    def _tmux(self, *arguments: str) -> str:
+        done = subprocess.run(["tmux", "-S", self._socket, *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def processes_of(home: Path) -> list[str]:
+    """Command lines of our processes whose home this is."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"MLX_SPEC_HOME={home}\0" in (entry / "environ").read_text():
+                command = (entry / "cmdline").read_text().replace("\0", " ")
+                if " -m app" in command or "models.download_child" in command:
+                    found.append(command)
+        except (OSError, UnicodeDecodeError):
+            continue
+    return found
