@@ -23,7 +23,7 @@ from app.commands import (
     tune,
 )
 from app.config import read_config
-from app.errors import AppError, MachineFailed
+from app.errors import AppError, MachineFailed, is_lack_of_memory
 from app.output import ReaderGone, data, make_streams_tolerant, talk
 
 DEBUG = "--debug"
@@ -120,9 +120,7 @@ def told(error: Exception) -> tuple[int, str]:
             return exit_codes.WRONG_USE, str(error)
         case OSError():
             return exit_codes.MACHINE_FAILED, f"The system says: {error}"
-        case MemoryError():
-            return exit_codes.MACHINE_FAILED, MEMORY_FULL
-        case RuntimeError() if "allocate" in str(error) or "Insufficient Memory" in str(error):
+        case _ if is_lack_of_memory(error):
             return exit_codes.MACHINE_FAILED, MEMORY_FULL
         case _:
             what = f"{type(error).__name__}: {error}".splitlines()[0][:300]

@@ -21,6 +21,9 @@ COMMAND = (sys.executable, "-m", "app.engine_process")
 LOG_LIMIT_BYTES = 1_000_000
 QUIT_SECONDS = 2.0
 
+_OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
+"""How a process without memory ends: by the system, or in a library that was refused some."""
+
 
 class EngineClient:
     """One engine process at a time. `start` may be called again after it died."""
@@ -136,5 +139,6 @@ def describe_death(event: Died) -> str:
             name = signal.Signals(-event.returncode).name
         except ValueError:
             name = f"signal {-event.returncode}"
-        return f"The engine process was ended by {name}."
+        hint = " It may lack memory: choose a smaller pair (F2) or close other programs."
+        return f"The engine process was ended by {name}.{hint if -event.returncode in _OF_MEMORY else ''}"
     return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."

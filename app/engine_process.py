@@ -29,7 +29,7 @@ from app.engine_protocol import (
     Quit,
     Request,
 )
-from app.errors import AppError
+from app.errors import AppError, is_lack_of_memory
 from app.events import PairInfo, PrefillProgressed, TurnEvent
 from mlx_spec.errors import SpecError
 from mlx_spec.types import Options
@@ -174,7 +174,7 @@ def _in_words(error: Exception) -> str:
     traceback.print_exception(error)
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)
-    if isinstance(error, MemoryError):
+    if is_lack_of_memory(error):
         return "Out of memory. Choose a smaller pair (F2) or close other programs."
     return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
 

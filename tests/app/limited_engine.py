@@ -1,0 +1,34 @@
+"""The real engine process with little memory: once a pair is loaded and warm, hardly any more can be taken."""
+
+import re
+import resource
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from app import runtime
+from app.engine_process import serve
+from app.session import Session
+from mlx_spec.types import Options
+from models.load import load
+from models.pair import PairSpec
+
+ROOM_BYTES = 8_000_000
+
+
+def open_pair(spec: PairSpec) -> Session:
+    session = Session(load(spec))
+    warm = [{"role": "user", "content": "hello"}]
+    list(session.answer(warm, Options(max_tokens=8)))  # type: ignore[arg-type]
+    used = re.search(r"VmSize:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert used is not None
+    limit = int(used[1]) * 1024 + ROOM_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+    return session
+
+
+if __name__ == "__main__":
+    runtime.prepare()
+    serve(
+        Connection(int(sys.argv[1]), writable=False), Connection(int(sys.argv[2]), readable=False), open_pair
+    )
