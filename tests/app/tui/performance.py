@@ -1,0 +1,269 @@
+"""What the screen costs, in a real terminal (a pseudo one): python -m tests.app.tui.performance [--repeats 3]
+
+1. Seconds until a chat of 2,000 messages is open and its end is drawn.
+2. Share of one core that the screen's process takes while 150 tokens a second stream, rounds of three.
+3. Tokens per second of the real engine with the built-in pair, with the screen and with nothing but a pipe.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from app.chat_prompt import Message
+from app.engine_client import COMMAND, EngineClient
+from app.engine_process import serve
+from app.engine_protocol import Answer, Answered, Load
+from app.events import PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.tui.app import ChatApp
+from app.tui.engine_link import EngineLink
+from app.tui.settings import Settings
+from app.tui.widgets.answer import Answer as AnswerWidget
+from mlx_spec.stats import summarise
+from mlx_spec.types import Options, Round
+from models.pair import PairSpec, Source
+from models.resolve import resolve
+from tests.app.tui.test_transcript import long_chat
+
+TOKENS_PER_SECOND = 150
+ROUND_TOKENS = 3
+SIZE = (120, 40)
+WORDS = "the target checks what the draft guessed and keeps what it would have written itself".split()
+PROMPT = "Explain speculative decoding in detail, from the beginning."
+ENGINE_TOKENS = 400
+PATIENCE_SECONDS = 120
+
+
+class SteadySession:
+    """Answers at a fixed pace, for as long as `max_tokens` say."""
+
+    def __init__(self, spec: PairSpec) -> None:
+        self.info = PairInfo(spec.name, "target", "draft", 100_000, "test (cpu)", 1_000_000, True)
+
+    def answer(
+        self,
+        prompt: Sequence[Message],
+        options: Options,
+        *,
+        stop_texts: Sequence[str],
+        documents: Sequence[str],
+        begun: str,
+        cancelled: Callable[[], bool],
+        progress: Callable[[PrefillProgressed], None],
+    ) -> Iterator[TurnEvent]:
+        progress(PrefillProgressed(10, 10))
+        rounds: list[Round] = []
+        start = time.monotonic()
+        text: list[str] = []
+        while len(rounds) * ROUND_TOKENS < options.max_tokens and not cancelled():
+            due = start + (len(rounds) + 1) * ROUND_TOKENS / TOKENS_PER_SECOND
+            time.sleep(max(0.0, due - time.monotonic()))
+            words = [f" {WORDS[(len(text) + n) % len(WORDS)]}" for n in range(ROUND_TOKENS)]
+            if len(rounds) % 25 == 24:
+                words[-1] += "\n\n"
+            text += words
+            rounds.append(Round((1, 2), 2, (1, 2, 3), "model", ROUND_TOKENS / TOKENS_PER_SECOND))
+            pieces = (Piece(words[0] + words[1], "accepted"), Piece(words[2], "bonus"))
+            tokens = len(rounds) * ROUND_TOKENS
+            seconds = tokens / TOKENS_PER_SECOND
+            yield TextAdded(
+                pieces,
+                tokens,
+                seconds,
+                TOKENS_PER_SECOND,
+                len(rounds) * 2,
+                len(rounds) * 2,
+                len(rounds),
+                0,
+                (),
+            )
+        yield TurnEnded("".join(text), (), "length", options.seed, summarise(rounds))
+
+
+class MeasuredApp(ChatApp):
+    """Runs one scenario and leaves."""
+
+    CSS_PATH = Path(sys.modules[ChatApp.__module__].__file__ or "").with_name("chat.tcss")
+
+    def __init__(self, link: EngineLink, settings: Settings, scenario: str, result: Path) -> None:
+        super().__init__(link, settings)
+        self._scenario = scenario
+        self._result = result
+
+    def on_ready(self) -> None:
+        self.run_worker(self._measure())
+
+    async def _measure(self) -> None:
+        measured = await (self._open() if self._scenario == "open" else self._stream())
+        self._result.write_text(json.dumps(measured))
+        self.exit()
+
+    async def _open(self) -> dict[str, float]:
+        chat, messages = long_chat()
+        await asyncio.sleep(1)
+        start = time.monotonic()
+        self.chat.resume(chat, messages)
+        await _until(
+            lambda: bool(self.chat.query(AnswerWidget)) and self.chat.transcript.is_vertical_scroll_end
+        )
+        drawn = asyncio.Event()
+        self.chat.transcript.call_after_refresh(drawn.set)
+        await drawn.wait()
+        return {"seconds": time.monotonic() - start, "messages": len(messages)}
+
+    async def _stream(self) -> dict[str, float]:
+        await _until(lambda: self.link.state == "ready")
+        if self._scenario == "engine":
+            await self._answered()  # the first answer pays for first use
+        await self._answered()
+        return self._measured
+
+    async def _answered(self) -> None:
+        self.chat.clear()
+        self.chat.send(PROMPT)
+        await _until(lambda: bool(self.chat.running and self.chat.running.text))
+        wall, used = time.monotonic(), time.process_time()
+        await _until(lambda: self.chat.running is None)
+        wall, used = time.monotonic() - wall, time.process_time() - used
+        facts = next(m.facts for m in self.chat.conversation.tree if m.facts is not None)
+        assert facts.stats is not None
+        self._measured = {
+            "core_share": used / wall,
+            "tokens": facts.stats.tokens,
+            "tokens_per_second": facts.stats.tokens_per_second,
+        }
+
+
+def inside(scenario: str, seconds: float, result: Path) -> None:
+    """The screen's process: runs on whatever terminal it was given."""
+    steady = (sys.executable, "-m", "tests.app.tui.performance", "serve")
+    real = scenario == "engine"
+    pair = resolve(None, None, None) if real else PairSpec("steady", Source("/target"), Source("/draft"))
+    link = EngineLink(EngineClient(result.parent / "engine.log", COMMAND if real else steady), pair)
+    link.start()
+    tokens = ENGINE_TOKENS if real else max(1, round(seconds * TOKENS_PER_SECOND))
+    try:
+        MeasuredApp(link, Settings.of(Options(max_tokens=tokens)), scenario, result).run()
+    finally:
+        link.close()
+
+
+def in_a_terminal(scenario: str, seconds: float) -> dict[str, float]:
+    """Run a scenario in a pseudo-terminal whose output is read as it comes."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        main_end, other_end = pty.openpty()
+        environment = os.environ | {
+            "MLX_SPEC_HOME": folder, "TERM": "xterm-256color", "COLUMNS": str(SIZE[0]), "LINES": str(SIZE[1]),
+        }  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "tests.app.tui.performance",
+            "inside",
+            scenario,
+            str(seconds),
+            str(result),
+        ]
+        process = subprocess.Popen(
+            command,
+            stdin=other_end,
+            stdout=other_end,
+            stderr=other_end,
+            env=environment,
+            start_new_session=True,
+        )
+        os.close(other_end)
+        threading.Thread(target=_drain, args=(main_end,), daemon=True).start()
+        process.wait(PATIENCE_SECONDS)
+        return json.loads(result.read_text())
+
+
+def without_a_screen() -> float:
+    """Tokens per second of the same engine, its events read from the pipe and thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        client = EngineClient(Path(folder) / "engine.log")
+        client.start()
+        client.send(Load(resolve(None, None, None)))
+        messages = (Message(role="user", content=PROMPT),)
+        rate = 0.0
+        for request in range(2):
+            client.send(Answer(request, messages, Options(max_tokens=ENGINE_TOKENS)))
+            rate = _rate(client, request)
+        client.close()
+        return rate
+
+
+def _rate(client: EngineClient, request: int) -> float:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        for event in client.poll():
+            if isinstance(event, Answered) and event.id == request and isinstance(event.event, TurnEnded):
+                return event.event.stats.tokens_per_second
+        time.sleep(0.05)
+    raise TimeoutError("the engine did not answer")
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.005)
+
+
+def _drain(terminal: int) -> None:
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:
+        return
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=10, help="how long to stream")
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    results: dict[str, Any] = {}
+    opened = [in_a_terminal("open", 0)["seconds"] for _ in range(given.repeats)]
+    results["open_2000_seconds"] = statistics.median(opened)
+    print(f"2,000 messages open in {statistics.median(opened):.2f} s (wanted: under 1)")
+    shares = [in_a_terminal("stream", given.seconds)["core_share"] for _ in range(given.repeats)]
+    results["core_share"] = statistics.median(shares)
+    share = statistics.median(shares)
+    print(f"streaming {TOKENS_PER_SECOND} tokens/s takes {share:.1%} of a core (wanted: under 15 %)")
+    screens, pipes = [], []
+    for _ in range(given.repeats):
+        pipes.append(without_a_screen())
+        screens.append(in_a_terminal("engine", 0)["tokens_per_second"])
+    ratio = statistics.median(screens) / statistics.median(pipes)
+    results["engine_ratio"] = ratio
+    alone, beside = statistics.median(pipes), statistics.median(screens)
+    print(f"engine: {alone:.1f} tok/s alone ({min(pipes):.1f} to {max(pipes):.1f}), {beside:.1f} with it")
+    print(f"the screen makes the engine {1 - ratio:+.1%} slower (wanted: under 3 %)")
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["serve", read_end, write_end]:
+            serve(
+                Connection(int(read_end), writable=False),
+                Connection(int(write_end), readable=False),
+                SteadySession,
+            )
+        case ["inside", scenario, seconds, result]:
+            inside(scenario, float(seconds), Path(result))
+        case _:
+            main()
