@@ -64,6 +64,11 @@ MIGRATIONS = (
         INSERT INTO texts (rowid, text) VALUES (new.number, new.text);
     END;
     """,
+    # The order in which chats were changed, whatever the clock did.
+    """
+    ALTER TABLE chats ADD COLUMN touched INTEGER NOT NULL DEFAULT 0;
+    UPDATE chats SET touched = (SELECT COUNT(*) FROM chats AS other WHERE other.changed <= chats.changed);
+    """,
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

@@ -134,6 +134,7 @@ def _import(history: History, value: dict[str, Any]) -> tuple[int, int]:
     known = {chat_id for (chat_id,) in history.connection.execute("SELECT id FROM chats")}
     read = [_chat_from(chat) for chat in value["chats"]]
     new = {chat.id: (chat, messages) for chat, messages in read if chat.id not in known}
+    new = dict(sorted(new.items(), key=lambda item: item[1][0].changed))
     history.save((chat for chat, _ in new.values()), (m for _, messages in new.values() for m in messages))
     return len(new), len(read) - len(new)
 

@@ -99,7 +99,7 @@ class History:
         wanted = "c.deleted IS NOT NULL" if deleted else "c.deleted IS NULL AND c.archived = ?"
         values = (limit,) if deleted else (archived, limit)
         rows = self.connection.execute(
-            f"{_SELECT_ROWS} WHERE {wanted} ORDER BY c.changed DESC LIMIT ?", values
+            f"{_SELECT_ROWS} WHERE {wanted} ORDER BY c.touched DESC LIMIT ?", values
         ).fetchall()
         return [_row(row) for row in rows]
 
@@ -140,7 +140,7 @@ class History:
         """
         if name == "last":
             rows = self.connection.execute(
-                f"{_SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY changed DESC LIMIT 1"
+                f"{_SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY touched DESC LIMIT 1"
             ).fetchall()
             if not rows:
                 raise BadInput("There is no chat yet.")
@@ -221,10 +221,11 @@ def excerpt(text: str, words: Sequence[str]) -> str:
 
 
 _SAVE_CHAT = """
-INSERT INTO chats (id, title, created, changed, archived, system, options, drafting, leaf)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO chats (id, title, created, changed, archived, system, options, drafting, leaf, touched)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
 ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
-options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL
+options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
+touched = excluded.touched
 """
 
 _SAVE_MESSAGE = """

@@ -143,6 +143,8 @@ class ChatApp(App[None]):
                 asyncio.get_running_loop().add_signal_handler(ending, self.exit)
         if self._resume is not None:
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
+        else:
+            self.run_worker(self.saved.offer_last())
 
     async def on_unmount(self) -> None:
         self.pulls.end()

@@ -13,6 +13,7 @@ Line = tuple[Piece, ...]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _TAB = "    "
+_FLAG_HALVES = {chr(code) for code in range(0x1F1E6, 0x1F200)}
 
 
 class MarkedLines:
@@ -87,7 +88,17 @@ def _line_lengths(text: str, width: int) -> list[int]:
 
 
 def _graphemes(text: str) -> list[tuple[int, int, int]]:
-    return split_graphemes(text)[0]
+    """Begin, end and cells of each visible character. Rich takes the two halves of a flag apart."""
+    out: list[tuple[int, int, int]] = []
+    half = False
+    for start, end, cells in split_graphemes(text)[0]:
+        is_half = text[start] in _FLAG_HALVES
+        if half and is_half:
+            before = out.pop()
+            start, cells = before[0], before[2] + cells
+        half = is_half and not half
+        out.append((start, end, cells))
+    return out
 
 
 def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:

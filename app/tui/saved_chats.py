@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from app.errors import BadInput
+from app.errors import AppError, BadInput
 from app.history.export import import_file, write
-from app.history.records import Chat, Preset
+from app.history.records import Chat, Preset, now
 from app.history.saving import FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
 from app.history.store import ChatRow, History
 from app.printable import one_line
+from app.tui.ago import ago
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
@@ -39,6 +40,15 @@ class SavedChats:
         rows = await self._ask(lambda history: history.chats(limit=2))
         others = [row.chat for row in rows if row.chat.id != self._chat.conversation.chat.id]
         return others[0] if others else None
+
+    async def offer_last(self) -> None:
+        """Say which key goes on with the last chat, if there is one."""
+        try:
+            chat = await self.last()
+        except AppError:
+            return  # the history's thread has told it
+        if chat is not None and not len(self._chat.conversation.tree):
+            self._say(f"F7 goes on with '{chat.title}' ({ago(chat.changed, now())}). F6 lists all chats.")
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the last one.

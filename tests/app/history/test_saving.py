@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +126,36 @@ def test_a_full_disk_is_told_once_and_what_waited_is_written_when_there_is_room(
     assert news[1] == SavingResumed()
     assert saving.close() == 0
     assert [m.text for m in read(tmp_path / "history.db")] == ["hello", long, "goes on"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("only root can make a small disk here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_real_disk_that_is_full_loses_nothing(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
+    news: list[News] = []
+    saving = HistoryThread(small_disk / "history.db", news.append)
+    saving.put(chat(), prompt("p", "hello"))
+    saving.ask(lambda history: history.chats()).result(10)
+    with pytest.raises(OSError, match="No space"), open(small_disk / "filler", "wb", buffering=0) as filler:
+        while filler.write(bytes(4096)) == 4096:
+            pass
+        raise OSError("No space")
+    saving.put(chat(), answer("a", "p", "long text " * 5000))
+    until(lambda: news)
+    assert isinstance(news[0], SavingFailed) and "full" in news[0].reason
+    (small_disk / "filler").unlink()
+    until(lambda: news[-1] == SavingResumed())
+    assert saving.close() == 0
+    assert [m.text for m in read(small_disk / "history.db")] == ["hello", "long text " * 5000]
 
 
 def test_closing_with_a_full_disk_says_how_much_could_not_be_written(tmp_path: Path) -> None:

@@ -131,12 +131,32 @@ def test_the_file_is_the_owners_alone(history: History, tmp_path: Path) -> None:
     assert history.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_file_with_no_tables_yet_is_brought_up_to_date(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", range(len(MIGRATIONS)))
+def test_a_file_of_every_older_version_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
     path = tmp_path / "history.db"
-    sqlite3.connect(path).close()
+    connection = sqlite3.connect(path)
+    for script in MIGRATIONS[:version]:
+        connection.executescript(script)
+    if version:
+        for chat_id, changed in (("old", 1.0), ("new", 2.0)):
+            values = (chat_id, chat_id, 0.0, changed)
+            connection.execute("INSERT INTO chats VALUES (?, ?, ?, ?, 0, NULL, '', '{}', 1, NULL)", values)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.commit()
+    connection.close()
     history = History.open(path)
     assert history.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    history.save([chat()], branching())
+    assert [row.chat.id for row in history.chats()] == ["c1", "new", "old"][: 3 if version else 1]
     history.close()
+
+
+def test_the_chat_changed_last_comes_first_whatever_the_clock_says(history: History) -> None:
+    history.save([chat("future", changed=4e9)], [])
+    history.save([chat("now", changed=2e9)], [])
+    history.save([chat("past", changed=1.0)], [])
+    assert [row.chat.id for row in history.chats()] == ["past", "now", "future"]
+    assert history.find("last").id == "past"
 
 
 def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:

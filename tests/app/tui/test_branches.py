@@ -1,7 +1,11 @@
 """Messages asked again, edited, continued, copied; branches walked."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import pytest
 
+from app.events import Piece
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt import PromptArea
 from app.tui.widgets.user_message import UserMessage
@@ -66,7 +70,7 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         await chat.ask("fail or not")
         prompt = chat.app.chat.conversation.last
         assert prompt is not None
-        chat.app.chat.conversation.tree.put(__import__("dataclasses").replace(prompt, text="fail"))
+        chat.app.chat.conversation.tree.put(replace(prompt, text="fail"))
         before = chat.answers[-1].text
         await chat.type("/continue")
         await chat.until(lambda: any("scripted failure" in notice for notice in chat.notices))
@@ -126,6 +130,37 @@ async def test_a_thought_is_folded_until_it_is_asked_for(open_chat: OpenChat) ->
 
 def screen(chat: Chat) -> str:
     return chat.app.export_screenshot(simplify=True).replace("&#160;", " ")
+
+
+async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        pieces = [
+            Piece("a👩", "accepted"),
+            Piece("\u200d💻 🇩", "bonus"),
+            Piece("🇪 e", "plain"),
+            Piece("\u0301 مرحبا", "bonus"),
+        ]
+        answer = Answer("".join(p.text for p in pieces), pieces, "", marks=True)
+        chat.app.chat.transcript.show(answer)
+        await chat.until(lambda: answer.size.height > 0)
+        drawn = [segment.text for segment in answer.render_line(0)]
+        for whole in ("👩\u200d💻", "🇩🇪", "e\u0301", "مرحبا"):
+            assert any(whole in text for text in drawn), (whole, drawn)
+
+
+async def test_the_prompt_can_be_written_in_the_persons_editor(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
+    monkeypatch.setenv("EDITOR", 'sh -c \'printf "\\n\\033[1mmore" >> "$0"\'')
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press(*"ab", "ctrl+g")
+        await chat.until(lambda: area.text == "ab\n␛[1mmore")
+        monkeypatch.setenv("EDITOR", "false")
+        await chat.pilot.press("ctrl+g")
+        await chat.pilot.pause()
+        assert area.text == "ab\n␛[1mmore"
 
 
 async def test_what_was_asked_before_comes_back_with_up_even_in_the_next_run(open_chat: OpenChat) -> None:

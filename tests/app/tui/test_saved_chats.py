@@ -53,6 +53,7 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(facts.rounds) == 3 and facts.options.temperature == 0.5
     async with open_chat() as opened:
         assert texts(opened) == []
+        await opened.until(lambda: any("F7 goes on with 'hello'" in notice for notice in opened.notices))
         await opened.pilot.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
         assert opened.answers[0].stats == stats
