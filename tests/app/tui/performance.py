@@ -90,6 +90,11 @@ class SteadySession:
             )
         yield TurnEnded("".join(text), (), "length", options.seed, summarise(rounds))
 
+    def difference(
+        self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+    ) -> None:
+        """Nothing is compared here."""
+
 
 class MeasuredApp(ChatApp):
     """Runs one scenario and leaves."""

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from app.events import Piece
+from app.events import Mark, Piece
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt import PromptArea
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.test_chat import TEXT
+
+MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
 
 
 def shown(chat: Chat) -> list[str]:
@@ -134,17 +136,13 @@ def screen(chat: Chat) -> str:
 
 async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        pieces = [
-            Piece("a👩", "accepted"),
-            Piece("\u200d💻 🇩", "bonus"),
-            Piece("🇪 e", "plain"),
-            Piece("\u0301 مرحبا", "bonus"),
-        ]
+        texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
+        pieces = [Piece(text, mark) for text, mark in zip(texts, MARKS, strict=True)]
         answer = Answer("".join(p.text for p in pieces), pieces, "", marks=True)
         chat.app.chat.transcript.show(answer)
         await chat.until(lambda: answer.size.height > 0)
         drawn = [segment.text for segment in answer.render_line(0)]
-        for whole in ("👩\u200d💻", "🇩🇪", "e\u0301", "مرحبا"):
+        for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):
             assert any(whole in text for text in drawn), (whole, drawn)
 
 
