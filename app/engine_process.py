@@ -28,6 +28,9 @@ from app.engine_protocol import (
     LoadFailed,
     Quit,
     Request,
+    SkipTuning,
+    Tuning,
+    TuningEnded,
 )
 from app.errors import AppError, is_lack_of_memory
 from app.events import PairInfo, PrefillProgressed, TurnEvent
@@ -41,10 +44,17 @@ ORPHAN_SECONDS = 10.0
 
 
 class Answering(Protocol):
-    """What the process serves: `app.session.Session`, or a script of one."""
+    """What the process serves: `app.tuned_session.TunedSession`, or a script of one."""
+
+    is_tuned: bool
+    """What drafting costs here is known."""
 
     @property
     def info(self) -> PairInfo: ...
+
+    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None: ...
+
+    def keep(self) -> None: ...
 
     def answer(
         self,
@@ -73,6 +83,7 @@ class _Inbox:
         self._requests = requests
         self._waiting: queue.SimpleQueue[Load | Answer | Explain | Quit] = queue.SimpleQueue()
         self._cancelled_through = -1
+        self._skipping = False
         self._quitting = False
         self._finished = threading.Event()
         threading.Thread(target=self._read, name="requests", daemon=True).start()
@@ -82,6 +93,12 @@ class _Inbox:
 
     def is_cancelled(self, answer_id: int) -> bool:
         return self._quitting or answer_id <= self._cancelled_through
+
+    def begin_tuning(self) -> None:
+        self._skipping = False
+
+    def is_skipped(self) -> bool:
+        return self._quitting or self._skipping
 
     def finish(self) -> None:
         self._finished.set()
@@ -95,6 +112,8 @@ class _Inbox:
                 request, orphaned = Quit(), True
             if isinstance(request, Cancel):
                 self._cancelled_through = max(self._cancelled_through, request.id)
+            elif isinstance(request, SkipTuning):
+                self._skipping = True
             else:
                 self._quitting = isinstance(request, Quit)
                 self._waiting.put(request)
@@ -116,6 +135,8 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                 # The old pair leaves memory before the next one enters it.
                 session = None
                 session, reason = _load(request, events, open_pair)
+                if session is not None and not session.is_tuned:
+                    _tune(session, events, inbox)
             elif session is None:
                 events.send(AnswerFailed(request.id, reason))
             elif isinstance(request, Explain):
@@ -139,6 +160,18 @@ def _load(request: Load, events: Connection, open_pair: OpenPair) -> tuple[Answe
     return session, ""
 
 
+def _tune(session: Answering, events: Connection, inbox: _Inbox) -> None:
+    """Measure what drafting costs. A failure costs only the measuring: answers teach it too."""
+    inbox.begin_tuning()
+    try:
+        session.tune(lambda done, total: events.send(Tuning(done, total)), inbox.is_skipped)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        traceback.print_exception(error)
+    events.send(TuningEnded(skipped=inbox.is_skipped()))
+
+
 def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inbox) -> None:
     failure: EngineEvent | None = None
     try:
@@ -156,6 +189,7 @@ def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inb
         raise
     except Exception as error:
         failure = AnswerFailed(request.id, _in_words(error))
+    session.keep()
     if failure is not None:
         events.send(failure)
 
@@ -188,13 +222,10 @@ def main() -> None:
     events = Connection(int(sys.argv[2]), readable=False)
 
     def open_pair(pair: PairSpec) -> Answering:
-        from app.round_costs import use_costs
-        from app.session import Session
+        from app.tuned_session import TunedSession
         from models.load import load
 
-        loaded = load(pair)
-        use_costs(loaded)
-        return Session(loaded)
+        return TunedSession(load(pair))
 
     try:
         serve(requests, events, open_pair)

@@ -56,11 +56,16 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class SkipTuning:
+    """Answer without measuring further what drafting costs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quit:
     """End the process after the answer in progress was stopped."""
 
 
-Request = Load | Answer | Explain | Cancel | Quit
+Request = Load | Answer | Explain | Cancel | SkipTuning | Quit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,21 @@ class Loaded:
     """The pair is in memory."""
 
     info: PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What drafting costs with this pair here is being measured, once. Answers wait, seconds at most."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TuningEnded:
+    """Answers begin. What was not measured is learned while answering."""
+
+    skipped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +129,4 @@ class Died:
     """Negative: the signal that ended it."""
 
 
-EngineEvent = Loaded | LoadFailed | Answered | Explained | AnswerFailed | Died
+EngineEvent = Loaded | LoadFailed | Tuning | TuningEnded | Answered | Explained | AnswerFailed | Died

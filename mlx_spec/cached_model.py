@@ -128,6 +128,16 @@ class CachedModel:
         self.tokens, self.seen = tokens, kept
         return kept
 
+    @property
+    def can_assume(self) -> bool:
+        """Whether `assume` does anything: recurrent states have to be read up to their place."""
+        return self._past is None
+
+    def assume(self, tokens: Sequence[int]) -> None:
+        """Act as if `tokens` had been read; their rows hold whatever they do."""
+        if self.can_assume:
+            self.tokens, self.seen = tokens, len(tokens)
+
     def shared(self, tokens: Sequence[int]) -> int:
         """How many of the first tokens need not be read again."""
         common = _common_prefix(self.tokens[: self.seen], tokens)

@@ -17,22 +17,19 @@ from jaxtyping import Float
 
 from mlx_spec.cache import CAPACITY_STEP, Extent
 from mlx_spec.cached_model import CachedModel, Progress
-from mlx_spec.controller import Controller, Costs
+from mlx_spec.controller import Controller
 from mlx_spec.draft_head import restrict_head
 from mlx_spec.drafters import Context, Drafter
-from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter
+from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import BadOption, ContextFull, SpecError
-from mlx_spec.measuring import measure_costs
-from mlx_spec.planning import Fixed, Planner
+from mlx_spec.planning import NO_OFFER, Fixed, Offer, Planner
 from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.types import DEFAULT_DRAFT_LENGTH, Options, Round, StopReason
+from mlx_spec.types import Options, Round, StopReason
 
 ROUNDS_IN_FLIGHT = 1
 """Rounds submitted and not yet read, where nothing needs the host to know the text."""
-COPY_MATCH = 5
-"""With `auto`, tokens that must have been seen before for lookup to draft instead of the model."""
 SHORT_TAIL = 16
 """Prompt tokens that the first round takes along instead of a prefill pass of their own."""
 TIMED_EVERY, TIMED_FIRST = 64, 16
@@ -74,10 +71,11 @@ class Engine:
         if draft is not None and draft_head is not None:
             restrict_head(draft, draft_head)
         self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
-        self.lookup = LookupDrafter()
+        self.lookup: Drafter = LookupDrafter()
         models = [self.target, *([self.model_drafter.cached] if self.model_drafter else [])]
         self.drafts_in_flight = drafts_in_flight() if all(model.lazy for model in models) else 0
-        self._controller: Controller | None = None
+        self.controller = Controller()
+        """Plans the rounds where no draft length is asked for."""
         self._turn: _Turn | None = None
 
     @property
@@ -136,6 +134,18 @@ class Engine:
         if self.model_drafter is not None:
             self.model_drafter.keep(())
 
+    @property
+    def can_assume(self) -> bool:
+        """Whether `assume` works for all its models."""
+        drafts = self.model_drafter is None or self.model_drafter.cached.can_assume
+        return self.target.can_assume and drafts
+
+    def assume(self, tokens: Sequence[int]) -> None:
+        """Act as if `tokens` had been read, where rows are all there is: their content costs nothing."""
+        self.target.assume(tokens)
+        if self.model_drafter is not None:
+            self.model_drafter.cached.assume(tokens)
+
     def hold(self, turn: "_Turn") -> None:
         """Refuse to go on with an answer after another one began: they share the caches."""
         if turn is not self._turn:
@@ -154,24 +164,6 @@ class Engine:
         )
         return rule.scores(logits)[0]
 
-    def measure_costs(self, seconds: float = 5.0, progress: Progress | None = None) -> Costs:
-        """Time rounds of every drafter at several lengths, take the costs, and return them.
-
-        Stops at the first round after `seconds`; lengths not reached lie on a line between those that
-        were. The order is such that stopping early costs precision, not kinds of rounds.
-        """
-        self.costs = costs = measure_costs(self, seconds, progress)
-        return costs
-
-    @property
-    def costs(self) -> Costs | None:
-        """What rounds cost here; None until it was measured or set. With it the draft length adapts."""
-        return self._controller.costs if self._controller else None
-
-    @costs.setter
-    def costs(self, costs: Costs) -> None:
-        self._controller = Controller(costs)
-
     def _choice(self, options: Options) -> "_Choice":
         if options.drafter == "model" and self.model_drafter is None:
             raise BadOption("There is no draft model in this pair. Use drafter lookup or none, or add one.")
@@ -179,13 +171,8 @@ class Engine:
         return _Choice(
             self.model_drafter if drafts and options.drafter in ("model", "auto") else None,
             self.lookup if drafts and options.drafter in ("lookup", "auto") else None,
-            self._planner(options.draft_length),
+            self.controller if options.draft_length is None else Fixed(options.draft_length),
         )
-
-    def _planner(self, length: int | None) -> Planner:
-        if length is not None:
-            return Fixed(length)
-        return self._controller or Fixed(DEFAULT_DRAFT_LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,27 +180,23 @@ class _Choice:
     """Who may draft in one generation, and who plans its rounds."""
 
     model: ModelDrafter | None
-    lookup: LookupDrafter | None
+    lookup: Drafter | None
     planner: Planner
 
     @property
     def all(self) -> list[Drafter]:
         return [drafter for drafter in (self.lookup, self.model) if drafter is not None]
 
-    def offers(self) -> list[str]:
-        """Who could draft the next round: lookup where the text is being copied, and the model.
+    def offers(self) -> list[Offer]:
+        """Who could draft the next round, the surest first.
 
         Asked before the last round is read, so that text which copies nothing never waits.
         """
-        return [d.name for d in self.all if d is not self.lookup or self._copies()]
+        offers = [offer for drafter in self.all if (offer := drafter.offer())]
+        return sorted(offers, key=lambda offer: offer.prior, reverse=True)
 
     def named(self, name: str) -> Drafter | None:
         return next((drafter for drafter in self.all if drafter.name == name), None)
-
-    def _copies(self) -> bool:
-        return self.lookup is not None and self.lookup.match_length >= (
-            COPY_MATCH if self.model else MIN_MATCH
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +207,14 @@ class _Pending:
     """What `_verify` or `_plain` returned."""
     drafted: int
     drafter: Drafter | None
+    offer: Offer
+    length: int
+    """Tokens in the context when it was planned, as far as they were read."""
     draft_seconds: float | None
+    behind: int
+    """Rounds in flight while it runs, as planned."""
+    steady: bool
+    """When it was submitted, just those were in flight, and of its own kind."""
 
 
 class _Turn:
@@ -254,15 +244,20 @@ class _Turn:
         self.choice.planner.begin()
         while not self._stopped():
             self.engine.hold(self)
-            drafter, k, timed = self._plan()
-            waits = timed or not self.rounds or (drafter is not None and drafter.reads_host)
+            offer, k, timed = self._plan()
+            drafter = self.choice.named(offer.drafter)
+            waits = timed or not self.rounds or (drafter is not None and self._reads_first(drafter))
             if self.pending and (waits or not self._has_room()):
                 yield self._read()
                 continue
-            self._submit(drafter, k, timed)
-            behind = 0 if waits else ROUNDS_IN_FLIGHT if drafter is None else self.engine.drafts_in_flight
+            behind = 0 if waits else ROUNDS_IN_FLIGHT
+            self._submit(drafter, offer, k, timed, behind)
             while len(self.pending) > behind and not self._stopped():
                 yield self._read()
+
+    def _reads_first(self, drafter: Drafter) -> bool:
+        """Whether rounds of this drafter begin and end with nothing in flight."""
+        return drafter.reads_host or not self.engine.drafts_in_flight
 
     def _prefill(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> None:
         mx.reset_peak_memory()
@@ -288,36 +283,44 @@ class _Turn:
         """Whether one more round is wanted whatever the rounds in flight bring."""
         return self.length.low < self.limit and self.length.high < self.engine.context_limit
 
-    def _plan(self) -> tuple[Drafter | None, int, bool]:
+    def _plan(self) -> tuple[Offer, int, bool]:
         """Who drafts the next round, how long, and whether it is timed in two parts.
 
         A round gains at most k + 1 tokens: k is cut where the text must end. Nobody drafts the first:
         its token comes as soon as without a drafter, which then reads the prompt.
         """
-        if not self.rounds:
-            return None, 0, False
         room = min(self.limit - self.length.low, self.engine.context_limit - self.length.high) - 1
-        name, wanted = self.choice.planner.choose(self.choice.offers()) if room > 0 else ("none", 0)
-        drafter, k = self.choice.named(name), min(wanted, room)
+        if not self.rounds or room <= 0:
+            return NO_OFFER, 0, False
+        offer, k = self.choice.planner.choose(self.choice.offers(), len(self.known))
         number = len(self.rounds) + len(self.pending)
-        return drafter, k if drafter else 0, drafter is not None and number % TIMED_EVERY == TIMED_FIRST
+        return offer, min(k, room), k > 0 and number % TIMED_EVERY == TIMED_FIRST
 
-    def _submit(self, drafter: Drafter | None, k: int, timed: bool) -> None:
-        """Build one round and start it. Only a timed draft waits for the device."""
+    def _submit(self, drafter: Drafter | None, offer: Offer, k: int, timed: bool, behind: int) -> None:
+        """Build one round and start it, to be read with so many `behind` it. Only a timed draft waits."""
         start = time.perf_counter()
         context = Context(self.known, self.context, self.length)
         rule = self.book.open(self.context, self.length, k)
+        reads_host = drafter is not None and drafter.reads_host
         draft = drafter.draft(context, k, rule) if drafter else NO_DRAFT
+        # A drafter that has caught up with the text did more than draft.
+        usual = self.unseen == 1 and not timed and (drafter is None or drafter.reads_host == reads_host)
         seconds = _seconds_of(draft, start) if timed else None
-        if draft.length:
-            result = self._verify(draft, rule, context)
-            self.pending.append(_Pending(result, draft.length, drafter, seconds))
-        else:
-            result = self._plain(rule, context)
-            self.pending.append(_Pending(result, 0, None, None))
+        if not draft.length:
+            drafter, offer, seconds = None, NO_OFFER, None
+        steady = usual and self._flies(drafter, behind)
+        result = self._verify(draft, rule, context) if draft.length else self._plain(rule, context)
+        self.pending.append(
+            _Pending(result, draft.length, drafter, offer, len(self.known), seconds, behind, steady)
+        )
+        if drafter is None:
             for other in self.choice.all:
                 other.skipped(1)
         mx.async_eval(result, self.context)
+
+    def _flies(self, drafter: Drafter | None, count: int) -> bool:
+        """Whether the rounds in flight are so many, and all of this drafter."""
+        return len(self.pending) == count and all(p.drafter is drafter for p in self.pending)
 
     def _plain(self, rule: RoundRule, context: Context) -> mx.array:
         """The target's own next token: [1]."""
@@ -382,10 +385,11 @@ class _Turn:
             seconds=now - self.read_at,
             stop=stop,
             draft_seconds=pending.draft_seconds,
+            steady=pending.steady and self._flies(pending.drafter, pending.behind),
         )
         self.read_at = now
         self.rounds.append(last)
-        self.choice.planner.count(last)
+        self.choice.planner.count(last, pending.offer, pending.length)
         return last
 
     def _cut(self, gained: list[int]) -> tuple[list[int], StopReason | None]:

@@ -1,66 +1,220 @@
-"""What rounds cost here: the engine's own rounds, timed at every length on a made-up text."""
+"""What rounds cost here: the engine's own rounds, timed on a made-up text at two context lengths."""
 
 import time
-from collections.abc import Iterator
-from statistics import median
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
+from typing import TYPE_CHECKING, NamedTuple
 
-from mlx_spec.cached_model import Progress
-from mlx_spec.controller import Costs
-from mlx_spec.types import Options
+import mlx.core as mx
+
+from mlx_spec.costs import Costs, RoundCost
+from mlx_spec.drafters import Context
+from mlx_spec.drafters.model import OFFER
+from mlx_spec.planning import Offer
+from mlx_spec.rules import Draft, RoundRule
+from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Round
 
 if TYPE_CHECKING:
     from mlx_spec.engine import Engine
 
-LENGTHS = (3, 1, 2, 5, 8, 4, 6, 7)
-"""Draft lengths in the order of measuring: the usual ones first."""
-PERIOD, REPEATS = 24, 4
-"""The text: so many different tokens, so often. Lookup finds its ending at once."""
-TIMED_ROUNDS = 5
-"""Rounds that count; those before them in a run warm up."""
+SECONDS = 4.0
+"""After so long no further kind of round is begun."""
+NEAR, FAR = 256, 2048
+"""Context lengths, where the model's context allows."""
+FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
+"""Draft lengths by what leaving out would cost; the others lie between them."""
+REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
+DRAFTED = (1, 3, 8)
+"""Draft lengths at which the draft model is timed: its steps cost the same each, the first a little more."""
+TIMED_ROUNDS = 2
+"""Rounds of a kind in one go; there are as many goes as time allows."""
+GOES = 6
+UNEVEN = 1.25
+"""How much dearer than a longer round a round may be; what is beyond was a disturbance."""
 
 
-def measure_costs(engine: "Engine", seconds: float, progress: Progress | None = None) -> Costs:
-    """Plain rounds, then each drafter's at each length, until `seconds` are over."""
-    deadline = time.perf_counter() + seconds
-    drafters = ["lookup"] if engine.model_drafter is None else ["model", "lookup"]
-    plain = _pipelined(engine, "none", 0)
-    rounds: dict[str, dict[int, float]] = {name: {} for name in drafters}
-    work = [(name, k) for k in LENGTHS for name in drafters]
-    for done, (name, k) in enumerate(work):
-        if time.perf_counter() > deadline and all(rounds.values()):
-            break
-        rounds[name][k] = _pipelined(engine, name, k) if name == "model" else _waiting(engine, k)
-        if progress:
-            progress(done + 1, len(work))
-    engine.forget()
-    return Costs(plain, rounds)
+class Kind(NamedTuple):
+    """A kind of round that is timed."""
+
+    drafter: DrafterName
+    k: int
+    context: int
 
 
-def _pipelined(engine: "Engine", drafter: str, k: int) -> float:
-    """Seconds of a round in a run of rounds of one kind, the next always in flight."""
-    options = Options(drafter=drafter, draft_length=k, max_tokens=(k + 1) * (TIMED_ROUNDS + 4))  # type: ignore[arg-type]
-    found = []
-    for number, read in enumerate(engine.generate(_text(engine), options)):
-        if number > 1 and len(read.drafted) == k and read.draft_seconds is None:
-            found.append(read.seconds)
-        if len(found) == TIMED_ROUNDS:
-            break
-    return median(found)
+def calibrate(engine: "Engine", seconds: float = SECONDS) -> "Calibration":
+    """Measure to the end, and let the engine's controller use what was found."""
+    calibration = Calibration(engine)
+    for _ in calibration.run(seconds):
+        continue
+    calibration.finish()
+    return calibration
 
 
-def _waiting(engine: "Engine", k: int) -> float:
-    """Seconds of a lookup round: nothing is in flight, so one alone is like any."""
-    options = Options(drafter="lookup", draft_length=k, max_tokens=k + 2)
-    return median(list(_second_rounds(engine, options))[1:])
+class Guess:
+    """Stands in for lookup: drafts at once, whatever the text is."""
+
+    name = "lookup"
+    reads_host = True
+
+    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
+        """Nothing to read."""
+
+    def offer(self) -> Offer:
+        return Offer(self.name, kind="guess", prior=1.0, limit=MAX_DRAFT_LENGTH)
+
+    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
+        return Draft(mx.array([1] * length, mx.int32))
+
+    def skipped(self, count: int) -> None:
+        """Nothing to keep in step."""
+
+    def keep(self, known: Sequence[int]) -> None:
+        """Nothing to keep in step."""
 
 
-def _second_rounds(engine: "Engine", options: Options) -> Iterator[float]:
-    for _ in range(TIMED_ROUNDS):
-        rounds = engine.generate(_text(engine), options)
-        next(rounds)  # nobody drafts the first
-        yield next(rounds).seconds
+class Calibration:
+    """Times rounds kind by kind. It may be left at any time: what was timed until then is of use."""
+
+    def __init__(self, engine: "Engine"):
+        self.engine = engine
+        limit = engine.context_limit
+        self.near, self.far = min(NEAR, limit // 4), min(FAR, limit // 2)
+        if not engine.can_assume:
+            self.far = self.near  # to read a long text takes longer than there is
+        self.times: dict[Kind, list[float]] = {}
+
+    def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
+        """Measure, telling (kinds timed, kinds in all) after each; later goes make the same ones surer."""
+        deadline = time.perf_counter() + seconds
+        kinds = self._kinds()
+        for go in range(GOES):
+            for done, kind in enumerate(kinds, 1):
+                if time.perf_counter() > deadline:
+                    return
+                self.times.setdefault(kind, []).extend(self._timed(kind, warm=go > 0))
+                yield (done if not go else len(kinds)), len(kinds)
+
+    def finish(self) -> Costs:
+        """Give the engine's controller what was found, and the engine back as it was after loading."""
+        self.engine.forget()
+        costs = self.costs()
+        self.engine.controller.costs = costs
+        return costs
+
+    def costs(self) -> Costs:
+        """What was timed, and what follows from it for the lengths between."""
+        near, far = self._rounds(self.near), self._rounds(self.far)
+        if "plain" not in near:
+            return Costs()
+        grown = {
+            name: {
+                k: (far[name][k] - near[name][k]) / (self.far - self.near)
+                for k in by.keys() & far[name].keys()
+            }
+            for name, by in near.items()
+            if name in far and self.far > self.near
+        }
+        flat, passes = grown.get("plain", {0: 0.0}), grown.get("lookup", {})
+        known = {
+            name: {
+                k: self._cost(seconds, _on_line({**flat, **(grown.get(name) or passes)}, k))
+                for k, seconds in by.items()
+            }
+            for name, by in near.items()
+        }
+        return Costs(known.pop("plain")[0], known)
+
+    def verifying(self, context: int) -> dict[int, float]:
+        """Seconds of a target pass over 1, 2, ... rows, host work included, as far as they were timed."""
+        timed = {**self._timed_at("none", context), **self._timed_at("lookup", context)}
+        smoothed, longer = {}, float("inf")
+        for k in sorted(timed, reverse=True):
+            smoothed[k + 1] = min(timed[k], UNEVEN * longer)
+            longer = min(longer, timed[k])
+        return dict(sorted(smoothed.items()))
+
+    def drafting(self, context: int) -> dict[int, float]:
+        """Seconds that drafting 1, 3, ... tokens adds to the pass over them."""
+        passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
+        timed = self._timed_at("model", context)
+        return {k: seconds - _on_line(passes, k) for k, seconds in sorted(timed.items())} if passes else {}
+
+    def draft_step(self, context: int) -> float | None:
+        """Seconds of one more drafted token; None where there is no draft model or too little was timed."""
+        extra = self.drafting(context)
+        if len(extra) < 2:
+            return None
+        first, last = min(extra), max(extra)
+        return (extra[last] - extra[first]) / (last - first)
+
+    def _kinds(self) -> list[Kind]:
+        kinds: list[Kind] = []
+        for lengths in (FIRST, REST):
+            for context in dict.fromkeys((self.near, self.far)):
+                fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
+                kinds.append(Kind("none", 0, context))
+                kinds += [Kind("lookup", k, context) for k in fitting]
+                if lengths is FIRST and self.engine.can_draft:
+                    kinds += [Kind("model", k, context) for k in DRAFTED if k in fitting]
+        return kinds
+
+    def _timed(self, kind: Kind, warm: bool) -> list[float]:
+        """Seconds of a few rounds; the first of a kind ever is left out, it may compile."""
+        wanted = TIMED_ROUNDS + (not warm)
+        tokens = (kind.k + 1) * (wanted + 3)
+        options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
+        lookup, self.engine.lookup = self.engine.lookup, Guess()
+        try:
+            return self._steady(self.engine.generate(self._text(kind.context), options), kind.k, wanted)[
+                not warm :
+            ]
+        finally:
+            self.engine.lookup = lookup
+
+    def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
+        found: list[float] = []
+        for read in rounds:
+            if read.steady and len(read.drafted) == k:
+                found.append(read.seconds)
+            if len(found) == wanted:
+                break
+        return found
+
+    def _text(self, length: int) -> list[int]:
+        """A text that the models are made to believe they have read."""
+        text = [1] * length
+        self.engine.assume(text)
+        return text
+
+    def _timed_at(self, drafter: str, context: int) -> dict[int, float]:
+        """Seconds by draft length, as timed."""
+        return {
+            kind.k: median_low(times)
+            for kind, times in self.times.items()
+            if times and (kind.drafter, kind.context) == (drafter, context)
+        }
+
+    def _rounds(self, context: int) -> dict[str, dict[int, float]]:
+        """Seconds of plain rounds (k = 0) and of each drafter's, those of the model filled in between."""
+        passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
+        rounds = {"plain": {0: passes.pop(0)}} if 0 in passes else {}
+        if passes:
+            rounds["lookup"] = passes
+        if passes and (extra := self.drafting(context)):
+            reach = range(1, min(max(passes), OFFER.limit) + 1)
+            rounds["model"] = {k: _on_line(passes, k) + _on_line(extra, k) for k in reach}
+        return rounds
+
+    def _cost(self, seconds: float, growth: float) -> RoundCost:
+        """A line through the near measurement, never below half of it at no context."""
+        growth = min(max(growth, 0.0), seconds / 2 / self.near)
+        return RoundCost(seconds - growth * self.near, growth)
 
 
-def _text(engine: "Engine") -> list[int]:
-    return [token % engine.target.vocab for token in range(1, PERIOD + 1)] * REPEATS
+def _on_line(points: Mapping[int, float], k: int) -> float:
+    """The value at k: on the line between its neighbours, the last one's beyond the ends."""
+    below = max((j for j in points if j <= k), default=min(points))
+    above = min((j for j in points if j >= k), default=max(points))
+    if below >= above:
+        return points[below]
+    return points[below] + (points[above] - points[below]) * (k - below) / (above - below)

@@ -1,9 +1,27 @@
 """Who drafts the next round, and how long: asked before each round, told of each that was read."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from mlx_spec.types import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one drafter could do for the next round."""
+
+    drafter: str
+    kind: str
+    """What acceptance is counted by: drafts of one kind stand about equally often."""
+    prior: float
+    """How often a first token of this kind stands, before anything was counted."""
+    limit: int
+    """The longest draft worth considering."""
+
+
+NO_OFFER = Offer("none", "none", 0.0, 0)
+"""A plain round."""
 
 
 @runtime_checkable
@@ -14,12 +32,17 @@ class Planner(Protocol):
         """A new prompt."""
         ...
 
-    def choose(self, offers: Sequence[str]) -> tuple[str, int]:
-        """(drafter, length) among the drafters that could draft, the surest first; length 0 is plain."""
+    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
+        """Whose draft of how many tokens. `NO_OFFER`, 0 is a plain round.
+
+        Args:
+            offers: of the drafters that could draft, the surest first.
+            length: tokens in the context.
+        """
         ...
 
-    def count(self, read: Round) -> None:
-        """A round was read."""
+    def count(self, read: Round, offer: Offer, length: int) -> None:
+        """A round was read, which drafted by `offer` at `length` tokens in the context."""
         ...
 
 
@@ -32,8 +55,8 @@ class Fixed:
     def begin(self) -> None:
         """Nothing to forget."""
 
-    def choose(self, offers: Sequence[str]) -> tuple[str, int]:
-        return (offers[0], self.length) if offers and self.length else ("none", 0)
+    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
+        return (offers[0], self.length) if offers and self.length else (NO_OFFER, 0)
 
-    def count(self, read: Round) -> None:
+    def count(self, read: Round, offer: Offer, length: int) -> None:
         """Nothing to learn."""

@@ -17,8 +17,8 @@ Rule = Literal["coupled", "token", "block"]
 DrafterName = Literal["auto", "model", "lookup", "none"]
 """`auto`: lookup where it finds a match, the draft model elsewhere. `none`: plain decoding."""
 
-DEFAULT_DRAFT_LENGTH = 3
-MAX_DRAFT_LENGTH = 16
+MAX_DRAFT_LENGTH = 31
+"""With the token before it, a draft fills a matrix tile of 32 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,8 @@ class Round:
     """Set on the last round only."""
     draft_seconds: float | None = None
     """Time the draft alone took, in the few rounds that are timed in two parts."""
+    steady: bool = False
+    """Nothing of another kind ran meanwhile: `seconds` is what such a round costs."""
 
 
 def _check(holds: bool, name: str, value: object, wanted: str) -> None:

@@ -15,6 +15,7 @@ from mlx_lm.tokenizer_utils import TokenizerWrapper
 from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, maybe_set_recommended_wired_limit
 
 from mlx_spec import Engine
+from mlx_spec.widths import TargetShape, edges
 from models.catalogue import fitting_draft
 from models.compatibility import check_folders
 from models.context import context_limit
@@ -26,6 +27,7 @@ from models.machine import physical_memory
 from models.memory import check_memory
 from models.pair import PairSpec
 from models.tokenizer import LOCAL_ONLY, tokenizer_trouble
+from models.widths import target_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class LoadedPair:
     stop_tokens: frozenset[int]
     memory_bytes: int
     """Weights of both models as they lie in memory."""
+    shape: TargetShape | None = None
+    """What of the target decides which kernels its passes use, as far as its config.json tells."""
     notes: tuple[str, ...] = ()
     """Harmless things worth saying once, for example unused tokens that differ."""
 
@@ -68,17 +72,20 @@ def load(spec: PairSpec, *, kv_bits: int | None = None) -> LoadedPair:
     target, config = _load_model(target_folder)
     draft = _load_model(draft_folder)[0] if draft_folder is not None else None
     tokenizer = _load_tokenizer(target_folder, config)
-    limit = context_limit(config)
-    head = None
+    limit, shape, head = context_limit(config), target_shape(config), None
     if spec.draft_head is not None:
         head = frequent_tokens(tokenizer.get_vocab(), tokenizer.get_added_vocab(), spec.draft_head)
+    engine = Engine(target, draft, context_limit=limit, kv_bits=kv_bits, draft_head=head)
+    if shape is not None and not _on_cpu():
+        engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(
         spec=spec,
-        engine=Engine(target, draft, context_limit=limit, kv_bits=kv_bits, draft_head=head),
+        engine=engine,
         tokenizer=tokenizer,
         context_limit=limit,
         stop_tokens=frozenset(tokenizer.eos_token_ids),
         memory_bytes=_weight_bytes(target) + (_weight_bytes(draft) if draft is not None else 0),
+        shape=shape,
         notes=notes,
     )
 

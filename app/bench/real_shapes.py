@@ -122,6 +122,7 @@ def measure(
 
     from app.bench.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
     from mlx_spec import Engine
+    from mlx_spec.measuring import calibrate
 
     target, draft = pair
     line = Progress()
@@ -135,7 +136,7 @@ def measure(
         scripted = ScriptedDraft(small, vocab, share)
         engine = Engine(big, scripted, context_limit=context + max_tokens + 256)
         line.show(f"Measuring rounds, {share:.0%} accepted ...")
-        engine.measure_costs()
+        calibrate(engine)
         processes[_category(share)] = Here(engine, big, scripted)
     prompts = [
         Encoded(category, category, tuple(1 + i % (vocab - 1) for i in range(context)), ())

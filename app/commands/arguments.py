@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.errors import BadInput
-from mlx_spec.types import DEFAULT_DRAFT_LENGTH, MAX_DRAFT_LENGTH, DrafterName, Options, Rule
+from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Rule
 
 if TYPE_CHECKING:
+    from mlx_spec.measuring import Calibration
     from models.load import LoadedPair
     from models.pair import PairSpec
 
@@ -57,7 +58,7 @@ DraftLength = Annotated[
     typer.Option(
         metavar="N|auto",
         help=f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}. "
-        f"auto is {DEFAULT_DRAFT_LENGTH}; once `tune` measured the pair here, what pays.",
+        "auto is what pays here, measured at a pair's first use.",
     ),
 ]
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
@@ -136,17 +137,58 @@ def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     progress = Progress()
     progress.show(f"Loading {spec.name} ...")
     prepare()
-    from app.round_costs import use_costs
     from models.load import load
 
     try:
         pair = load(spec)
-        use_costs(pair)
     finally:
         progress.clear()
     for note in pair.notes:
         talk(note)
     return pair
+
+
+def tuned_pair(spec: "PairSpec", options: Options) -> "LoadedPair":
+    """The pair in memory, as `loaded_pair`; what drafting costs is measured where that matters.
+
+    Raises:
+        BadInput: the options ask for a draft model and the pair has none.
+    """
+    pair = loaded_pair(spec)
+    check_drafter(pair, options)
+    from app import drafting_state
+
+    if drafting_state.adapts(options) and not drafting_state.restore(pair):
+        measured(pair)
+    return pair
+
+
+def keep_learned(pair: "LoadedPair", options: Options) -> None:
+    """Write down what answers taught about drafting with this pair."""
+    from app import drafting_state
+
+    if drafting_state.adapts(options):
+        drafting_state.keep(pair)
+
+
+def measured(pair: "LoadedPair") -> "Calibration":
+    """What drafting costs with the pair, measured now and told; Ctrl+C ends it early."""
+    from app import drafting_state
+    from app.interrupt import Interrupt
+    from app.output import Progress, talk
+
+    line = Progress()
+    said = "Measuring what drafting costs here, once"
+    if not line.seen:
+        talk(f"{said} (under 5 s; Ctrl+C skips).")
+    with Interrupt() as interrupt:
+        calibration = drafting_state.measure(
+            pair,
+            lambda done, total: line.show(f"{said}: {done} of {total}. Ctrl+C skips."),
+            lambda: interrupt.pressed,
+        )
+    line.clear()
+    return calibration
 
 
 def check_drafter(pair: "LoadedPair", options: Options) -> None:

@@ -63,9 +63,9 @@ def command(
         raise BadInput(f"--csv {csv}: there is no folder {csv.absolute().parent}.")
     source = prompts or DEFAULT_PROMPTS
     wanted = read_prompts(source)
-    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    args.check_drafter(loaded, options)
+    loaded = args.tuned_pair(args.chosen_pair(pair, target, draft, revision, draft_head), options)
     measured = _measure(loaded, wanted, options, repeats, raw)
+    args.keep_learned(loaded, options)
     facts = _facts(loaded, options, repeats, raw, source)
     return _report(measured, facts, json=json, csv=csv, plot=plot)
 

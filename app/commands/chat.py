@@ -70,9 +70,11 @@ def _open(spec: "PairSpec", options: Options, resume: str | None) -> int:
     from app.stdin_chat import run_stdin_chat
 
     args.tell_config_problems()
-    loaded = args.loaded_pair(spec)
-    args.check_drafter(loaded, options)
-    return run_stdin_chat(loaded, options)
+    loaded = args.tuned_pair(spec, options)
+    try:
+        return run_stdin_chat(loaded, options)
+    finally:
+        args.keep_learned(loaded, options)
 
 
 def _saved_chat(name: str) -> str:

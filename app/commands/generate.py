@@ -71,10 +71,10 @@ def command(
     spec = args.chosen_pair(pair, target, draft, revision, draft_head)
     text = read_prompt(prompt, prompt_file)
     args.tell_config_problems()
-    loaded = args.loaded_pair(spec)
-    args.check_drafter(loaded, options)
+    loaded = args.tuned_pair(spec, options)
     asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]
     ended = _answer(Session(loaded), asked, options, stop or (), quiet=json)
+    args.keep_learned(loaded, options)
     if json:
         json_data(report(ended))
     else:

@@ -6,7 +6,7 @@ process, and a pair that runs out of memory must not take the others' results wi
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 def measure_pair(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:
     """Check, tune, bench, energy: parts as they come, unfinished ones too."""
     from app.report.energy import find_meter
-    from app.round_costs import use_costs
 
     yield Part("loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
     yield from _check(pair, plan, show)
     yield _tune(pair, show)
-    use_costs(pair)
     yield from _bench(pair, plan, show)
     yield _energy(pair, plan, show, find_meter())
 
@@ -42,17 +40,19 @@ def _check(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Itera
 
 
 def _tune(pair: "LoadedPair", show: Callable[[str], None]) -> Part:
-    from app.commands.tune import best_lengths
-    from app.round_costs import measure
+    from app.drafting_state import measure
+    from app.tune_report import as_json, best_lengths
 
     show("measuring rounds")
-    costs = measure(pair)
+    calibration = measure(pair)
+    costs, context = calibration.costs(), calibration.near
+    plain = costs.of("none", 0, context)
     relative = {
-        name: {str(k): costs.of(name, k) / costs.plain for k in range(1, costs.longest(name) + 1)}
+        name: {str(k): costs.of(name, k, context) / plain for k in range(1, costs.longest(name) + 1)}
         for name in costs.rounds
     }
-    value = {"plain_seconds": costs.plain, "relative": relative, "best": best_lengths(costs)}
-    return Part("tune", {**value, "measured": asdict(costs)})
+    value = {"plain_seconds": plain, "relative": relative, "best": best_lengths(costs, context)}
+    return Part("tune", {**value, "measured": as_json(calibration, pair.shape)})
 
 
 def _bench(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Iterator[Part]:

@@ -33,6 +33,7 @@ from app.tui.messages import (
     PairFailed,
     PairLoaded,
     PairLoading,
+    PairTuning,
     PromptSubmitted,
 )
 from app.tui.pair_facts import outcome, short_pull
@@ -155,6 +156,9 @@ class ChatApp(App[None]):
 
     def on_pair_loaded(self, message: PairLoaded) -> None:
         self.chat.on_pair_loaded(message)
+
+    def on_pair_tuning(self, message: PairTuning) -> None:
+        self.chat.on_pair_tuning(message)
 
     def on_pair_failed(self, message: PairFailed) -> None:
         self.chat.on_pair_failed(message)

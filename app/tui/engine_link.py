@@ -24,6 +24,9 @@ from app.engine_protocol import (
     Load,
     Loaded,
     LoadFailed,
+    SkipTuning,
+    Tuning,
+    TuningEnded,
 )
 from app.events import PairInfo, TextAdded, TurnEnded
 from app.tui.messages import (
@@ -32,6 +35,7 @@ from app.tui.messages import (
     PairFailed,
     PairLoaded,
     PairLoading,
+    PairTuning,
     TurnAdvanced,
     TurnFailed,
 )
@@ -52,6 +56,8 @@ class EngineLink:
         self.info: PairInfo | None = None
         """The loaded pair; None until it is in memory."""
         self.state: EngineState = "loading"
+        self.tuning: Tuning | None = None
+        """How far the measuring of what drafting costs is; None while there is none."""
         self._listener: MessagePump | None = None
         self._askers: dict[int, MessagePump] = {}
         self._last_id = 0
@@ -111,6 +117,10 @@ class EngineLink:
         """Stop an answer; its `TurnEnded` still arrives."""
         self.client.send(Cancel(turn_id))
 
+    def skip_tuning(self) -> None:
+        """End the measuring of what drafting costs, so that answers begin."""
+        self.client.send(SkipTuning())
+
     def pump(self) -> None:
         """Pass on what the process sent since the last call."""
         for event in _joined(self.client.poll()):
@@ -138,6 +148,12 @@ class EngineLink:
             case LoadFailed(text):
                 self.state = "failed"
                 self._tell(PairFailed(text))
+            case Tuning():
+                self.tuning = event
+                self._tell(PairTuning(event))
+            case TuningEnded():
+                self.tuning = None
+                self._tell(PairTuning(event))
             case Answered(turn_id, turn_event):
                 done = isinstance(turn_event, TurnEnded)
                 asker = self._askers.pop(turn_id, None) if done else self._askers.get(turn_id)
@@ -149,7 +165,7 @@ class EngineLink:
             case AnswerFailed(turn_id, text):
                 self._fail(turn_id, text)
             case Died():
-                self.info, self.state = None, "dead"
+                self.info, self.state, self.tuning = None, "dead", None
                 text = f"{describe_death(event)} The next prompt starts it again."
                 answering = list(self._askers)
                 for turn_id in answering:
@@ -161,7 +177,7 @@ class EngineLink:
         if asker is not None:
             asker.post_message(TurnFailed(turn_id, text))
 
-    def _tell(self, message: PairLoading | PairLoaded | PairFailed | EngineDied) -> None:
+    def _tell(self, message: PairLoading | PairLoaded | PairTuning | PairFailed | EngineDied) -> None:
         if self._listener is not None:
             self._listener.post_message(message)
 

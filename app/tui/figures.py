@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.engine_protocol import Tuning
 from app.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
 from app.history.records import ChatMessage
 from app.printable import one_line
@@ -29,11 +30,14 @@ def status_items(
     *,
     download: str = "",
     stopping: bool = False,
+    tuning: Tuning | None = None,
 ) -> tuple[LineItem, ...]:
     """The status line's items. `context` is tokens in use and the limit, if known."""
     items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
     drafting = f"drafting {'on' if settings.drafts else 'off'}"
     items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
+    if tuning is not None:
+        items.append(LineItem(f"measuring drafting {tuning.done}/{tuning.total} · Esc skips", 11, "bold"))
     if stopping:
         items.append(LineItem("stopping", 11, "$text-warning bold"))
     if isinstance(event, PrefillProgressed):

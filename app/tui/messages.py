@@ -3,6 +3,7 @@
 from textual.message import Message
 
 from app.difference import Difference
+from app.engine_protocol import Tuning, TuningEnded
 from app.events import PairInfo, TurnEvent
 
 
@@ -20,6 +21,14 @@ class PairLoaded(Message):
     def __init__(self, info: PairInfo) -> None:
         super().__init__()
         self.info = info
+
+
+class PairTuning(Message):
+    """The engine measures what drafting costs with the pair, or has ended that."""
+
+    def __init__(self, event: Tuning | TuningEnded) -> None:
+        super().__init__()
+        self.event = event
 
 
 class PairFailed(Message):

@@ -13,6 +13,7 @@ import mlx.core as mx
 from jaxtyping import Int
 
 from mlx_spec.cache import Extent
+from mlx_spec.planning import Offer
 from mlx_spec.rules import Draft, RoundRule
 
 
@@ -50,6 +51,10 @@ class Drafter(Protocol):
 
         What takes a pass of a model is left to `draft`: nothing here may delay the first token.
         """
+        ...
+
+    def offer(self) -> Offer | None:
+        """What it could do for the text as far as it was read; None: nothing."""
         ...
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:

@@ -10,12 +10,19 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from mlx_spec.drafters import Context
+from mlx_spec.planning import Offer
 from mlx_spec.rules import NO_DRAFT, Draft, RoundRule
 
 MIN_MATCH = 3
 """Shorter endings occur by chance."""
 LINKS_REFRESHED = 32
 """How many shorter endings learn of a new occurrence; bounds the work on "aaaa"."""
+OFFERS = {
+    least: Offer("lookup", f"lookup {least}+", prior, limit=2 * least - 1)
+    for least, prior in ((16, 0.9), (8, 0.8), (5, 0.6), (MIN_MATCH, 0.3))
+}
+"""By the length of the match, at least: the longer, the surer and the longer the copy. A draft model's
+first token is about as sure as one after a match of five."""
 
 
 class SuffixAutomaton:
@@ -92,6 +99,10 @@ class LookupDrafter:
                 for token in (*document, -1 - number):  # a border that matches nothing
                     self._automaton.extend(token)
         self.keep(tokens)
+
+    def offer(self) -> Offer | None:
+        size = self.match_length
+        return next((offer for least, offer in OFFERS.items() if size >= least), None)
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         tokens = self.propose(length)

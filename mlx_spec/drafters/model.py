@@ -8,8 +8,10 @@ import mlx.nn as nn
 from mlx_spec.cache import Extent
 from mlx_spec.cached_model import CachedModel
 from mlx_spec.drafters import Context
+from mlx_spec.planning import Offer
 from mlx_spec.rules import Draft, RoundRule
 
+OFFER = Offer("model", kind="model", prior=0.5, limit=8)
 STEADY_LAG = 2
 """After a round of its own the draft model has seen all but the last two tokens, however many
 were accepted: no special case for "all of them", and shapes never depend on acceptance."""
@@ -40,6 +42,9 @@ class ModelDrafter:
 
     def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
         self._lag = len(tokens) - self.cached.resume(tokens, max(0, len(tokens) - STEADY_LAG))
+
+    def offer(self) -> Offer:
+        return OFFER
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         if self.reads_host:

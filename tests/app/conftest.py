@@ -37,3 +37,12 @@ def one_prompt(tmp_path: Path) -> Path:
     file = tmp_path / "prompt.jsonl"
     file.write_text('{"id": "b", "category": "one", "prompt": "abcd abcd"}\n')
     return file
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_measured_at_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that are not about it start as if the measuring had been skipped, and keep nothing."""
+    from app import drafting_state
+
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "mlx-spec"))
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.0)

@@ -34,7 +34,19 @@ class ScriptedSession:
             raise BadInput("The pair absent is not on this machine. Get it with: mlx-spec pull absent")
         if spec.name == "slow to load":
             time.sleep(1)
+        self.is_tuned = spec.name != "untuned"
         self.info = PairInfo(spec.name, "target", "draft", 4096, "test (cpu)", 1_000_000, True)
+
+    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
+        """Takes 8 seconds where nobody skips it."""
+        for done in range(1, 401):
+            progress(done, 400)
+            if skipped():
+                return
+            time.sleep(0.02)
+
+    def keep(self) -> None:
+        """Nothing was learned."""
 
     def answer(
         self,

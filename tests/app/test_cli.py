@@ -196,7 +196,8 @@ def test_the_draft_models_name_without_a_draft_model_is_refused(
 
 
 def test_ctrl_c_keeps_the_text_and_exits_with_130(tiny_pair: TinyPair) -> None:
-    running = start("generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "4000", "--raw")
+    running = start("generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "4000", "--raw",
+                    "--draft-length", "2")  # fmt: skip
     assert running.stdout is not None
     first = os.read(running.stdout.fileno(), 10)
     running.send_signal(signal.SIGINT)
@@ -220,14 +221,14 @@ def test_ctrl_c_with_json_prints_the_whole_object(
 
     pair = ScriptedPair(Interrupted(list(b"abcdefgh")))
     monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
-    assert main(["generate", "--prompt", "x", "--json"]) == 130
+    assert main(["generate", "--prompt", "x", "--json", "--draft-length", "2"]) == 130
     report = json.loads(capfd.readouterr().out)
     assert (report["finish_reason"], report["text"]) == ("cancelled", "abc")
 
 
 def test_a_reader_that_leaves_is_no_error(tiny_pair: TinyPair) -> None:
     with start(
-        "generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "3000", "--raw"
+        "generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "3000", "--raw", "--no-draft"
     ) as running:
         assert running.stdout is not None and running.stderr is not None
         os.read(running.stdout.fileno(), 1)
@@ -243,11 +244,12 @@ def test_without_a_command_the_chat_opens_on_the_built_in_pair() -> None:
     out, err = running.communicate(b"Hello!\n\nHow are you?\n", timeout=60)
     assert running.returncode == 0, err
     assert all(len(answer) > 5 for answer in out.split(b"\n\n")[:2])
+    assert err.count(b"Measuring what drafting costs here, once") == 1
 
 
 def test_answers_print_in_a_terminal_without_utf8(tiny_pair: TinyPair) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    running = start("generate", *tiny_pair.arguments, "--prompt", "é", "--max-tokens", "20", env=environment)
+    running = start("generate", *tiny_pair.arguments, "--prompt", "é", "--no-draft", env=environment)
     out, err = running.communicate(timeout=30)
     assert running.returncode == 0, err
     out.decode("ascii")

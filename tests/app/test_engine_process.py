@@ -21,6 +21,9 @@ from app.engine_protocol import (
     Load,
     Loaded,
     LoadFailed,
+    SkipTuning,
+    Tuning,
+    TuningEnded,
 )
 from app.events import PrefillProgressed, TextAdded, TurnEnded
 from mlx_spec.types import Options
@@ -114,6 +117,24 @@ def test_an_answer_after_a_cancel_runs_to_its_end(client: EngineClient) -> None:
     client.send(Cancel(1))
     client.send(ask(2, "hello"))
     assert answer_of(collect(client, ended(2)), 2).finish_reason == "stop"
+
+
+def test_measuring_at_a_pairs_first_use_is_told_and_can_be_skipped(client: EngineClient) -> None:
+    client.send(Load(spec("untuned")))
+    client.send(ask(1, "hello"))
+    events = collect(client, lambda events: sum(isinstance(e, Tuning) for e in events) > 3)
+    assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)
+    client.send(SkipTuning())
+    events = collect(client, ended(1))
+    assert TuningEnded(skipped=True) in events
+    assert answer_of(events, 1).finish_reason == "stop"
+
+
+def test_closing_ends_the_process_in_the_middle_of_measuring(client: EngineClient) -> None:
+    client.send(Load(spec("untuned")))
+    collect(client, has(Tuning))
+    client.close()
+    assert not client.alive and client.returncode == 0
 
 
 def test_a_failed_answer_is_told_in_words_and_the_next_one_works(client: EngineClient) -> None:
@@ -221,10 +242,12 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     client = EngineClient(tmp_path / "engine.log")
     client.start()
     client.send(Load(PairSpec("tiny", Source(str(pair.target)), Source(str(pair.draft)))))
-    client.send(ask(1, "hello", Options(max_tokens=24)))
+    collect(client, has(Tuning))
+    client.send(SkipTuning())
+    client.send(ask(1, "hello", Options(max_tokens=24, draft_length=3)))
     client.send(ask(2, "hello", Options(max_tokens=24, drafter="none")))
     events = collect(client, ended(2))
-    assert isinstance(events[0], Loaded) and events[0].info.can_draft
+    assert any(isinstance(e, TuningEnded) for e in events)
     drafted, plain = answer_of(events, 1), answer_of(events, 2)
     assert drafted.token_ids == plain.token_ids
     assert drafted.stats.draft_n > 0 and plain.stats.draft_n == 0

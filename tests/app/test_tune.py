@@ -1,96 +1,154 @@
-"""What rounds cost is measured once, kept, thrown away when circumstances change, and used."""
+"""What drafting costs is measured once, kept, thrown away when circumstances change, and used."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from app import round_costs
+from app import drafting_state
 from app.cli import main
-from app.commands.tune import best_lengths
-from mlx_spec.controller import Costs
+from app.tune_report import best_lengths, pays_from
+from mlx_spec import Options
+from mlx_spec.costs import Costs, RoundCost
 from models import load_pair
 from tests.app.tiny_pair import TinyPair
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def measures_for_real_and_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.2)
 
 
 def loaded(pair: TinyPair):
     return load_pair(target=str(pair.target), draft=str(pair.draft))
 
 
-def test_what_was_measured_is_used_by_the_next_process(tiny_pair: TinyPair) -> None:
+def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> None:
     pair = loaded(tiny_pair)
-    round_costs.use_costs(pair)
-    assert pair.engine.costs is None, "nothing was measured yet"
-    measured = round_costs.measure(pair)
-    assert set(measured.rounds) == {"model", "lookup"}
-    assert all(seconds > 0 for by in measured.rounds.values() for seconds in by.values())
+    assert not drafting_state.restore(pair), "nothing was measured yet"
+    drafting_state.measure(pair)
+    list(pair.engine.generate([5, 6, 7], Options(max_tokens=60)))
+    drafting_state.keep(pair)
+    learned = pair.engine.controller.as_json()
+    assert learned["costs"]["plain"] and learned["acceptance"]
     again = loaded(tiny_pair)
-    round_costs.use_costs(again)
-    assert again.engine.costs == measured
+    assert drafting_state.restore(again)
+    assert again.engine.controller.as_json() == learned
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "not json", '{"a": {"plain": 1, "rounds": []}}'])
+@pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "not json", '{"circumstances": 1, "learned": 2}'])
 def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
     tiny_pair: TinyPair, content: str
 ) -> None:
-    file = round_costs.costs_file()
+    pair = loaded(tiny_pair)
+    file = drafting_state.state_file(pair)
     file.parent.mkdir(parents=True)
     file.write_text(content)
+    assert not drafting_state.restore(pair)
+    drafting_state.keep(pair)
+    assert drafting_state.restore(pair)
+
+
+def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny_pair: TinyPair) -> None:
     pair = loaded(tiny_pair)
-    round_costs.use_costs(pair)
-    assert pair.engine.costs is None
-    round_costs.measure(pair)
-    assert len(json.loads(file.read_text())) == 1
-
-
-def test_costs_of_another_version_machine_or_model_are_not_used(tiny_pair: TinyPair) -> None:
-    round_costs.measure(loaded(tiny_pair))
-    file = round_costs.costs_file()
-    ((name, kept),) = json.loads(file.read_text()).items()
-    for change in ({"mlx": "0.1"}, {"device": "another"}, {"weights": 1}):
-        file.write_text(json.dumps({name: {**kept, "measured_with": {**kept["measured_with"], **change}}}))
-        pair = loaded(tiny_pair)
-        round_costs.use_costs(pair)
-        assert pair.engine.costs is None, change
+    drafting_state.measure(pair)
+    file = drafting_state.state_file(pair)
+    kept = json.loads(file.read_text())
+    for change in ({"mlx": "0.1"}, {"mlx-lm": "0.1"}, {"device": "another"}, {"weights": 1}):
+        file.write_text(json.dumps({**kept, "circumstances": {**kept["circumstances"], **change}}))
+        again = loaded(tiny_pair)
+        assert not drafting_state.restore(again), change
+        assert again.engine.controller.costs.plain is None
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyPair) -> None:
-    home = round_costs.costs_file().parent
+    pair = loaded(tiny_pair)
+    home = drafting_state.state_file(pair).parent
     home.parent.mkdir(parents=True, exist_ok=True)
     home.write_text("a file where the folder should be")
-    pair = loaded(tiny_pair)
-    round_costs.measure(pair)
-    assert pair.engine.costs is not None
+    drafting_state.measure(pair)
+    assert pair.engine.controller.costs.plain is not None
 
 
-def test_the_answer_after_measuring_is_the_plain_one(tiny_pair: TinyPair) -> None:
-    from mlx_spec import Options
+WRITER = """
+import sys
+from types import SimpleNamespace
+from app import drafting_state, machine
+machine.device_name = lambda: "test"
+controller = SimpleNamespace(as_json=lambda: {"costs": sys.argv[1] * 20_000})
+pair = SimpleNamespace(
+    spec=SimpleNamespace(target="t", draft="d", draft_head=None), memory_bytes=1, engine=SimpleNamespace(controller=controller)
+)
+print(drafting_state.state_file(pair), flush=True)
+for _ in range(30):
+    drafting_state.keep(pair)
+"""
 
-    pair = loaded(tiny_pair)
-    wanted = [
-        t for r in pair.engine.generate([5, 6, 7], Options(max_tokens=20, drafter="none")) for t in r.tokens
+
+def test_two_processes_that_keep_at_once_spoil_nothing() -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, letter], stdout=subprocess.PIPE, text=True)
+        for letter in "ab"
     ]
-    round_costs.measure(pair)
-    rounds = list(pair.engine.generate([5, 6, 7], Options(max_tokens=20)))
-    assert [t for r in rounds for t in r.tokens] == wanted
+    assert writers[0].stdout and writers[1].stdout
+    file = Path(writers[0].stdout.readline().strip())
+    writers[1].stdout.readline()
+    while any(writer.poll() is None for writer in writers):
+        if file.exists():
+            costs = json.loads(file.read_text())["learned"]["costs"]
+            assert costs in ("a" * 20_000, "b" * 20_000)
+    for writer in writers:
+        writer.stdout.close()  # type: ignore[union-attr]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert list(file.parent.iterdir()) == [file], "nothing half written is left behind"
+
+
+def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
+    tiny_pair: TinyPair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["generate", "--prompt", "hello", "--max-tokens", "8", *tiny_pair.arguments]
+    assert main([*command, "--draft-length", "2"]) == 0
+    assert main([*command, "--no-draft"]) == 0
+    assert "Measuring" not in capsys.readouterr().err, "nothing adapts"
+    assert main(command) == 0
+    assert "Measuring what drafting costs here, once (under 5 s; Ctrl+C skips)" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "Measuring" not in capsys.readouterr().err
+
+
+def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair) -> None:
+    pair = loaded(tiny_pair)
+    steps = []
+    drafting_state.measure(pair, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
+    assert len(steps) == 2
+    list(pair.engine.generate([5, 6, 7], Options(max_tokens=100)))
+    plain = pair.engine.controller.costs.plain
+    assert plain is not None and plain.seen > 3
 
 
 def test_best_lengths_follow_from_costs() -> None:
-    costs = Costs(1.0, {"model": {1: 1.1, 2: 1.2, 4: 1.4}})
-    (rows,) = best_lengths(costs).values()
+    costs = Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1), 2: RoundCost(1.2), 4: RoundCost(1.4)}})
+    (rows,) = best_lengths(costs, 0).values()
     assert [row["length"] for row in rows] == sorted(row["length"] for row in rows)
     assert rows[-1] == {"acceptance": 0.95, "length": 4, "gain": pytest.approx(4.524 / 1.4, abs=0.01)}
-    assert best_lengths(Costs(1.0, {"model": {1: 2.5}}))["model"][0]["length"] == 0
+    assert pays_from(costs, "model", 0) == 0.11
+    dear = Costs(RoundCost(1.0), {"model": {1: RoundCost(2.5)}})
+    assert best_lengths(dear, 0)["model"][0]["length"] == 0 and pays_from(dear, "model", 0) is None
 
 
-def test_tune_prints_a_table_and_json(tiny_pair: TinyPair, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", *tiny_pair.arguments]) == 0
-    assert "best length" in capsys.readouterr().out
+def test_tune_prints_tables_json_and_a_picture(
+    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "costs.svg"
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(picture)]) == 0
+    printed = capsys.readouterr().out
+    assert "best length" in printed and "M3, M4: 5, 10: the weights are read once more" in printed
+    assert "target pass" in picture.read_text() or picture.stat().st_size > 1000
     assert main(["tune", *tiny_pair.arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["plain"] > 0 and {"model", "lookup"} == set(found["rounds"]) and found["device"]
+    assert found["costs"]["plain"][0] > 0 and found["device"]
+    assert set(found["best"]) == {str(c) for c in found["contexts"]}
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.txt")]) == 2

@@ -1,11 +1,16 @@
 """The adaptive draft length against every fixed one, in simulated time: costs and acceptance are given."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import pytest
 
-from mlx_spec.controller import HOPE, Acceptance, Controller, Costs
+from mlx_spec.acceptance import Acceptance
+from mlx_spec.controller import HOPE, Controller
+from mlx_spec.costs import Costs, RoundCost
+from mlx_spec.drafters.lookup import OFFERS
+from mlx_spec.drafters.model import OFFER as MODEL
+from mlx_spec.planning import NO_OFFER, Offer
 from mlx_spec.types import Round
 
 CURVES = {
@@ -17,115 +22,262 @@ CURVES = {
 }
 """Verify cost by draft length, in plain rounds."""
 STEP_COSTS = (0.05, 0.13, 0.3)
-ACCEPTANCES = (0.02, 0.3, 0.6, 0.9)
+PLAIN = 0.01
 TOKENS, PROMPTS = 128, 10
-
-Choose = Callable[[], tuple[str, int]]
-
-
-def costs(curve: str, step: float, rng: random.Random, error: float = 0.02) -> Costs:
-    """Costs as they were measured: nearly right."""
-    measured = {k: (v + step * k) * rng.lognormvariate(0, error) for k, v in enumerate(CURVES[curve])}
-    return Costs(measured.pop(0), {"model": measured})
+NOISE, OUTLIERS = 0.05, 0.01
+"""Of the times that are seen: spread of the logarithm, and how often a round takes five times as long."""
+SHORT, LONG = OFFERS[3], OFFERS[16]
 
 
-def answer(curve: str, step: float, rate: float, rng: random.Random, choose: Choose, told=None) -> float:
-    """Time of one answer of TOKENS tokens."""
-    spent, tokens = 0.0, 0
-    while tokens < TOKENS:
-        name, k = choose()
-        accepted = 0
-        while accepted < k and rng.random() < rate:
-            accepted += 1
-        spent += (CURVES[curve][k] + step * k) * rng.lognormvariate(0, 0.05)
-        tokens += accepted + 1
-        if told:
-            told(Round(tuple(range(k)), accepted, tuple(range(accepted + 1)), name, 0.0))
-    return spent / tokens
+class World:
+    """A machine and a text: what rounds take and how many drafted tokens stand."""
 
+    def __init__(self, curve: str, step: float, seed: int = 1, growth: float = 0.0):
+        self.curve, self.step, self.growth = CURVES[curve], step, growth
+        self.rng = random.Random(seed)
+        self.slower = 1.0
 
-def fixed(curve: str, step: float, rate: float) -> list[float]:
-    """Expected time per token of every fixed length."""
-    return [(v + step * k) / sum(rate**i for i in range(k + 1)) for k, v in enumerate(CURVES[curve])]
+    def seconds(self, k: int, length: int = 0, drafter: str = "model") -> float:
+        last = len(self.curve) - 1
+        pass_ = self.curve[min(k, last)] + (self.curve[-1] - self.curve[-2]) * max(0, k - last)
+        step = self.step if drafter == "model" else 0.0
+        return PLAIN * self.slower * (pass_ + step * k) * (1 + self.growth * length * (1 + k))
 
+    def measured(self, error: float, names: Sequence[str] = ("model",)) -> Costs:
+        """Costs as a calibration finds them: nearly right."""
 
-def adaptive(curve: str, step: float, rates: list[float], seed: int = 1) -> list[float]:
-    """Time per token of each answer of a chat whose prompts have these acceptances in turn."""
-    rng = random.Random(seed)
-    controller = Controller(costs(curve, step, rng))
-    times = []
-    for number in range(PROMPTS * len(rates)):
+        def cost(k: int, name: str) -> RoundCost:
+            return RoundCost(self.seconds(k, 0, name) * self.rng.lognormvariate(0, error))
+
+        longest = {"model": 8, "lookup": 31}
+        return Costs(
+            cost(0, ""), {name: {k: cost(k, name) for k in range(1, longest[name] + 1)} for name in names}
+        )
+
+    def answer(
+        self, controller: Controller, rate: float | dict[str, float], offers: Sequence[Offer] = (MODEL,)
+    ):
+        """Seconds per token of one answer."""
         controller.begin()
-        rate = rates[number % len(rates)]
-        times.append(answer(curve, step, rate, rng, lambda: controller.choose(["model"]), controller.count))
-    return times
+        spent, tokens, before = 0.0, 0, None
+        while tokens < TOKENS:
+            offer, k = controller.choose(offers, tokens)
+            likely = rate.get(offer.kind, 0.0) if isinstance(rate, dict) else rate
+            accepted = 0
+            while accepted < k and self.rng.random() < likely:
+                accepted += 1
+            took = self.seconds(k, tokens, offer.drafter) * self.rng.lognormvariate(0, NOISE)
+            seen = took * (5 if self.rng.random() < OUTLIERS else 1)
+            steady = before is not None and (k > 0 or before == "none")
+            gained = tuple(range(accepted + 1))
+            read = Round(tuple(range(k)), accepted, gained, offer.drafter, seen, steady=steady)
+            controller.count(read, offer, tokens)
+            spent, tokens, before = spent + took, tokens + accepted + 1, offer.drafter
+        return spent / tokens
+
+    def fixed(self, rate: float) -> list[float]:
+        """Expected seconds per token of every fixed length."""
+        return [self.seconds(k) / sum(rate**i for i in range(k + 1)) for k in range(9)]
+
+
+def mean(times: list[float]) -> float:
+    return sum(times) / len(times)
+
+
+def hold_the_promise(
+    curve: str, step: float, error: float | None, rates: Sequence[float], prompts: int
+) -> None:
+    """Never slower than plain; near the best fixed length."""
+    for rate in rates:
+        world = World(curve, step)
+        controller = Controller(world.measured(error) if error else None)
+        times = [world.answer(controller, rate) for _ in range(prompts)]
+        plain, best = world.fixed(rate)[0], min(world.fixed(rate))
+        assert plain / mean(times) > 0.96, (rate, plain / mean(times))
+        assert plain / times[0] > 0.93, ("first answer", rate, plain / times[0])
+        # Without a calibration one dearer length in the way hides what lies behind it.
+        wanted = {0.02: 0.92, 0.1: 0.88, None: 0.75}[error] - 0.2 / prompts
+        assert best / mean(times) > wanted, (rate, best / mean(times))
 
 
 @pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("error", [0.02, None], ids=["calibrated", "skipped"])
+def test_it_is_never_slower_than_plain_and_near_the_best_fixed_length(curve, error):
+    hold_the_promise(curve, 0.13, error, (0.02, 0.9), 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("step", STEP_COSTS)
-def test_it_is_never_slower_than_plain_and_near_the_best_fixed_length(curve, step):
-    for rate in ACCEPTANCES:
-        plain, *_ = known = fixed(curve, step, rate)
-        mine = sum(adaptive(curve, step, [rate])) / PROMPTS
-        assert plain / mine > 0.97, (rate, plain / mine)
-        assert min(known) / mine > 0.92, (rate, min(known) / mine)
+@pytest.mark.parametrize("error", [0.02, 0.1, None], ids=["calibrated", "badly calibrated", "skipped"])
+def test_the_promise_holds_on_every_curve(curve, step, error):
+    hold_the_promise(curve, step, error, (0.02, 0.3, 0.6, 0.9), 10)
 
 
 @pytest.mark.parametrize(("curve", "step"), [("uneven", 0.13), ("m4pro", 0.1), ("flat", 0.1)])
 def test_it_follows_prompts_of_changing_kind(curve, step):
-    rates = [0.05, 0.9, 0.5, 0.02]
-    mine = adaptive(curve, step, rates)
-    best = [min(fixed(curve, step, rate)) for rate in rates]
-    plain = fixed(curve, step, 0.5)[0]
-    assert sum(best) * PROMPTS / sum(mine) > 0.94
-    assert plain * len(mine) / sum(mine) > 1.1
+    rates, world = [0.05, 0.9, 0.5, 0.02], World(curve, step)
+    controller = Controller(world.measured(0.02))
+    times = [world.answer(controller, rates[n % len(rates)]) for n in range(PROMPTS * len(rates))]
+    best = mean([min(world.fixed(rate)) for rate in rates])
+    assert best / mean(times) > 0.92
+    assert world.fixed(0.5)[0] / mean(times) > 1.1
+
+
+def test_costs_that_were_measured_wrong_are_found_out():
+    """Drafting seems free and is not: plain rounds come back, and stay."""
+    world = World("linear", 0.3)
+    wrong = Costs(RoundCost(PLAIN), {"model": {k: RoundCost(PLAIN * 1.05) for k in range(1, 9)}})
+    controller = Controller(wrong)
+    times = [world.answer(controller, 0.3) for _ in range(6)]
+    assert PLAIN / times[0] > 0.75
+    assert PLAIN / mean(times[1:]) > 0.92
+
+
+def test_a_machine_that_gets_slower_keeps_its_lengths():
+    world = World("m4pro", 0.05)
+    controller = Controller(world.measured(0.02))
+    before = mean([world.answer(controller, 0.8) for _ in range(4)])
+    world.slower = 1.5
+    after = mean([world.answer(controller, 0.8) for _ in range(8)][2:])
+    assert after / 1.5 / before < 1.05
+
+
+def test_rounds_that_grow_with_the_context_are_told_from_dear_ones():
+    """Long drafts cost more and more: at the start they pay, at the end they do not."""
+    known = Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + 0.1 * k) for k in range(1, 9)}})
+    for _ in range(400):
+        for length in (0, 4000):
+            for k in (0, 4):
+                known.learn("model", k, (1 + 0.1 * k) * (1 + 0.0001 * k * length), length)
+    assert known.of("model", 4, 0) == pytest.approx(1.4, rel=0.05)
+    assert known.of("model", 4, 4000) == pytest.approx(1.4 * 2.6, rel=0.05)
+    assert known.of("none", 0, 4000) == pytest.approx(1.0, rel=0.05)
+
+
+def test_slow_rounds_here_and_there_teach_nothing_and_a_run_of_them_does():
+    cost = RoundCost(1.0)
+    for seconds in (50.0, 1.0, 1.0, 50.0, 1.0, 1.0):
+        cost.learn(seconds, 0)
+    assert cost.seconds == 1.0
+    for _ in range(40):
+        cost.learn(2.0, 0)
+    assert cost.seconds == pytest.approx(2.0, rel=0.05)
+
+
+def test_lengths_never_run_inherit_from_their_neighbours():
+    known = Costs(RoundCost(1.0), {"model": {2: RoundCost(2.0), 4: RoundCost(3.0)}})
+    assert [known.of("model", k) for k in range(6)] == [1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
+    assert known.longest("model") == 4
+    known.learn("model", 5, 99.0, 0)
+    assert known.of("model", 5) == 3.5, "the first round of a new kind may compile"
+    known.learn("model", 5, 4.0, 0)
+    assert known.of("model", 5) == 4.0
+    known.learn("model", 9, 99.0, 0)
+    assert known.longest("model") == 5
 
 
 def test_a_drafter_that_became_good_is_found_again():
-    controller = Controller(Costs(1.0, {"model": {1: 1.3, 2: 1.5, 4: 1.8}}))
-    for _ in range(60):
-        name, k = controller.choose(["model"])
-        controller.count(Round(tuple(range(k)), 0, (1,), name, 0.0))
-    assert controller.choose(["model"]) == ("none", 0)
-    tried = 0
-    for _ in range(2000):
-        name, k = controller.choose(["model"])
-        controller.count(Round(tuple(range(k)), k, tuple(range(k + 1)), name, 0.0))
-        tried += k > 0
-    assert tried > 1000 and controller.choose(["model"])[1] == 4
+    world = World("uneven", 0.1)
+    controller = Controller(world.measured(0.0))
+    for _ in range(4):
+        world.answer(controller, 0.0)
+    times = [world.answer(controller, 1.0) for _ in range(12)]
+    assert mean(times[-4:]) < 0.4 * PLAIN
 
 
 def test_a_drafter_that_stays_bad_is_tried_rarely():
-    controller = Controller(Costs(1.0, {"model": {1: 1.3, 2: 1.5, 4: 1.8}}))
-    tried = 0
-    for _ in range(1000):
-        name, k = controller.choose(["model"])
-        controller.count(Round(tuple(range(k)), 0, (1,), name, 0.0))
-        tried += k > 0
-    assert 2 <= tried <= 20
+    world = World("never pays", 0.3)
+    controller = Controller(world.measured(0.02))
+    times = [world.answer(controller, 0.0) for _ in range(8)]
+    assert mean(times) < 1.02 * PLAIN
 
 
-def test_the_better_of_two_drafters_drafts():
-    controller = Controller(Costs(1.0, {"model": {3: 1.5}, "lookup": {3: 1.1}}))
-    for _ in range(30):
-        controller.count(Round((1, 2, 3), 3, (1, 2, 3, 4), "lookup", 0.0))
-        controller.count(Round((1, 2, 3), 2, (1, 2, 9), "model", 0.0))
-    assert controller.choose(["lookup", "model"])[0] == "lookup"
-    assert controller.choose(["model"])[0] == "model"
-    for _ in range(60):
-        controller.count(Round((1, 2, 3), 0, (9,), "lookup", 0.0))
-    assert controller.choose(["lookup", "model"])[0] == "model"
+def test_the_better_of_two_drafters_drafts_and_free_writing_pays_nothing_for_lookup():
+    world = World("m4pro", 0.1)
+    for sure, chance, wanted in ((0.95, 0.6, 1.6), (0.0, 0.6, 0.97), (0.0, 0.0, 0.97)):
+        controller = Controller(world.measured(0.02, ("model", "lookup")))
+        offers = [LONG, MODEL] if sure else [MODEL, SHORT]
+        times = [world.answer(controller, {"model": chance, LONG.kind: sure}, offers) for _ in range(PROMPTS)]
+        alone = min(world.fixed(chance))
+        assert alone / mean(times) > wanted, (sure, chance, alone / mean(times))
 
 
-def test_costs_between_measured_lengths_lie_on_a_line():
-    known = Costs(1.0, {"model": {2: 2.0, 4: 3.0}})
-    assert [known.of("model", k) for k in range(5)] == [1.0, 1.5, 2.0, 2.5, 3.0]
-    assert known.longest("model") == 4
+def test_a_longer_match_earns_a_longer_draft():
+    costs = Costs(RoundCost(1.0), {"lookup": {k: RoundCost(1 + 0.08 * k) for k in range(1, 32)}})
+    lengths = [Controller(costs).choose([offer], 0)[1] for offer in reversed(OFFERS.values())]
+    assert lengths == sorted(lengths) and lengths[0] < 3 and lengths[-1] > 8
+    controller = Controller(costs)
+    for _ in range(12):
+        controller.count(Round(tuple(range(31)), 31, tuple(range(32)), "lookup", 0.0), LONG, 0)
+    assert controller.choose([LONG], 0) == (LONG, 31)
+    assert controller.choose([SHORT], 0)[1] < 3, "what long matches taught says nothing of short ones"
+
+
+def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good():
+    def chosen(edges: Sequence[int], seconds: float) -> int:
+        costs = {k: RoundCost(1.0 if k < 4 else 1.0 + 0.2 * (k - 3)) for k in range(1, 9)}
+        costs[4] = RoundCost(seconds)
+        controller = Controller(Costs(RoundCost(1.0), {"model": costs}), edges)
+        controller.acceptance["model"] = Acceptance(
+            0.5, [30.0, 30.0, 30.0, 18.0, 6.0], [31.0, 31.0, 31.0, 31.0, 18.0]
+        )
+        return controller.choose([MODEL], 0)[1]
+
+    as_good, better = 1.135, 1.05
+    assert chosen([], as_good) == 4 and chosen([4], as_good) == 3
+    assert chosen([], better) == 4 and chosen([4], better) == 4
+    assert chosen([8], as_good) == 4
+
+
+def test_what_is_not_chosen_is_looked_at_ever_more_rarely():
+    world = World("flat", 0.05)
+    controller, seen = Controller(world.measured(0.0)), []
+    for number in range(3000):
+        offer, k = controller.choose([MODEL], 0)
+        if k == 0:
+            seen.append(number)
+        read = Round(tuple(range(k)), k, tuple(range(k + 1)), offer.drafter, world.seconds(k), steady=True)
+        controller.count(read, offer, 0)
+    gaps = [b - a for a, b in zip(seen, seen[1:], strict=False) if b - a > 1]
+    assert seen and gaps == sorted(gaps) and 5 < len(seen) < 20
+
+
+def test_what_was_learned_survives_as_plain_values():
+    world = World("m4pro", 0.1, growth=1e-5)
+    controller = Controller(world.measured(0.02))
+    for _ in range(3):
+        world.answer(controller, 0.7)
+    again = Controller()
+    again.restore(controller.as_json())
+    assert again.costs == controller.costs or again.as_json() == controller.as_json()
+    assert again.choose([MODEL], 50) == controller.choose([MODEL], 50)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {}, {"costs": {"plain": [0.0, 0.0, 1], "rounds": {}}, "acceptance": {}},
+        {"costs": {"plain": [1.0, 0.0], "rounds": {}}, "acceptance": {}},
+        {"costs": {"plain": None, "rounds": []}, "acceptance": {}},
+        {"costs": {"plain": None, "rounds": {}},
+         "acceptance": {"model": {"prior": 0.5, "stood": [2.0], "tried": [1.0]}}},
+    ],
+)  # fmt: skip
+def test_values_that_make_no_sense_change_nothing(values):
+    controller = Controller(Costs(RoundCost(1.0)))
+    with pytest.raises((LookupError, TypeError, ValueError, AttributeError)):
+        controller.restore(values)
+    assert controller.costs == Costs(RoundCost(1.0))
 
 
 def test_positions_past_the_first_rejection_are_not_counted():
     known = Acceptance()
     known.count(4, 1)
     assert len(known.tried) == 2 and known.stood == [1.0, 0.0]
-    assert known.expected(0) == 1.0
-    assert known.expected(2, HOPE) > known.expected(2)
+    assert known.expected(2)[0] == 1.0
+    assert known.expected(2, HOPE)[2] > known.expected(2)[2]
+
+
+def test_a_plain_round_is_what_nobody_offers():
+    assert Controller(Costs(RoundCost(1.0))).choose([], 0) == (NO_OFFER, 0)

@@ -5,7 +5,7 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.planning import Fixed
+from mlx_spec.planning import NO_OFFER, Fixed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
 
 TOKENS = 48
@@ -111,7 +111,9 @@ def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds(monkeypatch
     engine = Engine(target, target, context_limit=2048)
     lengths = iter([3, 0, 0, 2, 0, 5, 1, 0, 0, 0, 4] * 20)
     monkeypatch.setattr(
-        Fixed, "choose", lambda self, offers: ("model", k) if (k := next(lengths)) else ("none", 0)
+        Fixed,
+        "choose",
+        lambda self, offers, length: (offers[0], k) if (k := next(lengths)) else (NO_OFFER, 0),
     )
     rounds = list(engine.generate(ids, Options(max_tokens=TOKENS, drafter="model", draft_length=3)))
     assert [t for r in rounds for t in r.tokens] == reference(target, ids)

@@ -14,7 +14,7 @@ from mlx_spec import BadOption, Options, Round, summarise
     [
         {"temperature": -0.1}, {"temperature": 11.0}, {"top_p": 0.0}, {"top_p": 1.1}, {"top_k": -1},
         {"min_p": 1.5}, {"repetition_penalty": 0.0}, {"seed": -1}, {"draft_length": -1},
-        {"draft_length": 17}, {"repetition_context": 0},
+        {"draft_length": 32}, {"repetition_context": 0},
     ],
 )  # fmt: skip
 def test_an_option_out_of_range_is_named_with_its_value(bad):

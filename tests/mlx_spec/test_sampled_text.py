@@ -1,7 +1,9 @@
 """Above temperature 0: same seed, same text; and the real loop emits the target's joint law."""
 
 import itertools
+import random
 from collections import Counter
+from collections.abc import Sequence
 
 import mlx.core as mx
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 from mlx_spec import Engine, Options, rules, verify
 from mlx_spec.law import logprobs
+from mlx_spec.planning import NO_OFFER, Offer
+from mlx_spec.types import Round
 from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma3, tiny_llama
 
 SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}
@@ -139,21 +143,36 @@ def test_the_loop_emits_the_joint_law_over_many_runs(rule, drafter, filters):
     assert deviation(rule, drafter, 10_000, **filters) < 4
 
 
+class AtRandom:
+    """Flips drafter and length every round."""
+
+    def __init__(self, seed: int):
+        self.rng = random.Random(seed)
+
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
+        chosen = self.rng.choice([NO_OFFER, *offers])
+        return chosen, self.rng.randint(1, 8) if chosen.limit else 0
+
+    def count(self, read: Round, offer: Offer, length: int) -> None:
+        """Nothing to learn."""
+
+
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_the_text_is_the_same_whatever_the_planner_does(temperature, monkeypatch):
-    """Drafters and lengths flip at random each round."""
-    import random
-
-    from mlx_spec.planning import Fixed
-
-    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(12, 3)
+@pytest.mark.parametrize("in_flight", [0, 1])
+def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
+    """Drafters and lengths flip at random each round; the prompt repeats itself so that lookup drafts too."""
+    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(6, 3)
+    engine.drafts_in_flight = in_flight
     options = {**SAMPLED, "temperature": temperature}
-    wanted = text(engine, ids, drafter="none", **options)
-    for seed in range(6):
-        rng = random.Random(seed)
-        monkeypatch.setattr(
-            Fixed,
-            "choose",
-            lambda self, offers: rng.choice([("none", 0)] + [(o, rng.randint(1, 8)) for o in offers]),  # noqa: B023
-        )
-        assert text(engine, ids, drafter="auto", draft_length=3, **options) == wanted
+    documents = [text(engine, ids, drafter="none", **options)]
+    wanted = documents[0]
+    drafters: set[str] = set()
+    for seed in range(4):
+        engine.controller = AtRandom(seed)  # type: ignore[assignment]
+        rounds = list(engine.generate(ids, Options(**options), documents=documents))
+        assert [t for r in rounds for t in r.tokens] == wanted
+        drafters |= {r.drafter for r in rounds}
+    assert drafters == {"none", "model", "lookup"}

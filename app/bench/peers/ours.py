@@ -1,7 +1,5 @@
 """This engine as a side."""
 
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,11 +15,9 @@ if TYPE_CHECKING:
 
 def _tune(pair: "LoadedPair") -> None:
     """What a user's first run with a pair does, with nothing known from before and nothing left behind."""
-    from app import round_costs
+    from mlx_spec.measuring import calibrate
 
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["MLX_SPEC_HOME"] = home
-        round_costs.measure(pair)
+    calibrate(pair.engine)
 
 
 class OurSide:

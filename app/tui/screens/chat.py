@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 
 from app.attachments import attach, mentioned
+from app.engine_protocol import TuningEnded
 from app.errors import AppError, BadInput
 from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish, pieces_of
@@ -29,6 +30,7 @@ from app.tui.messages import (
     PairFailed,
     PairLoaded,
     PairLoading,
+    PairTuning,
     PromptSubmitted,
     TurnAdvanced,
     TurnFailed,
@@ -216,6 +218,15 @@ class ChatScreen(Screen[None]):
             self.transcript.note(note)
         self.show_pair()
 
+    def on_pair_tuning(self, message: PairTuning) -> None:
+        if isinstance(message.event, TuningEnded):
+            self.transcript.note(
+                "Measuring was skipped: what drafting costs here is learned while answering."
+                if message.event.skipped
+                else "Measured what drafting costs here: from now on it adapts to the text."
+            )
+        self.show_state()
+
     def on_pair_failed(self, message: PairFailed) -> None:
         # An answer that waited for the pair says the same thing.
         if self.running is None:
@@ -236,7 +247,9 @@ class ChatScreen(Screen[None]):
             self.show_state()
 
     def action_stop(self) -> None:
-        if self.running is not None:
+        if self.link.tuning is not None:
+            self.link.skip_tuning()
+        elif self.running is not None:
             self.running.stopping = True
             self.link.cancel(self.running.id)
         elif self.editing is not None:
@@ -391,6 +404,7 @@ class ChatScreen(Screen[None]):
             len(self.queued),
             download=self._download,
             stopping=self.running is not None and self.running.stopping,
+            tuning=link.tuning,
         )
         self.prompt.others_wait = bool(self.queued)
         self.query_one(QueueList).texts = tuple(waiting.text for waiting in self.queued)

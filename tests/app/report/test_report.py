@@ -30,7 +30,7 @@ def measured(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> l
     """The parts of a real pair, in the order in which they came."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLX_SPEC_HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setattr("app.round_costs.SECONDS", 0.5)
+        patch.setattr("app.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
         return list(measure_pair(pair, Plan((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
 

@@ -75,6 +75,21 @@ async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenCha
         assert "accepted 3/3" in (await chat.ask("hello")).stats
 
 
+async def test_measuring_at_first_use_is_seen_and_skipped_and_the_waiting_answer_runs(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(pair="untuned") as chat:
+        await chat.type("hello")
+        await chat.until(lambda: chat.app.link.tuning is not None)
+        line = chat.app.chat.query_one(StatusLine)
+        await chat.until(lambda: "measuring drafting" in str(line.content))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.link.tuning is None)
+        await chat.until(lambda: chat.app.chat.running is None)
+        assert any("skipped" in notice for notice in chat.notices)
+        assert "measuring" not in str(line.content)
+
+
 async def test_a_prompt_sent_while_another_is_answered_is_queued_and_runs(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")

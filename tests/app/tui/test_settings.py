@@ -34,7 +34,7 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
     ("name", "value", "hint"),
     [
         ("draft", "maybe", "neither on nor off"),
-        ("length", "17", "between 0 and 16"),
+        ("length", "32", "between 0 and 31"),
         ("length", "three", "no value for /length"),
         ("drafter", "none", "/draft off"),
         ("drafter", "eagle", "auto, model, lookup"),

@@ -1,0 +1,63 @@
+"""Calibration: left at any time it is of use, and the engine answers as if nothing had happened."""
+
+import time
+
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.measuring import FIRST, Calibration
+from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma4, tiny_llama
+
+
+def text(engine: Engine, **options) -> list[int]:
+    return [t for r in engine.generate(prompt(9, 1), Options(max_tokens=40, **options)) for t in r.tokens]
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma4])
+def test_the_answer_after_measuring_is_the_plain_one(make):
+    engine = Engine(make(0), nearly(make), context_limit=512)
+    wanted = text(engine, drafter="none")
+    calibration = Calibration(engine)
+    for done, _ in calibration.run(60.0):
+        if done == 15:
+            break
+    costs = calibration.finish()
+    assert costs.plain and set(costs.rounds) == {"lookup", "model"}
+    assert engine.controller.costs == costs
+    assert text(engine) == wanted
+    engine.drafts_in_flight = 0
+    assert text(engine) == wanted
+
+
+def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2048)
+    assert Calibration(engine).costs().plain is None
+    calibration = Calibration(engine)
+    start = time.perf_counter()
+    assert list(calibration.run(0.0)) == []
+    assert time.perf_counter() - start < 1
+    for step in calibration.run(60.0):
+        assert step == (1, len(calibration._kinds()))
+        break
+    assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
+
+
+def test_what_was_timed_becomes_costs_at_both_contexts():
+    """Times are given: 1 and 0.1 a row, twice that far away; a drafted token is 0.05."""
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=8192)
+    calibration = Calibration(engine)
+    for kind in calibration._kinds():
+        seconds = 1 + 0.1 * kind.k + (0.05 * kind.k if kind.drafter == "model" else 0.0)
+        calibration.times[kind] = [seconds * (2 if kind.context == calibration.far else 1)]
+    assert list(calibration.verifying(calibration.near))[:16] == list(range(1, 17)), "v(m) for m = 1 to 16"
+    assert list(calibration.verifying(calibration.far))[:16] == list(range(1, 17))
+    assert calibration.draft_step(calibration.near) == pytest.approx(0.05)
+    assert calibration.draft_step(calibration.far) == pytest.approx(0.1)
+    costs = calibration.costs()
+    assert costs.longest("model") == 8 and costs.longest("lookup") == max(FIRST)
+    for k in range(1, 9):
+        assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
+        assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
+    assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)
+    calibration.times[calibration._kinds()[2]] = [99.0]
+    assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
