@@ -79,9 +79,8 @@ from types import SimpleNamespace
 from app import drafting_state, machine
 machine.device_name = lambda: "test"
 controller = SimpleNamespace(as_json=lambda: {"costs": sys.argv[1] * 20_000})
-pair = SimpleNamespace(
-    spec=SimpleNamespace(target="t", draft="d", draft_head=None), memory_bytes=1, engine=SimpleNamespace(controller=controller)
-)
+spec = SimpleNamespace(target="t", draft="d", draft_head=None)
+pair = SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
 print(drafting_state.state_file(pair), flush=True)
 for _ in range(30):
     drafting_state.keep(pair)
