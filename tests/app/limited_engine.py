@@ -1,4 +1,4 @@
-"""The real engine process with little memory: once a pair is loaded and warm, hardly any more can be taken."""
+"""The real engine process with little memory: once a pair is loaded and warm, hardly more can be taken."""
 
 import re
 import resource
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app import runtime
 from app.engine_process import serve
-from app.session import Session
+from app.tuned_session import TunedSession
 from mlx_spec.types import Options
 from models.load import load
 from models.pair import PairSpec
@@ -16,8 +16,9 @@ from models.pair import PairSpec
 ROOM_BYTES = 8_000_000
 
 
-def open_pair(spec: PairSpec) -> Session:
-    session = Session(load(spec))
+def open_pair(spec: PairSpec) -> TunedSession:
+    session = TunedSession(load(spec))
+    session.is_tuned = True
     warm = [{"role": "user", "content": "hello"}]
     list(session.answer(warm, Options(max_tokens=8)))  # type: ignore[arg-type]
     used = re.search(r"VmSize:\s+(\d+) kB", Path("/proc/self/status").read_text())
