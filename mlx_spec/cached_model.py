@@ -57,6 +57,11 @@ class CachedModel:
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
 
+    @property
+    def recurrent(self) -> bool:
+        """Whether some layers can be gone on from at a few places only."""
+        return self._past is not None
+
     def forward(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
         """Logits after each of `ids`, the first of which stands at position `at`. Lazy.
 

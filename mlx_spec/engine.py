@@ -275,9 +275,15 @@ class _Turn:
         return bool(self.rounds) and self.rounds[-1].stop is not None
 
     def _prefilled(self) -> int:
-        """How far to prefill: all but the last token, or nothing where a short tail is all there is."""
+        """How far to prefill: all but the last token, or nothing where a short tail is all there is.
+
+        A recurrent target can go on from the end of a prefill. The next turn's prompt may not share the
+        last tokens of this one (a mark for the answer to begin): they are always left as a tail.
+        """
         rest = self.prompt_length - self.target.shared(self.known)
-        return self.prompt_length - (rest if 1 <= rest <= SHORT_TAIL else 1)
+        if not 1 <= rest <= SHORT_TAIL:
+            rest = SHORT_TAIL if self.target.recurrent else 1
+        return max(0, self.prompt_length - rest)
 
     def _has_room(self) -> bool:
         """Whether one more round is wanted whatever the rounds in flight bring."""

@@ -48,8 +48,8 @@ class ModelDrafter:
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         if self.reads_host:
-            self.cached.prefill(context.known, len(context.known) - STEADY_LAG)
-            self._lag = STEADY_LAG
+            self.cached.prefill(context.known, len(context.known) - LONG_LAG)
+            self._lag = LONG_LAG
         ids, at = context.last(self._lag), context.length.plus(-self._lag)
         drafted = mx.zeros((0,), mx.int32)
         laws = []
