@@ -18,6 +18,7 @@ import pkgutil
 import subprocess
 import sys
 import typing
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -385,8 +386,8 @@ class Result:
     why: str = ""
 
 
-def check(name: str) -> Result:
-    """Build a pair of this type and compare its texts."""
+def check(name: str, ways: Sequence[tuple[DrafterName, int]] = WAYS) -> Result:
+    """Build a pair of this type and compare the texts it gives with each drafter and length."""
     try:
         target, draft = build(name), nearly(lambda seed: build(name, seed), noise=0.05)
     except (Exception, SystemExit) as error:
@@ -404,7 +405,7 @@ def check(name: str) -> Result:
     wanted = expected(engine, name)
     for in_flight in (0, 1) if lazy else (0,):
         engine.drafts_in_flight = in_flight
-        for drafter, length in WAYS:
+        for drafter, length in ways:
             if texts(engine, drafter, length) != wanted:
                 return Result(name, "differs", how, f"{drafter}, length {length}, {in_flight} in flight")
     dull = len({token for answer in wanted for token in answer}) < 8
