@@ -354,9 +354,11 @@ class ChatScreen(Screen[None]):
         self.open(Conversation(self.history, chat, messages))
         self.settings = self.conversation.settings
         path = self.conversation.path
-        facts = next((m.facts for m in reversed(path) if m.facts is not None), None)
-        if facts is not None and facts.stats is not None:
-            self._context_tokens = facts.stats.prompt_tokens + facts.stats.tokens
+        known = [message.facts for message in path if message.facts is not None]
+        facts = known[-1] if known else None
+        stats = next((one.stats for one in reversed(known) if one.stats is not None), None)
+        if stats is not None:
+            self._context_tokens = stats.prompt_tokens + stats.tokens
         if facts is not None and facts.pair != self.link.pair.name:
             pair = one_line(self.link.pair.name)
             self.transcript.note(f"Written with {facts.pair}; {pair} answers from here on. F2 changes it.")

@@ -38,7 +38,7 @@ async def test_two_thousand_messages_open_at_once_and_can_all_be_reached(open_ch
             assert 0 <= before - first_seen(opened) <= 12, "a page up shows the page before"
         assert len(opened.app.chat.query("UserMessage, Answer")) <= KEPT
         reached = first_seen(opened)
-        assert reached < TURNS - 25
+        assert reached < TURNS - BATCH
         await opened.pilot.press("ctrl+end")
         await opened.until(lambda: view.is_vertical_scroll_end and last_seen(opened) == TURNS - 1)
         assert (await opened.ask("hello")).text
