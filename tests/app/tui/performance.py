@@ -49,7 +49,14 @@ class SteadySession:
     """Answers at a fixed pace, for as long as `max_tokens` say."""
 
     def __init__(self, spec: PairSpec) -> None:
+        self.is_tuned = True
         self.info = PairInfo(spec.name, "target", "draft", 100_000, "test (cpu)", 1_000_000, True)
+
+    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
+        """Nothing to measure."""
+
+    def keep(self) -> None:
+        """Nothing was learned."""
 
     def answer(
         self,
