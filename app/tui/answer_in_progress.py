@@ -21,6 +21,8 @@ class AnswerInProgress:
         self.log = log
         self.before = message
         """As it was when this began; it has text if an answer is continued."""
+        self.unsaved = False
+        """It has grown since `message` was taken to be saved."""
         self.stopping = False
         """The person asked for its end: what arrives from now on is not shown and not kept."""
         self._pieces = list(pieces_of(message.text, message.facts.marks if message.facts else ""))
@@ -45,6 +47,7 @@ class AnswerInProgress:
 
     def add(self, pieces: Sequence[Piece]) -> None:
         """Append text."""
+        self.unsaved = True
         self.live.add(pieces)
         for piece in pieces:
             if self._pieces and self._pieces[-1].mark == piece.mark:

@@ -109,7 +109,7 @@ class Conversation:
         return self._put(prompt)
 
     def begin_answer(self, prompt: ChatMessage, facts: AnswerFacts) -> ChatMessage:
-        """Add an empty answer to a prompt; it is saved once it has text."""
+        """Add an empty answer to a prompt; it is saved once it has changed."""
         answer = ChatMessage(new_id(), self.chat.id, prompt.id, "assistant", "", now(), (), facts)
         self.tree.put(answer)
         self.chat = replace(self.chat, leaf=answer.id)

@@ -50,6 +50,10 @@ from app.tui.widgets.user_message import UserMessage
 from app.tui.widgets.welcome import Welcome
 
 
+HAND_OVER_SECONDS = 0.25
+"""How often a growing answer goes to the history's thread: making its value costs the more the longer it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A prompt written while an answer ran."""
@@ -115,6 +119,7 @@ class ChatScreen(Screen[None]):
         self.prompt.area.focus()
         self.show_pair()
         self.run_worker(self._load_prompts())
+        self.set_interval(HAND_OVER_SECONDS, self._save_answer)
 
     @property
     def transcript(self) -> Transcript:
@@ -189,7 +194,6 @@ class ChatScreen(Screen[None]):
                 running.add(pieces)
                 running.log.take(message.event)
                 self._numbers = message.event
-                self.conversation.change(running.message)
             case TurnEnded():
                 running.log.ended = message.event
                 self._numbers = message.event
@@ -474,6 +478,12 @@ class ChatScreen(Screen[None]):
             return UserMessage(message.text, [file.name for file in message.attachments], branch)
         pieces = pieces_of(message.text, message.facts.marks)
         return Answer(message.text, pieces, stored_line(message), marks=self.marks, branch=branch)
+
+    def _save_answer(self) -> None:
+        running = self.running
+        if running is not None and running.unsaved:
+            running.unsaved = False
+            self.conversation.change(running.message)
 
     async def _mentioned_files(self, text: str) -> list[Attachment]:
         """The files named by `@path` in a prompt."""

@@ -191,27 +191,23 @@ class Transcript(VerticalScroll, can_focus=True):
             last = len(self.entries)  # the answer in progress grows; it is never made again
             first = min(first, live)
         held = self._in_view() if hold else None
-        gone = [
-            entry.widget
-            for place, entry in enumerate(self.entries)
-            if entry.widget is not None and not first <= place < last
-        ]
-        for entry in self.entries:
-            if entry.widget in gone:
-                entry.widget = None
-        kept = [e for e in self.entries[first:last] if e.widget is not None]
-        before = [e for e in self.entries[first : self._first] if e.widget is None]
-        if not kept:
-            before = []
-        after = [e for e in self.entries[first:last] if e.widget is None and e not in before]
+        gone = [e for n, e in enumerate(self.entries) if e.widget and not first <= n < last]
+        removed = [entry.widget for entry in gone if entry.widget]
+        for entry in gone:
+            entry.widget = None
+        window = self.entries[first:last]
+        kept = [entry for entry in window if entry.widget]
+        missing = [entry for entry in window if not entry.widget]
+        before = missing[: max(0, self._first - first)] if kept else []
+        after = missing[len(before) :]
         self._first, self._last, self._moving = first, last, True
         self._show_beginning()
         if before:
             self.mount_all([self._widget(e) for e in before], before=kept[0].widget)
         if after:
             self.mount_all([self._widget(e) for e in after])
-        if gone:
-            self.remove_children(gone)
+        if removed:
+            self.remove_children(removed)
         self.call_after_refresh(self._moved, held)
 
     def _in_view(self) -> tuple[Widget, float] | None:
