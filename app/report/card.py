@@ -5,6 +5,9 @@ from typing import Any
 
 from models.size_text import size_text
 
+SHOWN_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24)
+"""Copies may be longer; the JSON has every length."""
+
 
 def card(report: dict[str, Any]) -> str:
     """The page; `report` is the JSON document of `mlx-spec report`."""
@@ -107,7 +110,8 @@ def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
 
 def _rounds(tune: dict[str, Any]) -> Iterator[str]:
     """What a round costs, relative to a plain one."""
-    lengths = sorted({int(k) for costs in tune["relative"].values() for k in costs})
+    known = {int(k) for costs in tune["relative"].values() for k in costs}
+    lengths = [k for k in SHOWN_LENGTHS if k in known]
     yield "| a round that drafts | " + " | ".join(map(str, lengths)) + " |"
     yield "|---|" + "---|" * len(lengths)
     for drafter, costs in tune["relative"].items():
