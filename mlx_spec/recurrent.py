@@ -15,7 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, cast, runtime_checkable
 
 import mlx.core as mx
@@ -31,6 +31,9 @@ MARKS = 4
 """Places between the turns of a chat whose states are kept, to go on from when a turn is changed."""
 
 
+signature_of = cache(inspect.signature)
+
+
 @dataclass(frozen=True, slots=True)
 class Core:
     """A recurrence of mlx-lm: a function of tokens and a state that returns (outputs, state)."""
@@ -43,10 +46,10 @@ class Core:
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[mx.array, Any]:
         """The function itself, unless the state it is given records."""
-        given = inspect.signature(self.function).bind(*args, **kwargs).arguments
-        slot = given.get("state")
-        if not isinstance(slot, Moved):
+        if not any(isinstance(given, Moved) for given in (*args, *kwargs.values())):
             return self.function(*args, **kwargs)
+        given = signature_of(self.function).bind(*args, **kwargs).arguments
+        slot: Moved = given["state"]
         given = {name: value for name, value in given.items() if name not in ("state", "mask", "lengths")}
         outputs, end = self.function(**given, state=slot.end)
         return outputs, Moved(slot.start, end, (*slot.passes, (self, given)))
@@ -85,7 +88,8 @@ class Moved:
     end: mx.array
     passes: tuple[tuple[Core, dict[str, Any]], ...] = ()
 
-    def after(self, count: int | mx.array) -> mx.array:
+    def after(self, count: int | mx.array, stand: mx.array) -> mx.array:
+        """The state after the first `count` of the tokens, those that `stand`: a boolean `[1, tokens]`."""
         if isinstance(count, int) and count == 0:
             return self.start
         core, given = self.passes[0]
@@ -94,8 +98,7 @@ class Moved:
         if isinstance(count, int):
             cut = {name: given[name][:, :count] for name in core.per_token}
             return core.masked(**given | cut, state=self.start)[1]
-        rows = given[core.per_token[0]].shape[1]
-        return core.masked(**given, state=self.start, mask=mx.arange(rows)[None] < count)[1]
+        return core.masked(**given, state=self.start, mask=stand)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,11 @@ class Windows:
     def end(self) -> mx.array:
         return self.states[-1:]
 
-    def after(self, count: int | mx.array) -> mx.array:
+    def followed_by(self, states: mx.array) -> "Windows":
+        """With those of a further pass, the first of which is the last here."""
+        return Windows(mx.concatenate([self.states[:-1], states]) if len(self.states) > 1 else states)
+
+    def after(self, count: int | mx.array, stand: mx.array) -> mx.array:
         return self.states[count : count + 1] if isinstance(count, int) else mx.take(self.states, count, 0)
 
 
@@ -119,11 +126,11 @@ class Recorder(ArraysCache):
     counts from none to every token, its code gives one window for each.
     """
 
-    def __init__(self, slots: Sequence[Any], count: int):
+    def __init__(self, slots: Sequence[Any], counts: mx.array):
         super().__init__(len(slots))
         self._before = slots
         self.cache = [slot.end if isinstance(slot, Windows) else slot for slot in slots]
-        self.lengths = mx.arange(count + 1)
+        self.lengths = counts
 
     def make_mask(self, N: int) -> None:
         """Every token counts until the verdict."""
@@ -133,7 +140,7 @@ class Recorder(ArraysCache):
 
     def recorded(self) -> tuple[Any, ...]:
         return tuple(
-            Windows(mx.concatenate([old.states, new[1:]])) if isinstance(old, Windows) else new
+            old.followed_by(new) if isinstance(old, Windows) else new
             for old, new in zip(self._before, self.cache, strict=True)
         )
 
@@ -175,17 +182,18 @@ class Recomputed:
         )
 
     def caches(self, count: int) -> list[ArraysCache]:
-        return [Recorder(slots, count) for slots in self._slots]
+        counts = mx.arange(count + 1)
+        return [Recorder(slots, counts) for slots in self._slots]
 
     def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
         self._slots = tuple(cast(Recorder, cache).recorded() for cache in caches)
         self.rows += ids.shape[0]
 
     def after(self, count: int | mx.array) -> States:
-        whole = self.rows == 0 or (isinstance(count, int) and count == self.rows)
-        return tuple(
-            tuple(slot.end if whole else slot.after(count) for slot in slots) for slots in self._slots
-        )
+        if self.rows == 0 or (isinstance(count, int) and count == self.rows):
+            return tuple(tuple(slot.end for slot in slots) for slots in self._slots)
+        stand = mx.arange(self.rows)[None] < count
+        return tuple(tuple(slot.after(count, stand) for slot in slots) for slots in self._slots)
 
 
 class Single:

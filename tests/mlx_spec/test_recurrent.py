@@ -175,7 +175,7 @@ def test_mutant_states_of_the_wrong_place_are_caught(mutant, monkeypatch):
 @pytest.mark.parametrize("kind", [Moved, Windows])
 def test_mutant_one_kind_of_slot_not_rewound_is_caught(kind, monkeypatch):
     engine = pair("qwen3_next", noise=0.2)
-    monkeypatch.setattr(kind, "after", lambda slot, count: slot.end)
+    monkeypatch.setattr(kind, "after", lambda slot, count, stand: slot.end)
     assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
 
 
