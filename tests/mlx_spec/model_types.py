@@ -177,6 +177,7 @@ BY_TYPE: dict[str, dict[str, Any]] = {
     },
     "gemma4": {"text_config": "gemma4_text", "vocab_size": VOCAB},
     "gemma4_text": {"num_hidden_layers": 4, "num_kv_shared_layers": 2, "layer_types": SLIDING * 2},
+    "gear": {"layer_types": ["conv_mixer", "full_attention"]},
     "glm4_moe": {"rope_scaling": None},
     "glm_moe_dsa": {"index_topk": 24, "topk_method": "noaux_tc", "scoring_func": "sigmoid"},
     "granitemoehybrid": {
