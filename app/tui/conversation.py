@@ -32,8 +32,8 @@ class Conversation:
     """One chat and where the person stands in it."""
 
     def __init__(self, history: HistoryThread, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
-        self.chat = chat
         self.tree = MessageTree(messages)
+        self.chat = chat if chat.leaf in self.tree else replace(chat, leaf=self.tree.end_of(None))
         self._history = history
 
     @classmethod

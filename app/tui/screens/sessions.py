@@ -19,6 +19,10 @@ from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
 
 
+FRAME = 8
+"""Columns of border, padding and scrollbar."""
+
+
 class SessionsScreen(Screen[Chat | None]):
     """Gives the chat to go on with, or None."""
 
@@ -152,7 +156,7 @@ class SessionsScreen(Screen[Chat | None]):
     def _draw(self) -> None:
         options = self.query_one(OptionList)
         place = options.highlighted or 0
-        width, time = self.app.size.width - 4, now()
+        width, time = self.app.size.width - FRAME, now()
         options.clear_options()
         options.add_options(Option(_drawn(row, width, time)) for row in self.rows)
         options.highlighted = min(place, len(self.rows) - 1) if self.rows else None
