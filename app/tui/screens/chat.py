@@ -49,9 +49,8 @@ from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.user_message import UserMessage
 from app.tui.widgets.welcome import Welcome
 
-
 HAND_OVER_SECONDS = 0.25
-"""How often a growing answer goes to the history's thread: making its value costs the more the longer it is."""
+"""How often a growing answer goes to the history: making its value costs more the longer it is."""
 
 
 @dataclass(frozen=True, slots=True)

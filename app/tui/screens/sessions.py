@@ -18,7 +18,6 @@ from app.tui.ago import ago
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
 
-
 FRAME = 8
 """Columns of border, padding and scrollbar."""
 
