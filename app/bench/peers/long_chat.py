@@ -1,8 +1,8 @@
 """Does a chat get slower from turn to turn by more than its context grows?
 
 The same turns are decoded twice: in one process as a chat, whose engine keeps everything from turn to turn,
-and in another that forgets before each turn and reads the whole conversation anew. Decoding alone is
-compared, turn by turn: both have the same context, so the ratio shows what the chat's age costs.
+and in another that forgets before each turn and reads the conversation up to there anew, untimed. Then both
+answer the turn with the same context, so the ratio of their decoding shows what the chat's age costs.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,6 +26,7 @@ QUESTIONS = (
     "What is the bonus token?",
 )
 MAX_TOKENS = 64
+RE_READ_TOKENS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +75,21 @@ Turn = tuple[int, Answer, Answer]
 def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> list[Turn]:
     said: list[Message] = []
     found: list[Turn] = []
+    before: tuple[int, ...] = ()
     for turn in range(turns):
         said.append(Message(role="user", content=QUESTIONS[turn % len(QUESTIONS)]))
         ids, stop = chat.call("encode", said)
-        ask = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None, keep=turn > 0)
-        anew = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None)
+        if before:
+            # A drafted answer: the draft model reads the conversation only then.
+            fresh.call("answer", Ask(before, (), RE_READ_TOKENS, 0.0, 0, "model", 1))
+        ask = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None, keep=bool(before))
         if swapped:
-            other = fresh.call("answer", anew)
+            other = fresh.call("answer", ask)
             own = chat.call("answer", ask)
         else:
             own = chat.call("answer", ask)
-            other = fresh.call("answer", anew)
+            other = fresh.call("answer", ask)
+        before = (*ids, *own.tokens)
         found.append((len(ids), own, other))
         said.append(Message(role="assistant", content=chat.call("decode", own.tokens)))
     return found
