@@ -13,23 +13,17 @@ if TYPE_CHECKING:
     from models.load import LoadedPair
 
 
-def _tune(pair: "LoadedPair") -> None:
-    """What a user's first run with a pair does, with nothing known from before and nothing left behind."""
-    from mlx_spec.measuring import calibrate
-
-    calibrate(pair.engine)
-
-
 class OurSide:
-    """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use."""
+    """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use, and not kept."""
 
     def __init__(self, target: str | None, draft: str | None, tune: bool) -> None:
+        from mlx_spec.measuring import calibrate
         from models.load import load
         from models.resolve import resolve
 
         self.pair = load(resolve(None, target, draft) if target else resolve(draft=draft))
         if tune:
-            _tune(self.pair)
+            calibrate(self.pair.engine)
 
     def encode(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """(ids of the conversation, the tokens that end an answer)."""
