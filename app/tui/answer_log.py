@@ -1,6 +1,9 @@
 """What drafting did in one answer: its rounds, and the running figures the gauges show."""
 
-from app.events import DraftRound, TextAdded, TurnEnded
+from collections.abc import Sequence
+
+from app.events import DraftRound, TextAdded
+from mlx_spec.stats import Stats
 
 SAMPLE_SECONDS = 0.5
 """A rate measured over less than this says little: nothing is shown before, and one sample covers it."""
@@ -9,17 +12,41 @@ SAMPLE_SECONDS = 0.5
 class AnswerLog:
     """Grows with the answer; figures are counted as rounds come, whatever the answer's length."""
 
-    def __init__(self) -> None:
+    def __init__(self, pair: str) -> None:
+        self.pair = pair
+        """Name of the pair that answers."""
         self.rounds: list[DraftRound] = []
         self.latest: TextAdded | None = None
-        self.ended: TurnEnded | None = None
+        self.over = False
+        """Nothing is added any more."""
         self.rates: list[float] = []
         """Tokens per second, one sample per `SAMPLE_SECONDS` of decoding."""
+        self._stats: Stats | None = None
         self._text: list[str] = []
         self._reached: list[int] = []
         self._stood: list[int] = []
         self._timed = self._timed_draft = 0.0
         self._sampled_at = (0.0, 0)
+
+    @classmethod
+    def saved(cls, pair: str, text: str, rounds: Sequence[DraftRound], stats: Stats | None) -> "AnswerLog":
+        """The log of an answer of another day. Of a continued answer only the rest has rounds."""
+        log = cls(pair)
+        log.rounds += rounds
+        log._stats = stats
+        log.over = True
+        log._text.append(text[max(0, len(text) - rounds[-1].end) if rounds else 0 :])
+        return log
+
+    @property
+    def tokens(self) -> int:
+        """Of the answer so far."""
+        return self.latest.tokens if self.latest else self._stats.tokens if self._stats else 0
+
+    @property
+    def seconds(self) -> float:
+        """Spent decoding so far."""
+        return self.latest.seconds if self.latest else self._stats.decode_seconds if self._stats else 0.0
 
     @property
     def text(self) -> str:

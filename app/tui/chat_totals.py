@@ -26,33 +26,37 @@ class ChatTotals:
     rounds_by_drafter: dict[str, int]
     plain_rounds: int
     """Rounds without a draft that followed another one: what a plain round costs in this chat."""
-    plain_seconds: float | None
-    """Their median; None if there are too few."""
     saved_seconds: float | None
-    """What the drafted rounds' tokens would have cost as plain rounds, less what they did cost."""
+    """What the drafted rounds' tokens would have cost at the median of the same pair's plain rounds, less
+    what they did cost; None if too few plain rounds were measured."""
 
 
 def totals(logs: Sequence[AnswerLog]) -> ChatTotals:
     """Add up the answers."""
     rounds = [played for log in logs for played in log.rounds]
-    plain = [seconds for log in logs for seconds in _plain_times(log.rounds)]
-    typical = median(plain) if len(plain) >= PLAIN_ROUNDS_NEEDED else None
     drafted = [played for played in rounds if played.drafted]
-    latest = [log.latest for log in logs if log.latest is not None]
+    savings = [_saving([log for log in logs if log.pair == pair]) for pair in {log.pair for log in logs}]
+    known = [saved for _, saved in savings if saved is not None]
     return ChatTotals(
-        answers=len(latest),
-        tokens=sum(event.tokens for event in latest),
+        answers=sum(log.tokens > 0 for log in logs),
+        tokens=sum(log.tokens for log in logs),
         rounds=len(rounds),
         drafted=sum(len(played.drafted) for played in drafted),
         accepted=sum(played.accepted for played in drafted),
-        seconds=sum(event.seconds for event in latest),
+        seconds=sum(log.seconds for log in logs),
         rounds_by_drafter=dict(Counter(played.drafter for played in drafted)),
-        plain_rounds=len(plain),
-        plain_seconds=typical,
-        saved_seconds=typical * sum(map(_gained, drafted)) - sum(r.seconds for r in drafted)
-        if typical is not None and drafted
-        else None,
+        plain_rounds=sum(count for count, _ in savings),
+        saved_seconds=sum(known) if known else None,
     )
+
+
+def _saving(logs: Sequence[AnswerLog]) -> tuple[int, float | None]:
+    """(plain rounds measured, seconds saved against them or None) of one pair's answers."""
+    plain = [seconds for log in logs for seconds in _plain_times(log.rounds)]
+    drafted = [played for log in logs for played in log.rounds if played.drafted]
+    if len(plain) < PLAIN_ROUNDS_NEEDED or not drafted:
+        return len(plain), None
+    return len(plain), median(plain) * sum(map(_gained, drafted)) - sum(r.seconds for r in drafted)
 
 
 def _plain_times(rounds: Sequence[DraftRound]) -> Iterator[float]:

@@ -82,7 +82,7 @@ def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:
     if len(log.rates) > 1:
         rates = log.rates[-SAMPLES_SHOWN:]
         items.append(LineItem(bars(rates, max(rates)), 5, "$text-primary"))
-    if latest.seconds >= SAMPLE_SECONDS or log.ended is not None:
+    if latest.seconds >= SAMPLE_SECONDS or log.over:
         items.append(LineItem(f"{latest.tokens_per_second:.0f} tok/s", 10, "bold"))
     else:
         items.append(LineItem("… tok/s", 10, "dim"))

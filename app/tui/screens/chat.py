@@ -194,7 +194,6 @@ class ChatScreen(Screen[None]):
                 running.log.take(message.event)
                 self._numbers = message.event
             case TurnEnded():
-                running.log.ended = message.event
                 self._numbers = message.event
                 self._context_tokens = message.event.stats.prompt_tokens + message.event.stats.tokens
                 finish = "cancelled" if running.stopping else message.event.finish_reason
@@ -379,7 +378,10 @@ class ChatScreen(Screen[None]):
                 self.conversation.forget(self.running.before)
         self.running, self.queued, self.editing = None, [], None
         self.conversation = conversation
-        self.logs.clear()
+        facts = ((message.text, message.facts) for message in conversation.tree)
+        self.logs[:] = [
+            AnswerLog.saved(f.pair, text, f.rounds, f.stats) for text, f in facts if f and f.rounds
+        ]
         self.query_one(Gauges).follow(None)
         self._numbers, self._context_tokens, self._dropped = None, 0, 0
         self.show_path()
@@ -423,7 +425,7 @@ class ChatScreen(Screen[None]):
             self.show_state()
 
     def _begin(self, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer) -> None:
-        log = AnswerLog()
+        log = AnswerLog(self.link.pair.name)
         self.logs.append(log)
         self.query_one(Gauges).follow(log)
         self.transcript.follow()
@@ -443,6 +445,7 @@ class ChatScreen(Screen[None]):
         """Replace the live view by one finished widget, and go on with what was queued."""
         running = self.running
         assert running is not None
+        running.log.over = True
         message = self.conversation.change(running.ended(finish, event))
         self.running = None
         self.transcript.replace(message.id, self._maker(message.id))

@@ -104,7 +104,7 @@ class InspectorScreen(Screen[None]):
 
     def _tell(self) -> None:
         chosen, log = self.chosen, self.answer
-        state = "" if log.ended else ", being written"
+        state = "" if log.over else ", being written"
         title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {len(log.rounds)} rounds"
         self.query_one("#rounds-title", Static).update(Content(title))
         if chosen is None:

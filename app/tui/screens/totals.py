@@ -61,14 +61,14 @@ def rows(chat: ChatTotals) -> list[tuple[str, str]]:
 
 
 def _saved(chat: ChatTotals) -> str:
-    if chat.plain_seconds is None:
+    if not chat.drafted:
+        return "nothing was drafted"
+    if chat.saved_seconds is None:
         return (
             f"not known: {chat.plain_rounds} plain rounds were measured in this chat, "
             f"{PLAIN_ROUNDS_NEEDED} are needed (F4 answers without drafting)"
         )
-    if chat.saved_seconds is None:
-        return "nothing was drafted"
-    basis = f"against {chat.plain_seconds * 1000:.1f} ms, the median of {chat.plain_rounds} plain rounds here"
+    basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
     if chat.saved_seconds < 0:
         return f"none, {-chat.saved_seconds:.1f} s lost {basis}"
     return f"{chat.saved_seconds:.1f} s {basis}"

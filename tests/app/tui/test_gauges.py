@@ -13,7 +13,7 @@ from tests.app.tui.chat_driver import OpenChat
 
 
 def log_of(accepted: list[int], *, length: int = 3, seconds: float = 0.1, timed: bool = False) -> AnswerLog:
-    log, tokens = AnswerLog(), 0
+    log, tokens = AnswerLog("a pair"), 0
     for number, count in enumerate(accepted, 1):
         tokens += count + 1
         played = DraftRound(
