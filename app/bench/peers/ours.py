@@ -10,7 +10,6 @@ from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
     from mlx_spec import Engine
-    from models.load import LoadedPair
 
 
 class OurSide:
