@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OurSide:
-    """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use, and not kept."""
+    """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use."""
 
     def __init__(self, target: str | None, draft: str | None, tune: bool) -> None:
         from mlx_spec.measuring import calibrate
