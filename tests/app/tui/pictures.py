@@ -5,6 +5,7 @@ python -m tests.app.tui.pictures [--target FOLDER --draft FOLDER] [--prompt TEXT
 
 import argparse
 import asyncio
+import os
 import re
 import tempfile
 from collections.abc import Callable
@@ -34,6 +35,7 @@ _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
     """Write chat.svg (a live answer's marks kept), compare.svg, sweep.svg and rounds.svg."""
     with tempfile.TemporaryDirectory() as state:
+        os.environ["MLX_SPEC_HOME"] = state  # nobody's chats in the pictures, no pictures in anybody's chats
         link = EngineLink(EngineClient(Path(state) / "engine.log"), pair)
         link.start()
         app = ChatApp(link, Settings.of(Options(max_tokens=160)))
