@@ -20,6 +20,7 @@ from app.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
 from models.pair import PairSpec
+from models.paths import data_folder
 
 ROUNDS = (("The target", " checks"), (" what the draft", " guessed"), (": 日本 👩‍💻", "."))
 THOUGHT = (("<think>one two", " three</think>"), ("So", " it is:\n```python\nx = 1\n```"))
@@ -33,7 +34,8 @@ class ScriptedSession:
         if spec.name == "absent":
             raise BadInput("The pair absent is not on this machine. Get it with: mlx-spec pull absent")
         if spec.name == "slow to load":
-            time.sleep(1)
+            while not (data_folder() / "load").exists():
+                time.sleep(0.01)
         self.is_tuned = spec.name != "untuned"
         self.info = PairInfo(spec.name, "target", "draft", 4096, "test (cpu)", 1_000_000, True)
 

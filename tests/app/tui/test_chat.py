@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 from app.tui.slash_commands import SlashCommand
 from app.tui.widgets.answer import Answer
@@ -26,11 +27,12 @@ async def test_a_prompt_is_answered_and_settles_into_one_widget(open_chat: OpenC
         assert [turn.answer for turn in chat.app.chat.conversation.turns] == [TEXT]
 
 
-async def test_a_prompt_sent_while_the_pair_loads_waits_and_runs(open_chat: OpenChat) -> None:
+async def test_a_prompt_sent_while_the_pair_loads_waits_and_runs(open_chat: OpenChat, tmp_path: Path) -> None:
     async with open_chat(pair="slow to load") as chat:
         await chat.type("hello")
         assert chat.app.link.state == "loading"
         assert "loading" in str(chat.app.chat.query_one(StatusLine).content)
+        (tmp_path / "load").touch()
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].text == TEXT
 
