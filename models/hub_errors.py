@@ -82,6 +82,11 @@ def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
         return RevisionMissing(
             f"{source.repo} has no revision {source.revision}. Leave it out, or name another."
         )
+    if status in (401, 403) and get_token():
+        return AccessNeeded(
+            f"The Hub refuses {source} (error {status}): your token is not accepted, or may not read it. "
+            "Log in anew: `hf auth login`, or set another HF_TOKEN."
+        )
     if status in (401, 403):
         return AccessNeeded(
             f"The Hub refuses {source} (error {status}). Log in: `hf auth login`, or set HF_TOKEN."

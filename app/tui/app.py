@@ -25,6 +25,7 @@ from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
+from app.tui.first_run import is_first_run, remember_first_run, welcome_text
 from app.tui.keymap import default_keys, key_name
 from app.tui.messages import (
     CommandChosen,
@@ -48,10 +49,11 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
-from app.tui.widgets.prompt import Prompt, PromptArea
+from app.tui.widgets.prompt import Prompt
 from app.tui.widgets.transcript import Transcript
 from mlx_spec.types import Options
-from models.catalogue import Pair
+from models.catalogue import DEFAULT_PAIR, Pair
+from models.machine import this_machine
 from models.pair import PairSpec
 from models.paths import config_file, data_folder
 
@@ -68,6 +70,14 @@ MARKDOWN_STYLES = {
     "markdown.hr": "dim",
 }
 """Rich's own have fixed colours, which do not suit every theme."""
+
+PARTS = {
+    "prompt": "While you write",
+    "chat": "In the chat",
+    "messages": "On the messages (Tab)",
+    "app": "Everywhere",
+}
+"""Titles in the help by the first part of a binding's id; other screens' keys are `Here`."""
 
 WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
@@ -103,8 +113,6 @@ class ChatApp(App[None]):
         Binding("f1", "help", "Help", id="app.help", key_display="F1", tooltip="Keys and commands"),
         Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs", key_display="F2",
                 tooltip="Choose or download a pair of models"),
-        Binding("ctrl+z", "suspend_process", "Suspend", id="app.suspend", show=False, priority=True,
-                tooltip="Back to the shell; `fg` returns here"),
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
     ]  # fmt: skip
 
@@ -129,6 +137,7 @@ class ChatApp(App[None]):
         self.chat.marks = self.config["marks"]
         self.pulls = PullQueue()
         self._untold = list(self.config.problems)
+        self._first_run = is_first_run()
         self._ctrl_c_at = float("-inf")
 
     def get_default_screen(self) -> Screen[None]:
@@ -184,7 +193,9 @@ class ChatApp(App[None]):
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.described_keys()))
+            on_chat = self.screen is self.chat
+            about = (self.focused and self.focused.HELP) or self.screen.HELP or ""
+            self.push_screen(HelpScreen(about, self.described_keys(), commands=on_chat))
 
     def action_compare(self) -> None:
         """Compare the last prompt without and with drafting."""
@@ -255,25 +266,42 @@ class ChatApp(App[None]):
         while self.screen is not self.chat:
             self.pop_screen()
 
-    def described_keys(self) -> list[tuple[str, str]]:
-        """Every key of the chat with what it does."""
-        bindings = [
-            *PromptArea.BINDINGS,
-            *ChatScreen.BINDINGS,
-            *Transcript.BINDINGS,
-            *ChatApp.BINDINGS,
-        ]
-        keys = [
-            (" or ".join(key_name(key) for key in self.keys_of(b.id)), b.tooltip)
-            for b in bindings
-            if isinstance(b, Binding) and b.id
-        ]
-        return [*keys, ("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
+    def described_keys(self) -> dict[str, list[tuple[str, str]]]:
+        """The keys that are heard now with what they do, by the part that hears them."""
+        parts: dict[str, dict[str, tuple[list[str], str]]] = {}
+        for key, active in self.screen.active_bindings.items():
+            binding = active.binding
+            if binding.id and binding.id in default_keys():
+                part = PARTS.get(binding.id.partition(".")[0], "Here")
+                meaning = binding.tooltip or binding.description
+                parts.setdefault(part, {}).setdefault(binding.id, ([], meaning))[0].append(key_name(key))
+        if self.screen is self.chat:
+            parts.setdefault(PARTS["messages"], {}).update(
+                (b.id, ([key_name(key) for key in self.keys_of(b.id)], b.tooltip or b.description))
+                for b in Transcript.BINDINGS
+                if isinstance(b, Binding) and b.id
+            )
+        told = {
+            part: [(" or ".join(keys), meaning) for keys, meaning in known.values()]
+            for part, known in sorted(parts.items(), key=lambda item: item[0] == PARTS["app"])
+        }
+        everywhere = told.setdefault(PARTS["app"], [])
+        everywhere += [("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
+        return told
+
+    def _welcome(self) -> None:
+        """On a thread, because asking the machine takes a moment."""
+        if self.link.pair.name == DEFAULT_PAIR:
+            self.call_from_thread(self.chat.transcript.note, welcome_text(this_machine()))
+        remember_first_run()
 
     def _pump(self) -> None:
         """Nothing is passed on before there is a chat to show it."""
         if not self.chat.is_mounted:
             return
+        if self._first_run:
+            self._first_run = False
+            self.run_worker(self._welcome, thread=True)
         while self._untold:
             self.chat.transcript.note(self._untold.pop(0), "warning")
         self.link.pump()

@@ -181,6 +181,9 @@ class CommandRunner:
     async def do_theme(self, value: str) -> None:
         self._app.action_change_theme()
 
+    async def do_config(self, value: str) -> None:
+        self._say(f"Settings: {self._app.config.file}. `mlx-spec config` prints every key and what holds.")
+
     async def do_log(self, value: str) -> None:
         self._say(f"The engine's log: {self._app.link.client.log_path}")
 

@@ -84,6 +84,7 @@ SLASH_COMMANDS = (
     SlashCommand("stop", "", "Stop the answer and keep its text"),
     SlashCommand("clear", "", "The same as /new"),
     SlashCommand("theme", "", "Choose the colours"),
+    SlashCommand("config", "", "Where config.toml is, with keys, colours and defaults"),
     SlashCommand("log", "", "Where the engine's log is"),
     SlashCommand("quit", "", "Leave"),
 )

@@ -61,7 +61,7 @@ def test_no_file_is_no_mistake(write: Any) -> None:
         ("sampling.temperature = nan", "sampling.temperature", "between 0 and 10"),
         ("sampling.top-k = true", "sampling.top-k", "a whole number"),
         ("sampling.max-tokens = 0", "sampling.max-tokens", "at least 1"),
-        ("drafting.length = 17", "drafting.length", "from 0 to 16"),
+        ("drafting.length = 99", "drafting.length", "from 0 to"),
         ("drafting.drafter = 'modle'", "drafting.drafter", "auto, model or lookup (model?)"),
         ("keys.chat.comprae = 'f6'", "keys.chat.comprae", "Did you mean keys.chat.compare?"),
         ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from models.download import Progress, pull
+from models.download import Progress, check, pull
 from models.errors import (
     AccessNeeded,
     BrokenFiles,
@@ -176,6 +176,24 @@ def test_a_gated_repository_opens_with_a_token(hub: HubServer, monkeypatch: pyte
 
     monkeypatch.setenv("HF_TOKEN", "hf_good")
     assert last().phase == "done"
+
+
+def test_a_refused_token_is_said_with_how_to_get_another(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.status = 401
+    monkeypatch.setenv("HF_TOKEN", "hf_old")
+
+    with pytest.raises(AccessNeeded, match="token is not accepted.*hf auth login"):
+        last()
+
+
+def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
+    *_, progress = check(SPEC)
+
+    assert progress.phase == "done" and progress.total_bytes > 0
+    assert "model.safetensors" not in hub.downloads() and "tokenizer.json" in hub.downloads()
+    assert not installed(SPEC)
 
 
 def test_a_cut_connection_is_said_and_pulling_again_completes(hub: HubServer, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""F1: what the keys and commands do."""
+"""F1: what the keys do in the part that has the focus, and the commands."""
 
 from typing import ClassVar
 
@@ -27,16 +27,23 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,f1,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
     ]
 
-    def __init__(self, keys: list[tuple[str, str]]) -> None:
+    def __init__(self, about: str, keys: dict[str, list[tuple[str, str]]], *, commands: bool) -> None:
         super().__init__()
+        self.about = about
+        """What the part is that had the focus."""
         self.keys = keys
-        """Key and what it does."""
+        """By the part that hears them, the focused one first: key and what it does."""
+        self._commands = commands
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
-            yield Static(_table("Keys", self.keys))
-            yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
-            yield Static(Text(ABOUT))
+            if self.about:
+                yield Static(Text(self.about))
+            for part, keys in self.keys.items():
+                yield Static(_table(part, keys))
+            if self._commands:
+                yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
+                yield Static(Text(ABOUT))
             yield Static(Text("Esc closes this help.", "dim"))
 
     def on_mount(self) -> None:

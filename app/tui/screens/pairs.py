@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.tui.last_speeds import last_speeds
 from app.tui.pair_facts import Facts, details, download_line, header, matches, outcome, row
 from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
@@ -283,7 +284,7 @@ class PairsScreen(Screen[Pair | None]):
     def _look(self) -> None:
         from models.removal import removable_bytes
 
-        machine, chip = this_machine(), this_chip()
+        machine, chip, measured = this_machine(), this_chip(), last_speeds()
         seen: dict[str, Facts] = {}
         for pair in all_pairs():
             here = any(find_folder(source) for source in pair.spec.sources if not source.is_folder)
@@ -293,6 +294,7 @@ class PairsScreen(Screen[Pair | None]):
                 removable_bytes(pair.spec) if here else 0,
                 fit(pair, machine),
                 expect(pair, chip) if chip else None,
+                measured.get(pair.name, ""),
             )
         self.app.call_from_thread(self._take, seen)
 

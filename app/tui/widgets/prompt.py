@@ -45,6 +45,8 @@ class PromptArea(TextArea):
                 tooltip="Stop the answer in progress and send the prompt in its place"),
         Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
                 tooltip="Write the prompt in your own editor ($EDITOR)"),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", id="prompt.suspend", show=False,
+                tooltip="Back to the shell; `fg` returns here"),
         Binding("ctrl+underscore,super+z", "undo", "Undo", id="prompt.undo", show=False,
                 tooltip="Take back what was typed last (Ctrl+Z goes to the shell)"),
         Binding("tab", "screen.browse", "Messages", id="prompt.browse", show=False,
