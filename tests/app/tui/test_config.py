@@ -13,7 +13,7 @@ async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp
     (tmp_path / "config.toml").write_text(
         "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'ctrl+s'\nchat.draft = 'f12'\n"
     )
-    async with open_chat() as chat:
+    async with open_chat(size=(100, 70)) as chat:
         assert chat.app.theme == "ansi-dark" and chat.notices == []
         area = chat.app.chat.query_one(PromptArea)
         await chat.pilot.press("h", "i", "enter", "y", "o", "u")
