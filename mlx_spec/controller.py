@@ -16,8 +16,8 @@ from mlx_spec.types import Round
 
 IDLE = 0.998
 """What a plain round leaves of what is known about acceptance: in time drafting is tried again."""
-NEW_PROMPT = 0.5
-"""What a new prompt leaves: the next text may be of another kind."""
+NEW_PROMPT = 0.1
+"""What a new prompt leaves: the next text may be of another kind, and then every wrong draft counts."""
 HOPE = 0.4
 """How much likelier than counted a draft may stand while nothing else pays, with nothing counted."""
 MARGIN = 1.01
