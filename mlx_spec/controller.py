@@ -18,7 +18,7 @@ IDLE = 0.998
 """What a plain round leaves of what is known about acceptance: in time drafting is tried again."""
 NEW_PROMPT = 0.1
 """What a new prompt leaves: the next text may be of another kind, and then every wrong draft counts."""
-HOPE = 0.4
+HOPE = 0.25
 """How much likelier than counted a draft may stand while nothing else pays, with nothing counted."""
 MARGIN = 1.01
 """Drafting has to promise this much more than plain decoding."""
