@@ -175,11 +175,9 @@ class _Bench:
             return
         try:
             self.line.clear()
-            folder = other_draft.folder()
+            self._add(OTHER_DRAFT, OurSide, None, str(other_draft.folder()), True)
         except AppError as error:
             self.left_out[OTHER_DRAFT] = str(error)
-            return
-        self._add(OTHER_DRAFT, OurSide, None, str(folder), True)
 
     def _encoded(self, per_category: int | None) -> list[Encoded]:
         ours = self.processes["ours fixed"]

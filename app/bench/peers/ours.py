@@ -20,7 +20,7 @@ class OurSide:
         from models.load import load
         from models.resolve import resolve
 
-        self.pair = load(resolve(None, target, draft) if target else resolve(draft=draft))
+        self.pair = load(resolve(None, target, draft))
         if tune:
             calibrate(self.pair.engine)
 
