@@ -121,6 +121,18 @@ def test_a_stop_anywhere_in_a_round_leaves_a_state_to_go_on_from(name):
 
 
 @pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+def test_cancelling_at_any_round_leaves_the_next_turn_right(name):
+    engine = pair(name)
+    for read in range(4):
+        rounds = engine.generate(prompt(1), Options(max_tokens=TOKENS, drafter="model", draft_length=3))
+        kept = [t for _ in range(read) for t in next(rounds).tokens]
+        if read % 2:
+            rounds.close()
+        again = prompt(1) + kept + [3, 4]
+        assert text(engine, again, max_tokens=8, drafter="model") == reference(engine.target.model, again, 8)
+
+
+@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
 def test_a_changed_turn_goes_on_from_the_last_place_kept(name):
     engine = pair(name)
     first = text(engine, IDS, drafter="model", draft_length=3)
