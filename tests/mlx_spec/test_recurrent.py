@@ -127,7 +127,7 @@ def test_cancelling_at_any_round_leaves_the_next_turn_right(name):
         rounds = engine.generate(prompt(1), Options(max_tokens=TOKENS, drafter="model", draft_length=3))
         kept = [t for _ in range(read) for t in next(rounds).tokens]
         if read % 2:
-            rounds.close()
+            del rounds
         again = prompt(1) + kept + [3, 4]
         assert text(engine, again, max_tokens=8, drafter="model") == reference(engine.target.model, again, 8)
 
