@@ -1,6 +1,7 @@
 """The chat: prompts in, answers out, one at a time."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,8 @@ from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.user_message import UserMessage
 from app.tui.widgets.welcome import Welcome
 
+STATE_SECONDS = 0.25
+"""How often the status line follows a growing answer: every piece would cost a few percent of a core."""
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
@@ -103,6 +106,7 @@ class ChatScreen(Screen[None]):
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
         self._context_tokens = 0
         self._dropped = 0
+        self._state_shown = 0.0
 
     def compose(self) -> ComposeResult:
         with Transcript():
@@ -193,6 +197,8 @@ class ChatScreen(Screen[None]):
                 running.add(pieces)
                 running.log.take(message.event)
                 self._numbers = message.event
+                if time.monotonic() - self._state_shown < STATE_SECONDS:
+                    return
             case TurnEnded():
                 self._numbers = message.event
                 self._context_tokens = message.event.stats.prompt_tokens + message.event.stats.tokens
@@ -398,6 +404,7 @@ class ChatScreen(Screen[None]):
 
     def show_state(self) -> None:
         """Bring the status line and the waiting prompts up to date."""
+        self._state_shown = time.monotonic()
         link = self.link
         context = self._context_tokens
         if isinstance(self._numbers, TextAdded):
