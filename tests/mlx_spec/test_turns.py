@@ -230,7 +230,7 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
 
     Only the first, which nobody drafts, is read at once: a person waits for it.
     """
-    import mlx_spec.engine as module
+    import mlx_spec.turn as module
 
     order = []
     submit, unpack = mx.async_eval, module._unpack
