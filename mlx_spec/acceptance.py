@@ -5,11 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MEMORY = 0.97
-"""What one observation leaves of those before in this answer: about 33 count."""
-USUAL = 0.995
-"""The same over all answers: about 200 count."""
-AS_SURE = 3.0
-"""A new answer begins as the usual one, as if so many observations had said so."""
+"""What one observation leaves of those before: about 33 count."""
 
 
 @dataclass(slots=True)
@@ -20,28 +16,15 @@ class Acceptance:
     """Of a first position never tried; later positions inherit the one before."""
     stood: list[float] = field(default_factory=list)
     tried: list[float] = field(default_factory=list)
-    usual_stood: list[float] = field(default_factory=list)
-    """The same over all answers, remembered longer."""
-    usual_tried: list[float] = field(default_factory=list)
-
-    def begin(self) -> None:
-        """A new answer: its text may be of another kind, most likely it is of the usual one."""
-        rate = self.prior
-        for i, tried in enumerate(self.usual_tried):
-            rate = (self.usual_stood[i] + rate) / (tried + 1)
-            self.tried[i] = min(tried, AS_SURE)
-            self.stood[i] = rate * self.tried[i]
 
     def count(self, drafted: int, accepted: int) -> None:
         """Take a round. Positions after the first rejection say nothing."""
         for i in range(min(drafted, accepted + 1)):
             if i == len(self.tried):
-                for counts in (self.stood, self.tried, self.usual_stood, self.usual_tried):
-                    counts.append(0.0)
+                self.stood.append(0.0)
+                self.tried.append(0.0)
             self.stood[i] = self.stood[i] * MEMORY + (i < accepted)
             self.tried[i] = self.tried[i] * MEMORY + 1
-            self.usual_stood[i] = self.usual_stood[i] * USUAL + (i < accepted)
-            self.usual_tried[i] = self.usual_tried[i] * USUAL + 1
 
     @property
     def reached(self) -> int:
@@ -49,7 +32,7 @@ class Acceptance:
         return sum(stood > 0 for stood in self.stood)
 
     def fade(self, share: float) -> None:
-        """Keep only a share of what was counted in this answer."""
+        """Keep only a share of what was counted."""
         self.stood = [count * share for count in self.stood]
         self.tried = [count * share for count in self.tried]
 
@@ -74,24 +57,16 @@ class Acceptance:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them."""
-        return {
-            "prior": self.prior,
-            "stood": self.stood,
-            "tried": self.tried,
-            "usual_stood": self.usual_stood,
-            "usual_tried": self.usual_tried,
-        }
+        return {"prior": self.prior, "stood": self.stood, "tried": self.tried}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Acceptance":
         """Raises LookupError, TypeError or ValueError where the values make no sense."""
-        names = ("stood", "tried", "usual_stood", "usual_tried")
-        known = cls(float(values["prior"]), *(list(map(float, values[name])) for name in names))
-        if len({len(values[name]) for name in names}) != 1 or any(
-            not 0 <= stood <= tried
-            for stood, tried in zip(
-                known.stood + known.usual_stood, known.tried + known.usual_tried, strict=True
-            )
+        known = cls(
+            float(values["prior"]), list(map(float, values["stood"])), list(map(float, values["tried"]))
+        )
+        if len(known.stood) != len(known.tried) or any(
+            not 0 <= stood <= tried for stood, tried in zip(known.stood, known.tried, strict=True)
         ):
             raise ValueError("more stood than were tried")
         return known

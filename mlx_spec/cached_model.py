@@ -75,15 +75,16 @@ class CachedModel:
     def decode(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
         """`forward` for the passes of decoding, which recur: their graph is built once per width.
 
-        Such a pass reads whole buffers and finds its place on the device, so that nothing in its
-        graph changes from round to round until the buffers grow.
+        Such a pass reads its buffers up to the next 256 rows and finds its place on the device, so that
+        nothing in its graph changes from round to round until the text has grown past them.
         """
         if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
             return self.forward(ids, at)
         for buffer in self.buffers:
             buffer.grow(at.high + ids.shape[0])
         low = at.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
-        bounds = Extent(0, low, max(buffer.capacity for buffer in self.buffers))
+        # Not all a buffer has: after a long chat, or a calibration, a short text would read it whole.
+        bounds = Extent(0, low, -(-(at.high + ids.shape[0]) // CAPACITY_STEP) * CAPACITY_STEP)
         if bounds != self._bounds:
             # A new function, for the old one's graphs would never be used again.
             self._bounds, self._compiled = bounds, mx.compile(self._pure)

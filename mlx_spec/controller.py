@@ -16,6 +16,8 @@ from mlx_spec.types import Round
 
 IDLE = 0.998
 """What a plain round leaves of what is known about acceptance: in time drafting is tried again."""
+NEW_PROMPT = 0.1
+"""What a new prompt leaves: the next text may be of another kind, and then every wrong draft counts."""
 HOPE = 0.25
 """How much likelier than counted a draft may stand while nothing else pays, with nothing counted."""
 MARGIN = 1.01
@@ -55,7 +57,7 @@ class Controller:
         """A new prompt."""
         self._look = None
         for known in self.acceptance.values():
-            known.begin()
+            known.fade(NEW_PROMPT)
 
     def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
         """Whose draft of how many tokens; `NO_OFFER`, 0 is a plain round."""
