@@ -80,14 +80,14 @@ class CachedModel:
         """
         if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
             return self.forward(ids, at)
-        for buffer in self.buffers:
-            buffer.grow(at.high + ids.shape[0])
+        needed = -(-(at.high + ids.shape[0]) // CAPACITY_STEP) * CAPACITY_STEP
         low = at.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
-        # Not all a buffer has: after a long chat, or a calibration, a short text would read it whole.
-        bounds = Extent(0, low, -(-(at.high + ids.shape[0]) // CAPACITY_STEP) * CAPACITY_STEP)
-        if bounds != self._bounds:
-            # A new function, for the old one's graphs would never be used again.
-            self._bounds, self._compiled = bounds, mx.compile(self._pure)
+        if low != self._bounds.low or not 0 <= self._bounds.high - needed <= CAPACITY_STEP:
+            # Not all a buffer has: after a long chat, or a calibration, a short text would read it whole.
+            # A new function, for the old one's graphs would hardly be used again.
+            self._bounds, self._compiled = Extent(0, low, needed), mx.compile(self._pure)
+        for buffer in self.buffers:
+            buffer.grow(self._bounds.high)
         start = mx.array([at.value], mx.int32) if isinstance(at.value, int) else at.value
         logits, rows = self._compiled(ids, start, [buffer.take() for buffer in self.buffers])
         self._hold(rows)
