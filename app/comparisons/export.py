@@ -56,7 +56,7 @@ def _write_json(record: Record, file: Path) -> None:
 def _draw(record: Record, file: Path) -> None:
     facts = record.facts
     title = f"{facts['pair']['name']}: {len(record.prompts)} prompts, {record.repeats} repeats"
-    note = f"{facts['device']}, {record.date}"
+    note = f"{facts['device']}, {record.date}{', broken off' if record.broken_off else ''}"
     if len(record.drafting) == 1:
         from app.bench.plot import plot
 

@@ -79,8 +79,14 @@ class Gathering:
         """Take the engine's answer; without one the place alone is kept."""
         self._differences[differing.prompt, differing.setting] = difference or _unexplained(differing)
 
-    def record(self, facts: Mapping[str, Any], now: datetime | None = None) -> Record | None:
-        """What ran, cut to what can be judged; None if nothing can."""
+    def record(
+        self, facts: Mapping[str, Any], broken_off: str = "", now: datetime | None = None
+    ) -> Record | None:
+        """What ran, cut to what can be judged; None if nothing can.
+
+        Args:
+            broken_off: why there are no more runs than these; empty if all of them ran.
+        """
         prompts, settings, repeats = self._complete()
         if not repeats:
             return None
@@ -105,6 +111,7 @@ class Gathering:
                 for prompt in range(prompts)
                 for number, place in enumerate(settings)
             ),
+            broken_off=f"after {self.count} of {self.plan.count} runs: {broken_off}" if broken_off else "",
         )
 
 

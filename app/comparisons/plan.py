@@ -23,17 +23,30 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Prompts, ways to answer them, and how often."""
+class Question:
+    """A prompt, and all that the engine is given to answer it."""
 
-    prompts: tuple[BenchPrompt, ...]
-    conversations: tuple[tuple[Message, ...], ...]
-    """What the model reads, one per prompt."""
+    prompt: BenchPrompt
+    messages: tuple[Message, ...]
+    """What the model reads, the prompt at the end."""
+    documents: tuple[str, ...] = ()
+    """Texts the lookup drafter may copy from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Questions, ways to answer them, and how often."""
+
+    questions: tuple[Question, ...]
     settings: tuple[Setting, ...]
     """For every temperature the plain one first."""
     options: Options
     """All that the settings leave as it is, the seed among it."""
     repeats: int
+
+    @property
+    def prompts(self) -> tuple[BenchPrompt, ...]:
+        return tuple(question.prompt for question in self.questions)
 
     @property
     def runs(self) -> Iterator[Run]:
@@ -44,7 +57,7 @@ class Plan:
         places = range(len(self.settings))
         for place in places:
             yield Run("warm-up", 0, place)
-        for prompt in range(len(self.prompts)):
+        for prompt in range(len(self.questions)):
             for repeat in range(self.repeats):
                 for place in places if repeat % 2 == 0 else reversed(places):
                     yield Run("counted", prompt, place, repeat)
@@ -52,11 +65,11 @@ class Plan:
     @property
     def count(self) -> int:
         """How many runs there are, warm-ups left out."""
-        return len(self.prompts) * len(self.settings) * self.repeats
+        return len(self.questions) * len(self.settings) * self.repeats
 
 
 def plan(
-    prompts: Sequence[tuple[BenchPrompt, Sequence[Message]]],
+    questions: Sequence[Question],
     drafting: Sequence[Setting],
     options: Options,
     repeats: int,
@@ -67,8 +80,7 @@ def plan(
         settings.append(Setting.plain(temperature))
         settings += [s for s in dict.fromkeys(drafting) if s.drafts and s.temperature == temperature]
     return Plan(
-        prompts=tuple(prompt for prompt, _ in prompts),
-        conversations=tuple(tuple(messages) for _, messages in prompts),
+        questions=tuple(questions),
         settings=tuple(settings),
         options=options,
         repeats=repeats,

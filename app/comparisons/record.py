@@ -48,6 +48,8 @@ class Record:
     prompts: tuple[BenchPrompt, ...]
     settings: tuple[Setting, ...]
     outcomes: tuple[Outcome, ...]
+    broken_off: str = ""
+    """After how many runs it ended before its last one, and why; empty if it ran to its end."""
 
     @property
     def repeats(self) -> int:
@@ -103,6 +105,7 @@ class Record:
             "version": VERSION,
             "name": self.name,
             "date": self.date,
+            "broken_off": self.broken_off,
             **self.facts,
             "prompts": [asdict(prompt) for prompt in self.prompts],
             "settings": [asdict(setting) for setting in self.settings],
@@ -122,7 +125,7 @@ class Record:
         }
 
 
-OWN = ("format", "version", "name", "date", "prompts", "settings", "outcomes", "verdicts")
+OWN = ("format", "version", "name", "date", "broken_off", "prompts", "settings", "outcomes", "verdicts")
 
 
 def record_from_json(value: Any) -> Record:
@@ -141,6 +144,7 @@ def record_from_json(value: Any) -> Record:
             prompts=tuple(BenchPrompt(**prompt) for prompt in value["prompts"]),
             settings=tuple(_setting(setting) for setting in value["settings"]),
             outcomes=tuple(_outcome(outcome) for outcome in value["outcomes"]),
+            broken_off=str(value.get("broken_off", "")),
         )
         for place in record.drafting:
             record.comparison(place)

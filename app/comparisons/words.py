@@ -34,7 +34,12 @@ def sameness(record: Record, setting: int) -> str:
 
 
 def sentence(record: Record) -> str:
-    """One setting judged in full; of several, the best one and the worst."""
+    """One setting judged in full; of several, the best one and the worst. Says if it was broken off."""
+    broken_off = f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
+    return _verdict(record) + broken_off
+
+
+def _verdict(record: Record) -> str:
     comparisons = {place: record.comparison(place) for place in record.drafting}
     if len(comparisons) == 1:
         ((place, one),) = comparisons.items()

@@ -213,9 +213,7 @@ class ChatApp(App[None]):
         self.return_to_chat()
         if self.chat.running is not None:
             raise BadInput("An answer is being written. Stop it with Esc, then compare.")
-        conversation = self.chat.conversation
-        messages = conversation.messages() if conversation.last is not None else []
-        plan = plan_of(wish, messages, self.chat.settings.for_answer(drafting=True))
+        plan = plan_of(wish, self.chat.conversation, self.chat.settings.for_answer(drafting=True))
         self.push_screen(CompareScreen(self.link, plan=plan))
 
     def action_comparisons(self) -> None:

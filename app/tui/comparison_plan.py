@@ -1,18 +1,18 @@
 """From what a person asked to be compared to a plan, with the chat's options and prompts."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from app.bench.prompts import BenchPrompt
 from app.chat_prompt import Message
-from app.comparisons.plan import Plan, plan
+from app.comparisons.plan import Plan, Question, plan
 from app.comparisons.wish import Wish
 from app.errors import BadInput
+from app.tui.conversation import Conversation
 from mlx_spec.types import Options
 
 
-def plan_of(wish: Wish, messages: Sequence[Message], options: Options) -> Plan:
-    """`messages` are the chat's, its last prompt at the end; none if it has no prompt yet.
+def plan_of(wish: Wish, conversation: Conversation, options: Options) -> Plan:
+    """The last prompt of the branch in view is asked as the chat asks it, attached files and all.
 
     A set's prompts are asked one by one, after the chat's instructions and nothing else.
 
@@ -20,13 +20,24 @@ def plan_of(wish: Wish, messages: Sequence[Message], options: Options) -> Plan:
         BadInput: the last prompt is wanted, and there is none.
     """
     if wish.prompts is None:
-        if not messages:
-            raise BadInput("There is no prompt to compare yet. Send one first, or give a set: /compare all")
-        last = BenchPrompt("last", "chat", messages[-1]["content"])
-        prompts: list[tuple[BenchPrompt, Sequence[Message]]] = [(last, messages)]
+        questions = [_last(conversation)]
     else:
-        before = [message for message in messages[:1] if message["role"] == "system"]
-        prompts = [
-            (prompt, [*before, Message(role="user", content=prompt.prompt)]) for prompt in wish.prompts
+        before = [Message(role="system", content=conversation.system)] if conversation.system else []
+        questions = [
+            Question(prompt, (*before, Message(role="user", content=prompt.prompt)))
+            for prompt in wish.prompts
         ]
-    return plan(prompts, wish.drafting, replace(options, stop_tokens=frozenset()), wish.repeats)
+    return plan(questions, wish.drafting, replace(options, stop_tokens=frozenset()), wish.repeats)
+
+
+def _last(conversation: Conversation) -> Question:
+    asked = conversation.last
+    if asked is None:
+        raise BadInput("There is no prompt to compare yet. Send one first, or give a set: /compare all")
+    files = ", ".join(file.name for file in asked.attachments)
+    told = f"{asked.text} (with {files})" if files else asked.text
+    return Question(
+        BenchPrompt("last", "chat", told),
+        tuple(conversation.messages(asked)),
+        tuple(conversation.documents(asked)),
+    )

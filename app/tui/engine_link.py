@@ -92,8 +92,7 @@ class EngineLink:
 
         `documents` are for the lookup drafter; `begun` is how the answer begins.
         """
-        if not self.client.alive:
-            self._restart()
+        self.wake()
         self._last_id += 1
         self._askers[self._last_id] = asker
         self.client.send(
@@ -106,12 +105,18 @@ class EngineLink:
         plain: Sequence[int], drafted: Sequence[int],
     ) -> int:  # fmt: skip
         """Ask where two answers part; a `DifferenceFound` or `TurnFailed` with this id goes to the asker."""
-        if not self.client.alive:
-            self._restart()
+        self.wake()
         self._last_id += 1
         self._askers[self._last_id] = asker
         self.client.send(Explain(self._last_id, tuple(messages), options, tuple(plain), tuple(drafted)))
         return self._last_id
+
+    def wake(self) -> bool:
+        """Start a dead engine again; True if it was dead."""
+        dead = not self.client.alive
+        if dead:
+            self._restart()
+        return dead
 
     def cancel(self, turn_id: int) -> None:
         """Stop an answer; its `TurnEnded` still arrives."""
@@ -166,16 +171,17 @@ class EngineLink:
                 self._fail(turn_id, text)
             case Died():
                 self.info, self.state, self.tuning = None, "dead", None
-                text = f"{describe_death(event)} The next prompt starts it again."
+                reason = describe_death(event)
+                text = f"{reason} The next prompt starts it again."
                 answering = list(self._askers)
                 for turn_id in answering:
-                    self._fail(turn_id, text)
+                    self._fail(turn_id, text, reason)
                 self._tell(EngineDied(text, while_answering=bool(answering)))
 
-    def _fail(self, turn_id: int, text: str) -> None:
+    def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
         asker = self._askers.pop(turn_id, None)
         if asker is not None:
-            asker.post_message(TurnFailed(turn_id, text))
+            asker.post_message(TurnFailed(turn_id, text, reason))
 
     def _tell(self, message: PairLoading | PairLoaded | PairTuning | PairFailed | EngineDied) -> None:
         if self._listener is not None:

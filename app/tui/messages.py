@@ -70,10 +70,12 @@ class DifferenceFound(Message, bubble=False):
 class TurnFailed(Message, bubble=False):
     """An answer ended without a result, sent to the screen that asked for it."""
 
-    def __init__(self, turn_id: int, text: str) -> None:
+    def __init__(self, turn_id: int, text: str, reason: str = "") -> None:
         super().__init__()
         self.turn_id = turn_id
         self.text = text
+        self.reason = reason or text
+        """The text without what comes next."""
 
 
 class PromptSubmitted(Message):

@@ -1,6 +1,7 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
 The prompt says what happens: `slow` answers for ever, `fail` raises, `crash` ends the process,
+`crash at 5` does so in the process's fifth answer, `fail at 5` raises there,
 `controls` answers with characters a terminal would obey, `think` with a thought first, `echo` tells what
 the engine was asked, `differ` answers longer with drafting, anything else gets the same short answer.
 """
@@ -36,6 +37,7 @@ class ScriptedSession:
         if spec.name == "slow to load":
             while not (data_folder() / "load").exists():
                 time.sleep(0.01)
+        self.answers = 0
         self.is_tuned = spec.name != "untuned"
         self.info = PairInfo(spec.name, "target", "draft", 4096, "test (cpu)", 1_000_000, True)
 
@@ -63,6 +65,11 @@ class ScriptedSession:
     ) -> Iterator[TurnEvent]:
         said = prompt[-1]["content"]
         progress(PrefillProgressed(10, 10))
+        self.answers += 1
+        if said == f"crash at {self.answers}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if said == f"fail at {self.answers}":
+            raise MemoryError
         if said == "fail":
             raise ValueError("scripted failure")
         drafting = options.drafter != "none"

@@ -1,9 +1,8 @@
 """A comparison: its runs one after the other, side by side, then what they say; or one that was kept."""
 
 import asyncio
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,15 +13,15 @@ from textual.widgets import ContentSwitcher, Footer, Static
 
 from app.comparisons import store
 from app.comparisons.export import export
-from app.comparisons.gathering import Differing, Gathering
-from app.comparisons.plan import WARM_UP_TOKENS, Plan, Run, plan
+from app.comparisons.plan import Plan, Run, plan
 from app.comparisons.record import Record
 from app.comparisons.setting import Setting
 from app.comparisons.wish import SWEEP_REPEATS, sweep_lengths
 from app.comparisons.words import sentence
 from app.errors import AppError
-from app.events import Piece, PrefillProgressed, TextAdded, TurnEnded
+from app.events import PrefillProgressed, TextAdded, TurnEnded
 from app.printable import one_line, printable
+from app.tui.comparison_in_progress import ComparisonInProgress
 from app.tui.engine_link import EngineLink
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
 from app.tui.widgets.compare_pane import ComparePane
@@ -58,14 +57,11 @@ class CompareScreen(Screen[None]):
         """None for a comparison that is only shown."""
         self.record = record
         """None until there is something to judge."""
-        self.run: Run | None = None
-        """What is running; None once the comparison ended."""
+        self.progress: ComparisonInProgress | None = None
+        """None once the comparison ended."""
         self.place = (0, 0)
         """Prompt and drafting setting in the panes of a finished comparison."""
-        self._turn_id = 0
-        self._stopping = False
-        self._pieces: list[Piece] = []
-        self._doubts: list[Differing] = []
+        self._shown_prompt = -1
 
     def compose(self) -> ComposeResult:
         yield Static(id="compare-prompt")
@@ -81,58 +77,67 @@ class CompareScreen(Screen[None]):
         if self.record is not None:
             await self._show_record(self.record)
         else:
-            self._start()
+            assert self.plan is not None, "a screen has a plan or a record"
+            await self._start(self.plan)
 
     def on_unmount(self) -> None:
-        if self.run is not None:
-            self.link.cancel(self._turn_id)
+        """Left by another key, or with the program: what ran is not thrown away."""
+        if (progress := self.progress) is not None:
+            progress.break_off("left before its end")
+            progress.stop()
+            if (record := progress.record()) is not None:
+                self._keep(record)
 
     async def on_turn_advanced(self, message: TurnAdvanced) -> None:
-        run = self.run
-        if message.turn_id != self._turn_id or run is None:
+        progress = self.progress
+        if progress is None or progress.run is None or not progress.owns(message.turn_id):
             return
+        run = progress.run
         match message.event:
             case PrefillProgressed(done, total):
                 self._say(f"Reading the prompt: {done} of {total} tokens.")
             case TextAdded(pieces=pieces):
-                self._pieces += pieces
-                if run.kind == "counted" and run.repeat == 0:
+                progress.add(pieces)
+                if _is_shown(run):
                     self._pane(run).add(message.event)
-            case TurnEnded():
-                await self._end_run(run, message.event)
+            case TurnEnded(stats=stats):
+                if not progress.end_run(message.event):
+                    await self._judge(progress)
+                    return
+                if _is_shown(run):
+                    self._pane(run).end(stats)
+                await self._go_on(progress)
 
     async def on_difference_found(self, message: DifferenceFound) -> None:
-        if message.turn_id == self._turn_id and self._doubts:
-            self._gathering.explained(self._doubts.pop(0), message.difference)
-            await self._judge()
+        if (progress := self.progress) is not None and progress.owns(message.turn_id):
+            progress.explained(message.difference)
+            await self._explain(progress)
 
     async def on_turn_failed(self, message: TurnFailed) -> None:
-        if message.turn_id != self._turn_id or self.run is None:
+        progress = self.progress
+        if progress is None or not progress.owns(message.turn_id):
             return
-        if self._doubts:  # Without a reason the difference is told all the same.
-            self._doubts.clear()
-            await self._judge()
-        else:
-            self.run = None
-            self._say(f"✗ {printable(message.text)}", "$text-error")
+        if progress.run is not None:
+            progress.break_off(message.reason)
+        progress.leave_unexplained()
+        self.link.wake()
+        await self._end(progress)
 
     def action_stop(self) -> None:
-        if self.run is None:
+        if self.progress is None:
             self.dismiss()
         else:
-            self._stopping = True
-            self.link.cancel(self._turn_id)
+            self.progress.stop()
 
-    def action_again(self) -> None:
-        if self.run is None and self.plan is not None:
+    async def action_again(self) -> None:
+        if self.progress is None and self.plan is not None:
             self.record = None
-            self._start()
+            await self._start(self.plan)
 
-    def action_sweep(self) -> None:
-        if self.run is None and (done := self.plan) is not None:
-            prompts = list(zip(done.prompts, done.conversations, strict=True))
-            self.plan = plan(prompts, sweep_lengths(done.settings), done.options, SWEEP_REPEATS)
-            self.action_again()
+    async def action_sweep(self) -> None:
+        if self.progress is None and (done := self.plan) is not None:
+            self.plan = plan(done.questions, sweep_lengths(done.settings), done.options, SWEEP_REPEATS)
+            await self.action_again()
 
     def action_view(self) -> None:
         views = self.query_one("#compare-views", ContentSwitcher)
@@ -168,98 +173,57 @@ class CompareScreen(Screen[None]):
             return
         self.notify(printable(f"Written: {files[0].with_suffix('')}{{{','.join(EXPORTED)}}}"), markup=False)
 
-    def _start(self) -> None:
-        assert self.plan is not None
-        self._stopping = False
-        self._gathering = Gathering(self.plan)
-        self._waiting = self.plan.runs
-        self._shown = (-1, -1)
+    async def _start(self, plan: Plan) -> None:
+        self.progress = ComparisonInProgress(self.link, self, plan)
+        self._shown_prompt = -1
         self.query_one("#compare-views", ContentSwitcher).current = "panes"
-        self._next()
+        await self._go_on(self.progress)
 
-    def _next(self) -> None:
-        """Begin the run that is due; without one, ask why texts differ."""
-        assert self.plan is not None
-        run = next(self._waiting, None)
+    async def _go_on(self, progress: ComparisonInProgress) -> None:
+        """Begin the run that is due; after the last one, judge."""
+        run = progress.begin_next()
         if run is None:
-            self._finish()
+            await self._judge(progress)
             return
-        self.run = run
-        self._pieces = []
-        setting = self.plan.settings[run.setting]
-        options = setting.options(self.plan.options)
-        if run.kind == "warm-up":
-            options = replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
-        self._title(self.plan.prompts[run.prompt].prompt)
-        self._open_panes(run)
-        self._say(self._doing(run))
-        self._turn_id = self.link.ask(self, self.plan.conversations[run.prompt], options)
+        self._title(progress.plan.prompts[run.prompt].prompt)
+        if _is_shown(run):
+            if run.prompt != self._shown_prompt:
+                self.query_one("#drafted", ComparePane).begin("With drafting")
+            self._shown_prompt = run.prompt
+            self._pane(run).begin(_pane_title(progress.plan.settings[run.setting]))
+        self._say(_doing(progress, run))
 
-    def _open_panes(self, run: Run) -> None:
-        """Empty the pane a shown run fills, and both before another prompt."""
-        assert self.plan is not None
-        if run.kind == "warm-up" or run.repeat:
-            return
-        setting = self.plan.settings[run.setting]
-        if run.prompt != self._shown[0]:
-            self.query_one("#drafted", ComparePane).begin("With drafting")
-        self._shown = run.prompt, run.setting
-        self._pane(run).begin(_pane_title(setting))
+    async def _judge(self, progress: ComparisonInProgress) -> None:
+        progress.look_for_differences()
+        await self._explain(progress)
 
-    async def _end_run(self, run: Run, event: TurnEnded) -> None:
-        if event.finish_reason == "cancelled" or self._stopping:
-            self._finish()
-            return
-        if run.kind == "counted":
-            self._gathering.add(run, event, self._pieces)
-            if run.repeat == 0:
-                self._pane(run).end(event.stats)
-        self._next()
-
-    def _finish(self) -> None:
-        self._doubts = self._gathering.differing()
-        self.call_later(self._judge)
-
-    async def _judge(self) -> None:
-        """Once the engine explained every difference, make the record, keep it, show it."""
-        done = self.plan
-        assert done is not None
-        if self._doubts:
-            first = self._doubts[0]
-            plain = done.settings[first.setting].options(done.options)
+    async def _explain(self, progress: ComparisonInProgress) -> None:
+        if progress.explain_next():
             self._say("The texts differ: asking the engine why.")
-            self._turn_id = self.link.explain(
-                self, done.conversations[first.prompt], plain, first.plain, first.drafted
+        else:
+            await self._end(progress)
+
+    async def _end(self, progress: ComparisonInProgress) -> None:
+        """Make the record of what ran, keep it, show it."""
+        self.progress = None
+        self.record = progress.record()
+        if self.record is None:
+            after = f"after {progress.count} of {progress.plan.count} runs"
+            self._say(
+                f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
+                "judge: both ways have to run once. F5 runs it again, Esc goes back.",
+                "$text-warning",
             )
             return
-        self.run = None
-        self.record = self._gathering.record(self._facts(done))
-        if self.record is None:
-            self._say("Stopped before both ways ran once. F5 runs it again, Esc goes back.", "$text-warning")
-            return
-        try:
-            store.keep(self.record)
-        except AppError as error:
-            self.notify(printable(str(error)), severity="error", markup=False)
-        self.app.post_message(ComparisonEnded(sentence(self.record)))
+        self._keep(self.record)
         await self._show_record(self.record)
 
-    def _facts(self, done: Plan) -> dict[str, Any]:
-        pair, info = self.link.pair, self.link.info
-        options = asdict(done.options)
-        for varied in ("drafter", "draft_length", "temperature", "stop_tokens"):
-            del options[varied]
-        return {
-            "pair": {
-                "name": pair.name,
-                "target": str(pair.target),
-                "draft": str(pair.draft) if pair.draft else None,
-            },
-            "device": info.device if info else "unknown",
-            "options": options,
-            "versions": dict(info.versions) if info else {},
-            "blas": info.blas if info else "",
-        }
+    def _keep(self, record: Record) -> None:
+        try:
+            store.keep(record)
+        except AppError as error:
+            self.app.notify(printable(str(error)), severity="error", markup=False)
+        self.app.post_message(ComparisonEnded(sentence(record)))
 
     async def _show_record(self, record: Record) -> None:
         self.place = (0, 0)
@@ -284,15 +248,6 @@ class CompareScreen(Screen[None]):
         assert self.plan is not None
         return self.query_one("#drafted" if self.plan.settings[run.setting].drafts else "#plain", ComparePane)
 
-    def _doing(self, run: Run) -> str:
-        assert self.plan is not None
-        setting = self.plan.settings[run.setting]
-        if run.kind == "warm-up":
-            return f"Warming up: {setting.label}. Esc stops."
-        told = f"Run {self._gathering.count + 1} of {self.plan.count}: {setting.label}"
-        repeat = f", repeat {run.repeat + 1} of {self.plan.repeats}" if self.plan.repeats > 1 else ""
-        return f"{told}{repeat}. Esc stops and judges what ran."
-
     def _title(self, prompt: str) -> None:
         when = f"{self.record.date[:16].replace('T', ' ')}  " if self.record is not None else ""
         self.query_one("#compare-prompt", Static).update(
@@ -301,6 +256,21 @@ class CompareScreen(Screen[None]):
 
     def _say(self, text: str, style: str = "") -> None:
         self.query_one("#verdict", Static).update(Content.styled(text, style))
+
+
+def _is_shown(run: Run) -> bool:
+    """The first answer of each setting fills a pane; the repeats are the same text."""
+    return run.kind == "counted" and run.repeat == 0
+
+
+def _doing(progress: ComparisonInProgress, run: Run) -> str:
+    plan = progress.plan
+    setting = plan.settings[run.setting]
+    if run.kind == "warm-up":
+        return f"Warming up: {setting.label}. Esc stops."
+    told = f"Run {progress.count + 1} of {plan.count}: {setting.label}"
+    repeat = f", repeat {run.repeat + 1} of {plan.repeats}" if plan.repeats > 1 else ""
+    return f"{told}{repeat}. Esc stops and judges what ran."
 
 
 def _pane_title(setting: Setting) -> str:

@@ -92,5 +92,6 @@ def _row(record: Record) -> Content:
     return Content.assemble(
         (f"{record.date[:16].replace('T', ' ')}  ", "dim"),
         (f"{best:.2f}x  ", "bold"),
+        ("broken off  " if record.broken_off else "", "italic"),
         f"{one_line(str(record.facts['pair']['name']))}  {settings}{what}",
     )

@@ -10,7 +10,7 @@ from app.chat_prompt import Message
 from app.cli import main
 from app.comparisons import store
 from app.comparisons.gathering import Gathering
-from app.comparisons.plan import Plan, plan
+from app.comparisons.plan import Plan, Question, plan
 from app.comparisons.record import Record, record_from_json
 from app.comparisons.series import series
 from app.comparisons.setting import Setting
@@ -33,7 +33,7 @@ FACTS = {
 
 def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
     message = Message(role="user", content="x")
-    asked = [(BenchPrompt(str(n), f"kind {n}", f"prompt {n}"), [message]) for n in range(prompts)]
+    asked = [Question(BenchPrompt(str(n), f"kind {n}", f"prompt {n}"), (message,)) for n in range(prompts)]
     return plan(asked, settings or (MODEL,), Options(), repeats)
 
 
@@ -87,7 +87,12 @@ def test_the_verdict_says_faster_no_gain_or_slower_with_its_spread(
 
 
 def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
-    assert record_of(gathered([0.02, 0.02], [0.01])).repeats == 1
+    record = gathered([0.02, 0.02], [0.01]).record(FACTS, "the engine ended.")
+    assert record is not None and record.repeats == 1
+    assert sentence(record).endswith("Broken off after 3 of 6 runs: the engine ended.")
+    assert record_from_json(record.as_json()) == record
+    older = {key: value for key, value in record.as_json().items() if key != "broken_off"}
+    assert record_from_json(older) == replace(record, broken_off="")
     assert gathered([0.02], []).record(FACTS) is None
 
 

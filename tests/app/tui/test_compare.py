@@ -1,9 +1,10 @@
 """The comparison screen on a scripted engine: plain rounds take 20 ms there, drafted ones 10 ms."""
 
 import json
+from pathlib import Path
 
 import pytest
-from textual.widgets import ContentSwitcher, OptionList
+from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.comparisons import store
 from app.tui.screens.compare import CompareScreen
@@ -52,7 +53,7 @@ async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: Open
         screen = await opened(chat)
         await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
         await chat.pilot.press("escape")
-        await chat.until(lambda: screen.run is None)
+        await chat.until(lambda: screen.progress is None)
         assert screen.record is None and store.kept().records == ()
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
@@ -88,6 +89,89 @@ async def test_leaving_a_comparison_by_another_key_frees_the_engine(open_chat: O
         screen = await opened(chat)
         await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
         chat.app.return_to_chat()
+        assert (await chat.ask("hello")).text
+
+
+async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_is(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("what the notes say")
+    async with open_chat() as chat:
+        chat.app.chat.attach(str(tmp_path / "notes.txt"))
+        answer = await chat.ask("echo")
+        assert "what the notes say" in answer.text and "|1 documents" in answer.text
+        for command in ("/compare", "/sweep length=1 repeats=1"):
+            await chat.type(command)
+            screen = await opened(chat)
+            await chat.until(lambda screen=screen: screen.record is not None)
+            assert screen.record is not None
+            assert {outcome.text for outcome in screen.record.outcomes} == {answer.text}
+            assert screen.record.prompts[0].prompt == "echo (with notes.txt)"
+            await chat.pilot.press("s")
+            await chat.until(lambda screen=screen: screen.progress is not None)
+            await chat.until(lambda screen=screen: screen.progress is None)
+            assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.app.chat)
+
+
+@pytest.mark.parametrize(("how", "reason"), [("crash", "ended by SIGKILL"), ("fail", "Out of memory")])
+async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_kept_and_told(
+    open_chat: OpenChat, how: str, reason: str
+) -> None:
+    """One answer in the chat, two to warm up, then plain, drafted, drafted: the eighth is the fifth."""
+    async with open_chat() as chat:
+        await chat.ask(f"{how} at 8")
+        pid = chat.app.link.client.pid
+        await chat.pilot.press("f5")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.progress is None)
+        record = screen.record
+        assert record is not None and record.repeats == 2
+        assert record.broken_off.startswith("after 4 of 6 runs: ") and reason in record.broken_off
+        assert record.facts["device"] == "test (cpu)"
+        assert store.kept().records == (record,)
+        verdict = str(screen.query_one("#verdict", Static).content)
+        assert "2.00 times as fast" in verdict and "Broken off after 4 of 6 runs" in verdict
+        # The engine is there again before anybody asks it something.
+        await chat.until(lambda: chat.app.link.state == "ready")
+        assert (chat.app.link.client.pid != pid) is (how == "crash")
+        await chat.pilot.press("escape")
+        await chat.until(lambda: any("Broken off after 4 of 6" in notice for notice in chat.notices))
+        await chat.type("/comparisons")
+        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
+        rows = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: rows.option_count == 1)
+        assert "broken off" in str(rows.get_option_at_index(0).prompt)
+        await chat.pilot.press("escape")
+        assert (await chat.ask("hello")).text
+
+
+async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("crash at 5")
+        await chat.pilot.press("f5")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.progress is None)
+        verdict = str(screen.query_one("#verdict", Static).content)
+        assert "SIGKILL" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
+        assert screen.record is None and store.kept().records == ()
+        # A new process counts from its own first answer, so it comes one run further.
+        await chat.pilot.press("f5")
+        await chat.until(lambda: screen.record is not None)
+        assert screen.record is not None and "after 2 of 6 runs" in screen.record.broken_off
+
+
+async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("/sweep length=1-8 repeats=40")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.progress is not None and screen.progress.count > 1)
+        await chat.pilot.press("f2")
+        await chat.until(lambda: len(store.kept().records) == 1)
+        assert "left before its end" in store.kept().records[0].broken_off
+        await chat.pilot.press("escape")
         assert (await chat.ask("hello")).text
 
 

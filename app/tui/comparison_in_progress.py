@@ -1,0 +1,127 @@
+"""A comparison while it runs: asks the engine for one run after the other and gathers what they bring."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from textual.message_pump import MessagePump
+
+from app.comparisons.gathering import Differing, Gathering
+from app.comparisons.plan import WARM_UP_TOKENS, Plan, Run
+from app.comparisons.record import Record
+from app.difference import Difference
+from app.events import PairInfo, Piece, TurnEnded
+from app.tui.engine_link import EngineLink
+
+
+class ComparisonInProgress:
+    """Runs a plan, then has the differences explained. What runs bring is kept whatever happens later."""
+
+    def __init__(self, link: EngineLink, asker: MessagePump, plan: Plan) -> None:
+        """`asker` gets the engine's messages; those that `owns` knows are for this comparison."""
+        self.plan = plan
+        self.run: Run | None = None
+        """What the engine is busy with; None before the first run and after the last."""
+        self.broken_off = ""
+        """Why it ended before its last run."""
+        self._link = link
+        self._asker = asker
+        self._waiting = plan.runs
+        self._gathering = Gathering(plan)
+        self._doubts: list[Differing] = []
+        self._turn_id: int | None = None
+        self._pieces: list[Piece] = []
+        self._info: PairInfo | None = link.info
+
+    @property
+    def count(self) -> int:
+        """Counted runs that ended."""
+        return self._gathering.count
+
+    def owns(self, turn_id: int) -> bool:
+        """Whether a message of the engine is about what was asked last."""
+        return turn_id == self._turn_id
+
+    def begin_next(self) -> Run | None:
+        """Ask for the run that is due; None once all of them ran."""
+        self.run = run = next(self._waiting, None)
+        if run is not None:
+            self._pieces = []
+            question = self.plan.questions[run.prompt]
+            options = self.plan.settings[run.setting].options(self.plan.options)
+            if run.kind == "warm-up":
+                options = replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
+            self._turn_id = self._link.ask(
+                self._asker, question.messages, options, documents=question.documents
+            )
+        return run
+
+    def add(self, pieces: Sequence[Piece]) -> None:
+        """Take text of the run that is on."""
+        self._pieces += pieces
+
+    def end_run(self, ended: TurnEnded) -> bool:
+        """Take the end of a run; False if it was stopped, and no more shall follow."""
+        # The pair is known now; should the engine die later, nobody could be asked.
+        self._info = self._link.info or self._info
+        if self.broken_off or ended.finish_reason == "cancelled":
+            self.break_off("stopped by you")
+            return False
+        if self.run is not None and self.run.kind == "counted":
+            self._gathering.add(self.run, ended, self._pieces)
+        return True
+
+    def stop(self) -> None:
+        """Break off; the end of the run that is on still arrives."""
+        if self.run is not None and self._turn_id is not None:
+            self.break_off("stopped by you")
+            self._link.cancel(self._turn_id)
+
+    def break_off(self, reason: str) -> None:
+        """Nothing more will run; the first reason is the one that is told."""
+        self.broken_off = self.broken_off or reason
+
+    def look_for_differences(self) -> None:
+        """After the last run: find the answers that are not the same."""
+        self.run = None
+        self._doubts = self._gathering.differing()
+
+    def explain_next(self) -> bool:
+        """Ask the engine why two answers differ; False if there is nothing to ask."""
+        if not self._doubts:
+            return False
+        doubt = self._doubts[0]
+        plain = self.plan.settings[doubt.setting].options(self.plan.options)
+        messages = self.plan.questions[doubt.prompt].messages
+        self._turn_id = self._link.explain(self._asker, messages, plain, doubt.plain, doubt.drafted)
+        return True
+
+    def explained(self, difference: Difference | None) -> None:
+        """Take the engine's answer."""
+        if self._doubts:
+            self._gathering.explained(self._doubts.pop(0), difference)
+
+    def leave_unexplained(self) -> None:
+        """Without an engine to ask: a difference is told all the same."""
+        self._doubts.clear()
+
+    def record(self) -> Record | None:
+        """What ran so far; None if it is too little to judge."""
+        return self._gathering.record(self._facts(), self.broken_off)
+
+    def _facts(self) -> dict[str, Any]:
+        pair, info = self._link.pair, self._info
+        options = asdict(self.plan.options)
+        for varied in ("drafter", "draft_length", "temperature", "stop_tokens"):
+            del options[varied]
+        return {
+            "pair": {
+                "name": pair.name,
+                "target": str(pair.target),
+                "draft": str(pair.draft) if pair.draft else None,
+            },
+            "device": info.device if info else "unknown",
+            "options": options,
+            "versions": dict(info.versions) if info else {},
+            "blas": info.blas if info else "",
+        }
