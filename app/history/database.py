@@ -1,11 +1,12 @@
 """The history's file: where it is, its tables, their versions, and what happens to a damaged one."""
 
+import fcntl
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.errors import MachineFailed
@@ -76,12 +77,17 @@ Trigrams find parts of words, in scripts without blanks and in code alike.
 """
 
 
+FileId = tuple[int, int]
+"""Which file it is, whatever it is called: device and inode."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """An open database."""
 
     connection: sqlite3.Connection
-    set_aside: Path | None
+    file: FileId
+    set_aside: Path | None = None
     """Where the damaged file went whose place it took."""
 
 
@@ -97,17 +103,23 @@ def open_database(path: Path) -> Opened:
         MachineFailed: it cannot be opened or written, or a newer version wrote it.
     """
     try:
-        return Opened(_connected(path), None)
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
-    except OSError as error:
-        raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
-    aside = set_aside(path)
-    try:
-        return Opened(_connected(path), aside)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _folder_locked(path.parent):
+            try:
+                return _connected(path)
+            except _Damaged as damaged:
+                aside = _set_aside(path, damaged.file)
+                return replace(_connected(path), set_aside=aside)
     except (sqlite3.DatabaseError, OSError) as error:
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
+
+
+def is_there(path: Path, file: FileId) -> bool:
+    """Whether the path still leads to this file: another instance or a person may have moved it."""
+    try:
+        return _id_of(path.stat()) == file
+    except OSError:
+        return False
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
@@ -115,18 +127,10 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def set_aside(path: Path) -> Path:
-    """Give a damaged file another name; return it."""
-    stem = f"{path.stem}-damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-    aside, number = path.with_name(f"{stem}{path.suffix}"), 1
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{stem}-{number}{path.suffix}")
-    for end in ("", "-wal", "-shm"):
-        part = path.with_name(path.name + end)
-        if part.exists():
-            part.rename(aside.with_name(aside.name + end))
-    return aside
+def set_aside(path: Path, file: FileId) -> Path | None:
+    """Give a damaged file another name; return it, or None where another instance was faster."""
+    with _folder_locked(path.parent):
+        return _set_aside(path, file)
 
 
 @contextmanager
@@ -142,10 +146,34 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+class _Damaged(sqlite3.DatabaseError):
+    """This file is broken."""
+
+    def __init__(self, error: sqlite3.DatabaseError, file: FileId) -> None:
+        super().__init__(str(error))
+        self.file = file
+
+
+def _set_aside(path: Path, file: FileId) -> Path | None:
+    if not is_there(path, file):
+        return None
+    stem = f"{path.stem}-damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+    aside, number = path.with_name(f"{stem}{path.suffix}"), 1
+    while aside.exists():
+        number += 1
+        aside = path.with_name(f"{stem}-{number}{path.suffix}")
+    for end in ("", "-wal", "-shm"):
+        part = path.with_name(path.name + end)
+        if part.exists():
+            part.rename(aside.with_name(aside.name + end))
+    return aside
+
+
+def _connected(path: Path) -> Opened:
     # SQLite gives its other files the mode of this one.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    file = _id_of(os.fstat(descriptor))
+    os.close(descriptor)
     path.chmod(0o600)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
@@ -153,14 +181,36 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA foreign_keys = ON")
         for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
             if verdict != "ok":
-                damage = sqlite3.DatabaseError(verdict)
-                damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise damage
+                raise _Damaged(sqlite3.DatabaseError(verdict), file)
         _migrate(connection, path)
+    except _Damaged:
+        connection.close()
+        raise
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if is_damage(error):
+            raise _Damaged(error, file) from error
+        raise
     except BaseException:
         connection.close()
         raise
-    return connection
+    return Opened(connection, file)
+
+
+def _id_of(status: os.stat_result) -> FileId:
+    return status.st_dev, status.st_ino
+
+
+@contextmanager
+def _folder_locked(folder: Path) -> Iterator[None]:
+    """One instance at a time: a file is not set aside, and another begun, while someone opens it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -47,7 +47,14 @@ class FileSetAside:
     aside: Path
 
 
-News = SavingFailed | SavingResumed | FileSetAside
+@dataclass(frozen=True, slots=True)
+class FileGone:
+    """Another program moved or removed the file; a new one began."""
+
+    path: Path
+
+
+News = SavingFailed | SavingResumed | FileSetAside | FileGone
 
 
 class HistoryThread:
@@ -128,6 +135,10 @@ class HistoryThread:
             self._history.close()
 
     def _opened(self) -> History:
+        if self._history is not None and not self._history.is_in_place:
+            self._history.close()
+            self._history = None
+            self._tell(FileGone(self.path))
         if self._history is None:
             self._history = History.open(self.path)
             self._history.purge()
@@ -164,13 +175,15 @@ class HistoryThread:
 
     def _begin_anew(self) -> None:
         """The file broke while it was open. The listener puts again what it has in memory."""
-        assert self._history is not None
-        self._history.close()
-        self._history = None
+        broken, self._history = self._history, None
+        assert broken is not None
+        broken.close()
         try:
-            self._tell(FileSetAside(set_aside(self.path)))
+            aside = set_aside(self.path, broken.file)
         except OSError as error:
             self._fail(str(error))
+            return
+        self._tell(FileSetAside(aside) if aside is not None else FileGone(self.path))
 
     def _fail(self, reason: str) -> None:
         self._due = time.monotonic() + RETRY_SECONDS

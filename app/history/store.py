@@ -1,14 +1,13 @@
 """Chats in and out of the database. Every call belongs to the thread that opened it."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from app.errors import BadInput
-from app.history.database import open_database, transaction
+from app.history.database import Opened, is_there, open_database, transaction
 from app.history.records import (
     AnswerFacts,
     Chat,
@@ -55,9 +54,11 @@ class ChatRow:
 class History:
     """All chats of this machine's user."""
 
-    def __init__(self, connection: sqlite3.Connection, set_aside: Path | None = None) -> None:
-        self.connection = connection
-        self.set_aside = set_aside
+    def __init__(self, path: Path, opened: Opened) -> None:
+        self.connection = opened.connection
+        self.path = path
+        self.file = opened.file
+        self.set_aside = opened.set_aside
         """Where the damaged file went whose place this one took."""
 
     @classmethod
@@ -67,8 +68,12 @@ class History:
         Raises:
             MachineFailed: it cannot be opened or written.
         """
-        opened = open_database(path)
-        return cls(opened.connection, opened.set_aside)
+        return cls(path, open_database(path))
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether this is still the file at its path: what is written into a moved one, nobody finds."""
+        return is_there(self.path, self.file)
 
     def close(self) -> None:
         self.connection.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from app.errors import AppError, BadInput
 from app.history.export import import_file, write
 from app.history.records import Chat, Preset, now
-from app.history.saving import FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
+from app.history.saving import FileGone, FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
 from app.history.store import ChatRow, History
 from app.printable import one_line
 from app.tui.ago import ago
@@ -165,6 +165,10 @@ class SavedChats:
                 self._say("Chats are saved again; nothing is missing.")
             case FileSetAside(aside):
                 text = f"The chat history was damaged. It is kept as {aside}, and a new one began."
+                self._chat.transcript.note(text, "error")
+                self._chat.conversation.save_all()
+            case FileGone(path):
+                text = f"The chat history {path} was moved or removed. A new one began, with this chat in it."
                 self._chat.transcript.note(text, "error")
                 self._chat.conversation.save_all()
 

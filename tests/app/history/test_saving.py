@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -186,19 +185,6 @@ def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(t
     until(lambda: saving.unsaved == 0)
     saving.close()
     assert {m.id for m in read(path)} == {"p1", "a1", "a2", "p2", "a3", "a9"}
-
-
-def test_two_instances_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
-    both = [HistoryThread(tmp_path / "history.db", nothing) for _ in range(2)]
-    for number in range(30):
-        for side, saving in enumerate(both):
-            own = replace(chat(f"c{side}"), changed=float(number))
-            saving.put(own, prompt(f"{side}-{number}", "hello", chat_id=own.id))
-            saving.ask(lambda history: history.chats()).result(10)
-    assert [saving.close() for saving in both] == [0, 0]
-    history = History.open(tmp_path / "history.db")
-    assert [row.messages for row in history.chats()] == [30, 30]
-    history.close()
 
 
 def test_the_file_lies_where_the_person_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

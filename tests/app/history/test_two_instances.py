@@ -1,0 +1,105 @@
+"""Two programs on one history: both write, one may set the file aside under the other."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from app.history.database import open_database, set_aside
+from app.history.saving import FileGone, HistoryThread, News
+from app.history.store import History
+from tests.app.history.some_chat import answer, branching, chat, prompt
+
+ROOT = Path(__file__).parents[3]
+ROUNDS = 8
+"""Each with a history of its own, which both open at the same moment."""
+
+WRITER = """
+import sys, time
+from dataclasses import replace
+from pathlib import Path
+from app.history.saving import FileSetAside, HistoryThread
+from tests.app.history.some_chat import chat, prompt
+
+folder, side, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for number in range(rounds):
+    path = folder / str(number) / "history.db"
+    (path.parent / side).touch()
+    while not all((path.parent / one).exists() for one in "ab"):
+        pass
+    news = []
+    saving = HistoryThread(path, news.append)
+    own = replace(chat(f"c{side}"), changed=float(number))
+    for message in range(5):
+        saving.put(own, prompt(f"{side}{message}", "hello", chat_id=own.id))
+        saving.ask(lambda history: history.chats()).result(20)
+    assert saving.close() == 0
+    assert all(isinstance(one, FileSetAside) for one in news), news
+"""
+
+
+@pytest.mark.parametrize("before", ["no file yet", "a damaged file"])
+def test_two_programs_that_start_and_write_at_once_lose_nothing(tmp_path: Path, before: str) -> None:
+    for number in range(ROUNDS):
+        (tmp_path / str(number)).mkdir()
+        if before == "a damaged file":
+            (tmp_path / str(number) / "history.db").write_bytes(b"no database" * 2000)
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    both = [subprocess.Popen([*command, side, str(ROUNDS)], env=environment) for side in "ab"]
+    assert [process.wait(60) for process in both] == [0, 0]
+    for number in range(ROUNDS):
+        history = History.open(tmp_path / str(number) / "history.db")
+        assert sorted((row.chat.id, row.messages) for row in history.chats()) == [("ca", 5), ("cb", 5)]
+        history.close()
+        kept = list((tmp_path / str(number)).glob("history-damaged-*.db"))
+        assert len(kept) == (before == "a damaged file")
+
+
+@pytest.mark.parametrize("what", ["moved", "removed"])
+def test_a_file_that_someone_moves_or_removes_is_noticed_and_a_new_one_has_what_is_in_view(
+    tmp_path: Path, what: str
+) -> None:
+    path = tmp_path / "history.db"
+    news: list[News] = []
+
+    def tell(one: News) -> None:
+        news.append(one)
+        saving.put(chat(), *branching())
+
+    saving = HistoryThread(path, tell)
+    saving.put(chat(), *branching())
+    saving.ask(lambda history: None).result(10)
+    for end in ("", "-wal", "-shm"):
+        file = path.with_name(path.name + end)
+        file.rename(file.with_name(f"moved.db{end}")) if what == "moved" else file.unlink()
+    saving.put(chat(), answer("a9", "p1"))
+    end = time.monotonic() + 20
+    while saving.unsaved or not news:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert saving.close() == 0
+    assert news == [FileGone(path)]
+    history = History.open(path)
+    assert {message.id for message in history.messages(chat())} == {"p1", "a1", "a2", "p2", "a3", "a9"}
+    history.close()
+
+
+def test_a_good_file_in_the_place_of_a_damaged_one_is_left_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    first = open_database(path)
+    first.connection.close()
+    path.rename(tmp_path / "aside.db")  # as the other program does
+    open_database(path).connection.close()
+    assert set_aside(path, first.file) is None and path.exists()
+
+
+def test_a_message_of_one_program_is_seen_by_the_other_at_once(tmp_path: Path) -> None:
+    both = [HistoryThread(tmp_path / "history.db", lambda news: None) for _ in range(2)]
+    both[0].put(chat(), prompt("p", "hello"))
+    both[0].ask(lambda history: None).result(10)
+    assert [m.text for m in both[1].ask(lambda history: history.messages(chat())).result(10)] == ["hello"]
+    assert [saving.close() for saving in both] == [0, 0]
