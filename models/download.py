@@ -22,7 +22,7 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
     """Download what is missing of a pair; the last value has the phase `done`.
 
     Yields several times a second, and asks `cancelled` as often. Closing the generator cancels too.
-    Finished files stay; what was cut off is deleted, and starts over with the next pull.
+    What came stays, and the next pull goes on from there.
 
     Raises:
         PullCancelled: `cancelled` said so.
@@ -61,7 +61,7 @@ def _follow(spec: PairSpec, child: DownloadProcess, cancelled: Callable[[], bool
     message: dict[str, Any] = {"phase": "asking"}
     while "ended" not in message:
         if cancelled():
-            raise PullCancelled(f"Pulling {spec.name} was cancelled. Finished files are kept.")
+            raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
         message = child.next_message(_TICK_SECONDS) or message
         pace.add(message.get("transferred", 0))
         yield _progress(spec, message, pace)

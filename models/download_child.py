@@ -29,7 +29,7 @@ def main() -> None:
     asked = json.loads(sys.stdin.readline())
     job = Job(tuple(Source(**source) for source in asked["sources"]))
     repos = [source.repo for source in job.sources if not source.is_folder]
-    sweep_stale(repos)
+    sweep_stale(incomplete_files(repos))
     before = incomplete_files(repos)
     threading.Thread(target=_leave_with_parent, args=(repos, before), daemon=True).start()
     _report_until_done(job, {"pull": job.run, "check": job.check}[sys.argv[1]], answers)

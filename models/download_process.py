@@ -57,7 +57,7 @@ class DownloadProcess:
         raise DownloadFailed(f"The download process ended unexpectedly ({self._last_words()}). Pull again.")
 
     def end(self) -> None:
-        """Stop the process if it runs, then delete its unfinished files.
+        """Stop the process if it runs, then delete its unfinished files; partial ones stay for the next.
 
         It is halted before its files are listed: what is unfinished then and was not there at the start
         is its own.

@@ -27,7 +27,7 @@ from models.errors import (
 )
 from models.pair import Source
 
-_AGAIN = "Pull again: finished files are kept, a file that was cut off starts over."
+_AGAIN = "Pull again: it goes on from what came."
 
 
 def explain(error: BaseException, source: Source) -> ModelsError:

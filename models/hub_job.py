@@ -18,9 +18,11 @@ from models.compatibility import check_folders
 from models.errors import BrokenFiles, DoesNotFit
 from models.folder import check_folder, read_json
 from models.hub_errors import explain
+from models.incomplete import partial_bytes, partial_files, sweep_stale
 from models.installed import find_folder, is_installed
 from models.machine import free_disk
 from models.pair import Source
+from models.partial_file import fetch
 from models.paths import hub_cache
 from models.repository import HubFile, Repository, ask_hub
 from models.size_text import size_text
@@ -56,6 +58,8 @@ class Job:
         self.phase, self.file = "checking", ""
         for repository in repositories.values():
             finish(repository)
+            # Parts of files that the repository no longer has.
+            sweep_stale(partial_files([repository.source.repo]))
 
     def check(self) -> None:
         """Fetch the small files alone, and see whether the models can run and belong together.
@@ -81,7 +85,10 @@ class Job:
         except Exception as error:
             raise explain(error, source) from error
         self.total[at] = sum(file.size for file in repository.files)
-        self.done[at] = sum(file.size for file in repository.files if is_here(repository, file))
+        self.done[at] = sum(
+            file.size if is_here(repository, file) else min(partial_bytes(source.repo, file.blob), file.size)
+            for file in repository.files
+        )
         return repository
 
     def _check_disk(self) -> None:
@@ -129,8 +136,13 @@ class Job:
 
     def _fetch_file(self, at: int, repository: Repository, file: HubFile) -> None:
         self.file = file.name
-        source, counter = repository.source, _Counter(self, at)
+        source, counter = (
+            repository.source,
+            _Counter(self, at, partial_bytes(repository.source.repo, file.blob)),
+        )
         try:
+            if file.is_weights:
+                fetch(repository, file, bar=counter.bar_class(), begins_at=counter.begin_at)
             path = hf_hub_download(
                 source.repo, file.name, revision=repository.commit, tqdm_class=counter.bar_class()
             )
@@ -151,13 +163,19 @@ class Job:
 
 
 class _Counter:
-    """The bytes of one file that came over the network."""
+    """The bytes of one file, as the job counted them so far."""
 
-    def __init__(self, job: Job, at: int) -> None:
-        self.seen = 0
+    def __init__(self, job: Job, at: int, seen: int) -> None:
+        self.seen = seen
         self._job, self._at = job, at
 
+    def begin_at(self, here: int) -> None:
+        """So many bytes are here already."""
+        self._job.add(self._at, here - self.seen, over_network=False)
+        self.seen = here
+
     def add(self, count: int) -> None:
+        """More bytes came over the network."""
         self.seen += count
         self._job.add(self._at, count)
 

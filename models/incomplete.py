@@ -1,4 +1,8 @@
-"""The unfinished files that a killed download leaves in the Hub's cache."""
+"""The unfinished files that a download that ended early leaves in the Hub's cache.
+
+Two kinds: those of the Hub's library, which nothing ever continues, and our own partial files
+(`models.partial_file`), which the next pull continues.
+"""
 
 import time
 from collections.abc import Iterable
@@ -7,11 +11,31 @@ from pathlib import Path
 from models.installed import repository_folder
 
 _STALE_SECONDS = 24 * 3600
+_PARTIAL = ".mlx-spec.incomplete"
+"""The Hub's library lists it among unfinished files, too."""
+
+
+def partial_file(repo: str, blob: str) -> Path:
+    """Where a pull keeps what came of a file so far, there or not."""
+    return repository_folder(repo) / "blobs" / f"{blob}{_PARTIAL}"
+
+
+def partial_files(repos: Iterable[str]) -> frozenset[Path]:
+    """What came so far of the files of these repositories."""
+    return frozenset(p for p in _unfinished(repos) if p.name.endswith(_PARTIAL))
+
+
+def partial_bytes(repo: str, blob: str) -> int:
+    """How much of a file is here."""
+    try:
+        return partial_file(repo, blob).stat().st_size
+    except OSError:
+        return 0
 
 
 def incomplete_files(repos: Iterable[str]) -> frozenset[Path]:
-    """Unfinished files of these repositories, whoever writes them."""
-    return frozenset(p for repo in repos for p in (repository_folder(repo) / "blobs").glob("*.incomplete"))
+    """Unfinished files of these repositories that nothing continues, whoever writes them."""
+    return frozenset(_unfinished(repos)) - partial_files(repos)
 
 
 def sweep(files: Iterable[Path]) -> None:
@@ -20,7 +44,11 @@ def sweep(files: Iterable[Path]) -> None:
         file.unlink(missing_ok=True)
 
 
-def sweep_stale(repos: Iterable[str]) -> None:
-    """Delete what nobody has written to for a day: downloads never continue an unfinished file."""
+def sweep_stale(files: Iterable[Path]) -> None:
+    """Delete those of these that nobody has written to for a day."""
     old = time.time() - _STALE_SECONDS
-    sweep(file for file in incomplete_files(repos) if file.exists() and file.stat().st_mtime < old)
+    sweep(file for file in files if file.exists() and file.stat().st_mtime < old)
+
+
+def _unfinished(repos: Iterable[str]) -> list[Path]:
+    return [file for repo in repos for file in (repository_folder(repo) / "blobs").glob("*.incomplete")]

@@ -2,12 +2,14 @@
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 
 from huggingface_hub import scan_cache_dir
 from huggingface_hub.utils import DeleteCacheStrategy
 
 from models.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.errors import NotInstalled
+from models.incomplete import partial_files, sweep
 from models.installed import find_folder, installed
 from models.pair import PairSpec, Source
 from models.paths import hub_cache
@@ -38,7 +40,8 @@ def plan_removal(spec: PairSpec) -> Removal:
         NotInstalled: nothing of the pair is in the Hub's cache.
     """
     deleted, kept = _sort(spec)
-    return Removal(deleted, kept, _strategy(deleted).expected_freed_size if deleted else 0)
+    parts = sum(file.stat().st_size for file in _partial_files(deleted))
+    return Removal(deleted, kept, parts + (_strategy(deleted).expected_freed_size if deleted else 0))
 
 
 def removable_bytes(spec: PairSpec) -> int:
@@ -57,11 +60,17 @@ def remove(spec: PairSpec) -> Removal:
     """
     plan = plan_removal(spec)
     commits = [_commit(source) for source in plan.deleted]
+    sweep(_partial_files(plan.deleted))
     if plan.deleted:
         _strategy(plan.deleted).execute()
     for source, commit in zip(plan.deleted, commits, strict=True):
         forget(source.repo, commit)
     return plan
+
+
+def _partial_files(sources: tuple[Source, ...]) -> frozenset[Path]:
+    """What cancelled pulls left of these."""
+    return partial_files(source.repo for source in sources)
 
 
 def _sort(spec: PairSpec) -> tuple[tuple[Source, ...], tuple[Kept, ...]]:

@@ -24,6 +24,8 @@ class HubFile:
 
     name: str
     size: int
+    blob: str
+    """What the Hub's cache names the content by: its SHA-256 where the file is large, else Git's name."""
 
     @property
     def is_weights(self) -> bool:
@@ -58,7 +60,7 @@ def needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...
     Raises:
         UnsupportedFormat: config.json, a tokenizer or safetensors weights are missing.
     """
-    files = [HubFile(file.path, file.size) for file in tree if _is_plain(file.path)]
+    files = [HubFile(file.path, file.size, _blob(file)) for file in tree if _is_plain(file.path)]
     names = {file.name for file in files}
     weights = [file for file in files if file.is_weights]
     small = [file for file in files if any(fnmatch(file.name, pattern) for pattern in SMALL)]
@@ -75,6 +77,10 @@ def needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...
         missing = "tokenizer.json" if "config.json" in names else "config.json"
         raise UnsupportedFormat(f"{source} holds no {missing}; mlx-lm cannot load it.")
     return (*small, *weights)
+
+
+def _blob(file: RepoFile) -> str:
+    return file.lfs.sha256 if file.lfs else file.blob_id
 
 
 def _is_plain(path: str) -> bool:

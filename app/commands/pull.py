@@ -36,7 +36,7 @@ def command(
 
     The files go into the Hub's own cache, where other programs find them too.
 
-    Ctrl+C stops: finished files stay, the one in progress starts over with the next pull.
+    Ctrl+C stops: what came stays, and the next pull goes on from there.
     """
     from app.interrupt import Interrupt
     from models.download import pull

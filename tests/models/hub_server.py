@@ -40,6 +40,8 @@ class HubServer:
     """File name to the number of bytes after which its connection is cut, again and again."""
     stall_after: dict[str, int] = field(default_factory=dict)
     """File name to the number of bytes after which nothing more comes, until the name is taken out."""
+    ignores_ranges: bool = False
+    """Send files from the beginning whatever part was asked for."""
     seconds_per_step: float = 0.0
     """Waits after every 64 kB of a safetensors file."""
     status: int | None = None
@@ -73,9 +75,9 @@ class HubServer:
         return self.url.replace("127.0.0.1", "localhost")
 
     def downloads(self) -> list[str]:
-        """Names of the files that were asked for with GET, in order."""
+        """Names of the files that were sent, in order; a redirection sends none."""
         asked = [r.split("/") for r in self.requests if r.startswith("GET")]
-        return [parts[-1] for parts in asked if "resolve" in parts or "cdn" in parts]
+        return [p[-1] for p in asked if "cdn" in p or ("resolve" in p and not p[-1].endswith(".safetensors"))]
 
 
 class _Server(ThreadingHTTPServer):
@@ -126,7 +128,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name, body in model.files.items():
             if "/" not in name:
                 size = model.announced_sizes.get(name, len(body))
-                entries.append({"type": "file", "path": name, "size": size, "oid": _etag(body)})
+                entry = {"type": "file", "path": name, "size": size, "oid": _etag(name, body)}
+                if name.endswith(".safetensors"):
+                    entry["lfs"] = {"oid": _etag(name, body), "size": size, "pointerSize": 130}
+                entries.append(entry)
         self._answer(200, {}, json.dumps(entries).encode())
 
     def _file(self, repo: str, model: HostedModel, commit: str, name: str) -> None:
@@ -136,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         if name not in model.files:
             return self._answer(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         body = model.files[name]
-        headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(body)}"'}
+        headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(name, body)}"'}
         if not name.endswith(".safetensors"):
             return self._answer(200, headers, body, name)
         headers |= {"X-Linked-Size": str(len(body)), "X-Linked-ETag": headers["ETag"]}
@@ -146,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Large files come from another host, as on the Hub."""
         body = self.hub.models[repo].files[name]
         headers: dict[str, str] = {}
-        if wanted := self.headers.get("Range"):
+        if (wanted := self.headers.get("Range")) and not self.hub.ignores_ranges:
             start = int(wanted.removeprefix("bytes=").split("-")[0])
             headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
             return self._answer(206, headers, body[start:], name, start)
@@ -181,5 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
 
-def _etag(body: bytes) -> str:
-    return hashlib.sha1(body).hexdigest()
+def _etag(name: str, body: bytes) -> str:
+    """The Hub names large files by their SHA-256, others as Git does."""
+    kind = hashlib.sha256 if name.endswith(".safetensors") else hashlib.sha1
+    return kind(body).hexdigest()

@@ -1,5 +1,7 @@
 """Pulling, against a Hub on a local port: real sockets, the real library, real (tiny) models."""
 
+import fcntl
+import hashlib
 import os
 import signal
 import subprocess
@@ -23,10 +25,11 @@ from models.errors import (
     RevisionMissing,
     UnsupportedFormat,
 )
-from models.incomplete import incomplete_files
+from models.incomplete import incomplete_files, partial_file, partial_files
 from models.installed import find_folder, installed, installed_folder, is_installed, repository_folder
 from models.load import load
 from models.pair import PairSpec, Source
+from models.removal import removable_bytes
 from tests.models.conftest import own_home
 from tests.models.hub_server import OLD, HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
@@ -104,7 +107,8 @@ def test_a_pull_brings_both_models_and_its_progress_ends_at_100_percent(pulled: 
 def test_only_what_mlx_lm_reads_is_fetched_and_asked_for(pulled: Pulled) -> None:
     needed = {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
     assert set(pulled.downloads) == needed
-    assert len(pulled.requests) == 2 * (2 + 2 * len(needed)), "revision, tree, and HEAD and GET per file"
+    requests = 2 + 2 * len(needed) + 1
+    assert len(pulled.requests) == 2 * requests, "revision, tree, HEAD and GET per file, a redirected GET"
 
 
 def test_small_files_of_both_models_come_before_any_weights(pulled: Pulled) -> None:
@@ -197,7 +201,7 @@ def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
 
 
 def test_a_cut_connection_is_said_and_pulling_again_completes(hub: HubServer, home: Path) -> None:
-    hub.cut_after["model.safetensors"] = 50_000
+    hub.cut_after["model.safetensors"] = 2_500_000
     hub.models["org/draft"].files = widened(hub.models["org/draft"].files, home / "wide")
     del hub.models["org/target"].files["model.safetensors"]
     hub.models["org/target"].files["model-00001.safetensors"] = (
@@ -212,11 +216,16 @@ def test_a_cut_connection_is_said_and_pulling_again_completes(hub: HubServer, ho
     with pytest.raises(NotInstalled, match="mlx-spec pull --target org/target --draft org/draft"):
         installed_folder(SPEC.sources[1], SPEC)
 
+    (part,) = partial_files(["org/target", "org/draft"])
+    here = part.stat().st_size
+    assert here == 2 << 20, "whole steps of what came"
     hub.cut_after.clear()
     hub.requests.clear()
+    hub.sent_bytes = 0
     assert last().phase == "done"
     assert installed(SPEC)
     assert hub.downloads() == ["model.safetensors"], "finished files are kept"
+    assert hub.sent_bytes == len(hub.models["org/draft"].files["model.safetensors"]) - here
 
 
 def test_a_full_disk_is_foretold(hub: HubServer) -> None:
@@ -314,18 +323,73 @@ def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer
     assert fresh.exists() and not old.exists()
 
 
-def test_a_cancelled_pull_installs_nothing_and_leaves_no_unfinished_file(hub: HubServer, home: Path) -> None:
-    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
-    hub.seconds_per_step = 0.1
+def cancelled_after(count: int) -> list[Progress]:
+    """The progress of a pull that is cancelled once so many bytes of it have come."""
     begun: list[Progress] = []
-
     with pytest.raises(PullCancelled):
-        for progress in pull(SPEC, cancelled=lambda: bool(begun) and begun[-1].phase == "weights"):
+        for progress in pull(SPEC, cancelled=lambda: bool(begun) and begun[-1].transferred_bytes > count):
             begun.append(progress)
+    return begun
+
+
+def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_ended(
+    hub: HubServer, home: Path
+) -> None:
+    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
+    hub.seconds_per_step = 0.01
+
+    begun = cancelled_after(3_000_000)
 
     assert begun[-1].fraction < 1
     assert not installed(SPEC) and not is_installed(SPEC.target)
-    assert not list(home.rglob("*.incomplete"))
+    assert not incomplete_files(["org/target", "org/draft"])
+    (part,) = partial_files(["org/target"])
+    here = part.stat().st_size
+    assert here >= 2 << 20 and removable_bytes(SPEC) > here
+
+    hub.sent_bytes = 0
+    seen = list(pull(SPEC))
+    assert installed(SPEC) and not partial_files(["org/target", "org/draft"])
+    weights = len(hub.models["org/target"].files["model.safetensors"])
+    assert hub.sent_bytes == seen[-1].transferred_bytes == weights - here
+    assert next(p.done_bytes for p in seen if p.phase == "weights") >= here, "the bar begins where it ended"
+    assert seen[-1].done_bytes == seen[-1].total_bytes
+
+
+def test_a_hub_that_sends_a_file_from_its_beginning_again_is_understood(hub: HubServer, home: Path) -> None:
+    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
+    hub.seconds_per_step = 0.01
+    cancelled_after(2_000_000)
+    hub.ignores_ranges = True
+
+    progress = last()
+
+    assert installed(SPEC) and progress.done_bytes == progress.total_bytes
+
+
+def test_parts_that_are_not_of_the_file_are_found_and_deleted(hub: HubServer) -> None:
+    blob = hashlib.sha256(hub.models["org/target"].files["model.safetensors"]).hexdigest()
+    part = partial_file("org/target", blob)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"x" * 1000)
+
+    with pytest.raises(BrokenFiles, match="came in parts that do not fit"):
+        last()
+    assert not installed(SPEC) and not part.exists()
+
+    assert last().phase == "done" and installed(SPEC)
+
+
+def test_a_file_that_another_program_fetches_is_fetched_beside_it(hub: HubServer) -> None:
+    blob = hashlib.sha256(hub.models["org/target"].files["model.safetensors"]).hexdigest()
+    part = partial_file("org/target", blob)
+    part.parent.mkdir(parents=True)
+    with part.open("wb") as others:
+        fcntl.flock(others, fcntl.LOCK_EX)
+
+        assert last().phase == "done" and installed(SPEC)
+
+        assert part.read_bytes() == b""
 
 
 def test_closing_the_generator_cancels(hub: HubServer, home: Path) -> None:
@@ -333,10 +397,14 @@ def test_closing_the_generator_cancels(hub: HubServer, home: Path) -> None:
     hub.seconds_per_step = 0.1
 
     pulling = pull(SPEC)
-    assert any(list(home.rglob("*.incomplete")) for _ in pulling), "a file is on its way"
+    assert any(partial_files(["org/target"]) for _ in pulling), "a file is on its way"
     pulling.close()
 
-    assert not list(home.rglob("*.incomplete"))
+    assert not incomplete_files(["org/target", "org/draft"]) and not installed(SPEC)
+    (part,) = partial_files(["org/target"])
+    before = part.stat().st_size
+    time.sleep(0.5)
+    assert part.stat().st_size == before, "nobody writes any more"
 
 
 def test_a_killed_download_process_is_said(hub: HubServer, home: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from models.catalogue import find
 from models.errors import NotInstalled
+from models.incomplete import partial_file
 from models.installed import find_folder, installed, repository_folder
 from models.pair import PairSpec, Source
 from models.removal import plan_removal, removable_bytes, remove
@@ -41,6 +42,17 @@ def test_a_pair_is_deleted_and_the_freed_bytes_are_foretold(home: Path) -> None:
     assert removal.freed_bytes == size and removal.deleted == spec.sources and removal.kept == ()
     assert not installed(spec) and not repository_folder("org/target").exists()
     assert recorded_commit(spec.target) is None
+
+
+def test_what_a_cancelled_pull_left_is_deleted_and_counted(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    part = partial_file("org/target", "f" * 64)
+    part.write_bytes(b"x" * 5000)
+
+    assert removable_bytes(spec) == size + 5000
+    assert remove(spec).freed_bytes == size + 5000
+    assert not part.exists()
 
 
 def test_another_revision_of_the_same_repository_stays(home: Path) -> None:
