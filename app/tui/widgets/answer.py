@@ -56,7 +56,8 @@ class Answer(Static):
         self.call_after_refresh(self._follow_theme)
 
     def _follow_theme(self) -> None:
-        if self.is_mounted and self._mark_style("answer--stats") != self._drawn_in:
+        # Taken out of the conversation meanwhile, it has no styles any more.
+        if self.is_mounted and self.is_attached and self._mark_style("answer--stats") != self._drawn_in:
             self._draw()
 
     def _draw(self) -> None:

@@ -79,6 +79,17 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         assert chat.answers[-1].text == before
 
 
+async def test_an_answer_taken_out_of_view_while_its_colours_are_looked_up_harms_nothing(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        answer = await chat.ask("one")
+        answer.notify_style_update()
+        chat.app.chat.transcript.cut(0)
+        await chat.until(lambda: not answer.is_attached)
+        assert (await chat.ask("two")).text == TEXT
+
+
 async def test_esc_stops_what_is_on_the_screen_at_once(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
