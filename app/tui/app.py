@@ -4,11 +4,10 @@ import asyncio
 import queue
 import signal
 import time
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.theme import Theme
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
@@ -38,6 +37,7 @@ from app.tui.messages import (
     PromptSubmitted,
 )
 from app.tui.pair_facts import outcome, short_pull
+from app.tui.palette import SlashCommandProvider
 from app.tui.pull_queue import PullQueue
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
@@ -48,7 +48,6 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
-from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.prompt import Prompt
 from app.tui.widgets.transcript import Transcript
 from mlx_spec.types import Options
@@ -105,6 +104,7 @@ class ChatApp(App[None]):
 
     TITLE = "mlx-spec"
     CSS_PATH = "chat.tcss"
+    COMMANDS = {SlashCommandProvider}
     PAUSE_GC_ON_SCROLL = True
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
@@ -182,14 +182,11 @@ class ChatApp(App[None]):
         await CommandRunner(self).run(message.text)
 
     async def on_command_chosen(self, message: CommandChosen) -> None:
+        self.return_to_chat()
         if message.takes_value:
             self.chat.query_one(Prompt).fill(f"/{message.name} ")
         else:
             await CommandRunner(self).run(f"/{message.name}")
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for command in SLASH_COMMANDS:
-            yield SystemCommand(command.usage, command.summary, lambda command=command: self._choose(command))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
@@ -330,7 +327,3 @@ class ChatApp(App[None]):
         for job in self.pulls.advance():
             self.chat.transcript.note(outcome(job), "error" if job.state == "failed" else "info")
         self.chat.show_download(short_pull(self.pulls.unfinished))
-
-    async def _choose(self, command: SlashCommand) -> None:
-        self.return_to_chat()
-        await self.on_command_chosen(CommandChosen(command.name, takes_value=command.needs_value))

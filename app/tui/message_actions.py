@@ -36,6 +36,8 @@ class MessageActions:
         """Put a prompt back into the input; what is sent then begins a branch of its own."""
         self._idle("edit")
         prompt = self._prompt()
+        if self._chat.editing is None:
+            self._chat.unsent = self._chat.prompt.area.text
         self._chat.editing = prompt
         self._chat.prompt.fill(prompt.text)
         self._chat.transcript.select_entry(None)

@@ -100,6 +100,8 @@ class ChatScreen(Screen[None]):
         self.queued: list[Waiting] = []
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
+        self.unsent = ""
+        """What was being written when the earlier prompt came in its place."""
         self._download = ""
         self.logs: list[AnswerLog] = []
         """What drafting did, per answer of this chat."""
@@ -262,6 +264,7 @@ class ChatScreen(Screen[None]):
             self.link.cancel(self.running.id)
         elif self.editing is not None:
             self.editing = None
+            self.prompt.fill(self.unsent)
             self.transcript.note("The prompt is left as it was.")
         self.show_state()
 

@@ -51,4 +51,4 @@ class CommandMenu(OptionList, can_focus=False):
 def _drawn(choice: Choice) -> Content:
     if isinstance(choice, FileChoice):
         return Content(one_line(choice.path))
-    return Content.assemble(choice.usage.ljust(28), (choice.summary, "dim"))
+    return Content.assemble(f"{choice.usage:<27} ", (choice.summary, "dim"))

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 
+JOINERS = ("\u200c", "\u200d")
+"""They hold an emoji of several parts together and keep letters apart; Python counts them as unprintable."""
+
 _MENTION = re.compile(r"""(?<!\S)@"?([^\s"]*)$""")
 """The path being typed, just before the cursor."""
 
@@ -116,6 +119,8 @@ class PromptArea(TextArea):
             self.post_message(self.PastAskedFor(-1))
         elif event.key == "down" and self._row == self.wrapped_document.height - 1:
             self.post_message(self.PastAskedFor(1))
+        elif event.character in JOINERS:
+            self.insert(event.character)
         elif event.key == "backspace" and not self.text:
             self.post_message(self.AttachmentDropped())
         else:

@@ -45,6 +45,18 @@ async def test_an_edited_prompt_begins_a_branch_and_both_can_be_walked(open_chat
         assert chat.app.chat.conversation.turns[0].prompt == "uno"
 
 
+async def test_esc_while_editing_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        area = chat.app.chat.query_one(PromptArea)
+        area.load_text("half a thought")
+        await chat.pilot.press("tab", "e")
+        await chat.until(lambda: area.text == "one" and area.has_focus)
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.chat.editing is None)
+        assert area.text == "half a thought"
+
+
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(seed=5, temperature=0.5)) as chat:
         await chat.ask("echo")

@@ -4,7 +4,12 @@ import os
 import signal
 from pathlib import Path
 
-from app.tui.slash_commands import SlashCommand
+from textual.command import CommandPalette
+from textual.events import Key
+from textual.keys import _character_to_key
+from textual.widgets import OptionList
+
+from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.live_answer import LiveAnswer
@@ -160,6 +165,14 @@ async def test_control_characters_and_markup_are_shown_never_obeyed(open_chat: O
         assert "[red]mine[/red]" in chat.pilot.app.export_screenshot(simplify=True)
 
 
+async def test_typed_joiners_hold_emoji_and_words_together(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        for character in "👩\u200d👧 می\u200cخواهم":
+            area.post_message(Key(_character_to_key(character), character))
+        await chat.until(lambda: area.text == "👩\u200d👧 می\u200cخواهم")
+
+
 async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(open_chat: OpenChat) -> None:
     from textual.events import Paste
 
@@ -269,12 +282,19 @@ async def test_help_lists_every_key_and_command(open_chat: OpenChat) -> None:
         assert chat.app.screen is chat.app.chat
 
 
-async def test_the_palette_offers_every_command(open_chat: OpenChat) -> None:
-    from app.tui.slash_commands import SLASH_COMMANDS
-
+async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        offered = {command.title for command in chat.app.get_system_commands(chat.app.screen)}
-        assert offered == {command.usage for command in SLASH_COMMANDS}
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette))
+        palette = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: palette.option_count == len(SLASH_COMMANDS))
+        shown = [str(option.prompt) for option in palette.options]
+        for command in SLASH_COMMANDS:
+            assert f"{command.usage}\n{command.summary}" in shown
+        await chat.pilot.press(*"randomness")
+        await chat.until(lambda: palette.option_count == 1)
+        await chat.pilot.press("enter")
+        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "/temperature ")
 
 
 async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_chat: OpenChat) -> None:

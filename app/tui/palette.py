@@ -1,0 +1,36 @@
+"""The `/` commands in the command palette, found by their names and by the words on what they do."""
+
+from functools import partial
+
+from rich.text import Text
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.markup import escape
+
+from app.tui.messages import CommandChosen
+from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
+
+SAID = 0.1
+"""The score of a command whose name does not fit, but what is said of it does."""
+
+
+class SlashCommandProvider(Provider):
+    """Usages are shown as they are: `[all|FILE]` is no markup."""
+
+    async def discover(self) -> Hits:
+        for command in SLASH_COMMANDS:
+            yield DiscoveryHit(
+                Text(command.usage), self._choice(command), command.usage, escape(command.summary)
+            )
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in SLASH_COMMANDS:
+            said = SAID if query.lower() in command.summary.lower() else 0
+            if score := max(matcher.match(command.usage), said):
+                yield Hit(
+                    score, Text(command.usage), self._choice(command), command.usage, escape(command.summary)
+                )
+
+    def _choice(self, command: SlashCommand) -> partial[bool]:
+        chosen = CommandChosen(command.name, takes_value=command.needs_value)
+        return partial(self.app.post_message, chosen)
