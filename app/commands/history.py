@@ -10,6 +10,7 @@ import typer
 
 from app import exit_codes
 from app.commands import arguments as args
+from app.counted import counted
 from app.errors import BadInput, MachineFailed
 from app.output import data, json_data, talk
 from app.printable import one_line
@@ -121,7 +122,7 @@ def import_chats(
     if json:
         json_data({"added": added, "known": known})
     else:
-        data(f"{added} chats added, {known} were there already.")
+        data(f"{counted(added, 'chat')} added, {known} there already.")
     return exit_codes.DONE
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from app.comparisons.wish import read_compare, read_sweep
+from app.counted import counted
 from app.errors import AppError, BadInput
 from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
@@ -137,7 +138,7 @@ class CommandRunner:
 
     async def do_detach(self, value: str) -> None:
         files = self._chat.prompt.take_attachments()
-        self._say(f"{len(files)} attached files are left out.")
+        self._say(f"{counted(len(files), 'attached file')} left out.")
 
     async def do_editor(self, value: str) -> None:
         self._chat.prompt.area.action_editor()

@@ -72,6 +72,8 @@ def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], l
 
 def key_name(key: str) -> str:
     """`ctrl+pageup` as people read it."""
+    if len(key) == 1:
+        return key  # `r` and `R` are two keys
     return "+".join(KEY_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 

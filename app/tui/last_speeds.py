@@ -1,6 +1,7 @@
 """The speed each pair last reached in a comparison on this machine."""
 
 from app.comparisons.store import kept
+from app.counted import counted
 
 
 def last_speeds() -> dict[str, str]:
@@ -14,6 +15,6 @@ def last_speeds() -> dict[str, str]:
         plain = record.speed(record.plain_of(best))
         found[name] = (
             f"{plain:.0f} tok/s plain, {record.speed(best):.0f} with {record.settings[best].name}, "
-            f"{record.date[:10]}, {len(record.prompts)} prompts"
+            f"{record.date[:10]}, {counted(len(record.prompts), 'prompt')}"
         )
     return found

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.counted import counted
 from app.errors import BadInput
 from app.history.records import ChatMessage
 from app.tui.clipboard import copy
@@ -99,7 +100,7 @@ class MessageActions:
         message = self._chosen(or_last=False) or self._answer()
         copy(self._chat.app, message.text)
         what = "answer" if message.role == "assistant" else "prompt"
-        self._chat.transcript.note(f"Copied the {what} ({len(message.text)} characters).")
+        self._chat.transcript.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
 
     def copy_code(self, number: int | None = None) -> None:
         """Copy a code block of an answer: the first, and the next one each time it is asked again."""
@@ -111,11 +112,11 @@ class MessageActions:
             last, place = self._copied
             number = place % len(blocks) + 1 if last == message.id else 1
         if not 1 <= number <= len(blocks):
-            raise BadInput(f"This answer has {len(blocks)} code blocks.")
+            raise BadInput(f"This answer has {counted(len(blocks), 'code block')}.")
         self._copied = (message.id, number)
         copy(self._chat.app, blocks[number - 1])
         lines = len(blocks[number - 1].splitlines())
-        self._chat.transcript.note(f"Copied code block {number} of {len(blocks)} ({lines} lines).")
+        self._chat.transcript.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
 
     def fold(self) -> None:
         """Show or fold the thoughts of an answer."""

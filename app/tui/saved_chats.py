@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from app.counted import counted
 from app.errors import AppError, BadInput
 from app.history.export import import_file, write
 from app.history.records import Chat, Preset, now
@@ -129,7 +130,7 @@ class SavedChats:
             raise BadInput("Name the file: /import FILE")
         path = Path(value).expanduser()
         added, known = await self._ask(lambda history: import_file(history, path))
-        self._say(f"{added} chats added, {known} were there already.")
+        self._say(f"{counted(added, 'chat')} added, {known} there already.")
 
     async def preset(self, value: str) -> None:
         """List presets, use one, save what is set under a name, or delete one."""

@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from app.counted import counted
 from app.history.records import Attachment
 from app.printable import one_line
 
@@ -15,7 +16,7 @@ class AttachmentList(Static):
 
     def watch_files(self) -> None:
         self.display = bool(self.files)
-        names = " · ".join(f"▤ {one_line(f.name)} ({len(f.text):,} characters)" for f in self.files)
+        names = " · ".join(f"▤ {one_line(f.name)} ({counted(len(f.text), 'character')})" for f in self.files)
         self.update(
             Content.assemble(names, ("  Backspace in an empty prompt takes the last one away", "dim"))
         )

@@ -203,6 +203,7 @@ class Prompt(Vertical):
         row, column = self.area.cursor_location
         mention = _MENTION.search(self.area.document.get_line(row)[:column])
         if mention is None:
+            self._paths = None  # files may come and go until the next `@`
             self._offer(event.text_area.text)
             return
         if self._paths is None:

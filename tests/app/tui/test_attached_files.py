@@ -37,10 +37,25 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_to_the_lookup_draft
         text = chat.answers[0].text
         assert text.startswith("File notes.md:\n````\nthe ``` notes \x1b[2J\n````\n\necho @notes.md x|")
         assert text.endswith("|1 documents|seed 0")
+        await chat.pilot.pause()
         shown = chat.app.export_screenshot(simplify=True)
         assert "▤&#160;notes.md" in shown and "␛[2J" in shown
         await chat.ask("echo again")
         assert chat.answers[1].text.endswith("|1 documents|seed 0"), "the file stays in the chat"
+
+
+async def test_a_file_written_while_the_chat_is_open_is_offered_too(
+    open_chat: OpenChat, folder: Path
+) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press(*"see @nts")
+        await chat.until(lambda: area.menu_is_open)
+        (folder / "later.md").write_text("new")
+        await chat.pilot.press("tab", *"and @later")
+        await chat.until(lambda: area.menu_is_open)
+        await chat.pilot.press("tab")
+        await chat.until(lambda: area.text == "see @notes.md and @later.md ")
 
 
 async def test_what_cannot_be_attached_is_refused_and_nothing_is_sent(open_chat: OpenChat) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.tui.first_run import OFFERED, welcome_text
+from app.tui.keymap import key_name
 from app.tui.last_speeds import last_speeds
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pairs import PairsScreen
@@ -54,6 +55,10 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
         shown = await helped(chat)
         assert "the small one guesses ahead" in shown and "Try a failed download again" in shown
         assert "/compare" not in shown and "While you write" not in shown
+
+
+def test_a_letter_is_told_from_the_same_letter_with_shift() -> None:
+    assert [key_name(key) for key in ("r", "R", "f5", "ctrl+r")] == ["r", "R", "F5", "Ctrl+R"]
 
 
 def test_without_comparisons_no_speed_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
