@@ -245,12 +245,14 @@ class ChatApp(App[None]):
             self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
 
     def action_help_quit(self) -> None:
-        """Ctrl+C: the first says how to leave, the second leaves."""
+        """Ctrl+C: the first empties the prompt and says how to leave, the second leaves."""
         if time.monotonic() - self._ctrl_c_at < CTRL_C_SECONDS:
             self.call_later(self.action_quit)
             return
         self._ctrl_c_at = time.monotonic()
-        self.notify("Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
+        emptied = self.screen is self.chat and self.chat.prompt.put_away()
+        kept = "Up brings the prompt back. " if emptied else ""
+        self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 
     def keys_of(self, binding: str) -> list[str]:
         """The keys of a binding, as the person's keymap has them."""
@@ -281,7 +283,7 @@ class ChatApp(App[None]):
             for part, known in sorted(parts.items(), key=lambda item: item[0] == PARTS["app"])
         }
         everywhere = told.setdefault(PARTS["app"], [])
-        everywhere += [("Ctrl+P", "Command palette"), ("Ctrl+C twice", "Leave")]
+        everywhere += [("Ctrl+P", "Command palette"), ("Ctrl+C", "Empty the prompt; twice: leave")]
         return told
 
     def _welcome(self) -> None:

@@ -171,6 +171,14 @@ class Prompt(Vertical):
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
 
+    def put_away(self) -> bool:
+        """Empty the prompt; Up brings the text back. Return whether there was any."""
+        text = self.area.text
+        self.area.clear()
+        if text.strip():
+            self.past.add(text)
+        return bool(text)
+
     def attach(self, *files: Attachment) -> None:
         """Have files go with the next prompt."""
         shown = self.query_one(AttachmentList)

@@ -173,6 +173,18 @@ async def test_typed_joiners_hold_emoji_and_words_together(open_chat: OpenChat) 
         await chat.until(lambda: area.text == "👩\u200d👧 می\u200cخواهم")
 
 
+async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        area.load_text("a text\nof two lines")
+        await chat.pilot.press("ctrl+c")
+        await chat.until(lambda: area.text == "")
+        await chat.pilot.press("up")
+        await chat.until(lambda: area.text == "a text\nof two lines")
+        await chat.pilot.press("ctrl+c")
+        await chat.until(lambda: not chat.app.is_running)
+
+
 async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(open_chat: OpenChat) -> None:
     from textual.events import Paste
 
