@@ -179,6 +179,8 @@ class History:
 
     def purge(self) -> None:
         """Remove for good what was deleted long ago."""
+        # A clock that was wrong then says nothing about how long ago it was.
+        self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         self._change("DELETE FROM chats WHERE deleted < ?", now() - KEPT_SECONDS)
 
     def prompts(self, limit: int = 200) -> list[str]:

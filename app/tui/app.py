@@ -9,6 +9,7 @@ from typing import ClassVar
 from rich.theme import Theme
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Event, Paste
 from textual.screen import Screen
 
 from app import exit_codes
@@ -20,6 +21,7 @@ from app.history.database import history_file
 from app.history.records import Chat
 from app.history.saving import HistoryThread, News
 from app.output import talk
+from app.printable import printable
 from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
@@ -156,8 +158,15 @@ class ChatApp(App[None]):
         else:
             self.run_worker(self.saved.offer_last())
 
+    async def on_event(self, event: Event) -> None:
+        """Pasted control characters become signs, line ends plain ones, wherever the text goes."""
+        if isinstance(event, Paste):
+            event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        await super().on_event(event)
+
     async def on_unmount(self) -> None:
         self.pulls.end()
+        self.chat.save_answer()
         self.unsaved = await asyncio.to_thread(self.history.close)
 
     def on_pair_loading(self, message: PairLoading) -> None:

@@ -124,7 +124,7 @@ class ChatScreen(Screen[None]):
         self.prompt.area.focus()
         self.show_pair()
         self.run_worker(self._load_prompts())
-        self.set_interval(HAND_OVER_SECONDS, self._save_answer)
+        self.set_interval(HAND_OVER_SECONDS, self.save_answer)
 
     @property
     def transcript(self) -> Transcript:
@@ -428,6 +428,13 @@ class ChatScreen(Screen[None]):
         title = "editing an earlier prompt: Esc leaves it as it was" if self.editing else ""
         self.prompt.area.border_title = title
 
+    def save_answer(self) -> None:
+        """Hand what the answer in progress has grown by to the history."""
+        running = self.running
+        if running is not None and running.unsaved:
+            running.unsaved = False
+            self.conversation.change(running.message)
+
     def show_download(self, text: str) -> None:
         """One item in the status line on the downloads that run; empty takes it away."""
         if text != self._download:
@@ -490,12 +497,6 @@ class ChatScreen(Screen[None]):
             return UserMessage(message.text, [file.name for file in message.attachments], branch)
         pieces = pieces_of(message.text, message.facts.marks)
         return Answer(message.text, pieces, stored_line(message), marks=self.marks, branch=branch)
-
-    def _save_answer(self) -> None:
-        running = self.running
-        if running is not None and running.unsaved:
-            running.unsaved = False
-            self.conversation.change(running.message)
 
     async def _mentioned_files(self, text: str) -> list[Attachment]:
         """The files named by `@path` in a prompt."""

@@ -9,6 +9,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from app.printable import one_line
+
 
 class LineQuestionScreen(ModalScreen[str | None]):
     """Gives the line, or None after Esc or for an empty one."""
@@ -24,7 +26,7 @@ class LineQuestionScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
             yield Static(Content(self._question))
-            yield Input(self._value)
+            yield Input(one_line(self._value))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

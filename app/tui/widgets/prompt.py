@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.events import Key, Paste
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import OptionList, TextArea
 
@@ -99,7 +99,7 @@ class PromptArea(TextArea):
         try:
             text = edited(self.app, self.text)
         except BadInput as error:
-            self.notify(str(error), severity="error", markup=False)
+            self.notify(printable(str(error)), severity="error", markup=False)
             return
         self.load_text(printable(text))
         self.move_cursor(self.document.end)
@@ -128,9 +128,9 @@ class PromptArea(TextArea):
         event.stop()
         event.prevent_default()
 
-    def on_paste(self, event: Paste) -> None:
-        """Pasted control characters become signs; line ends become plain ones."""
-        event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+    def load_text(self, text: str) -> None:
+        """Put a text in place of this one: of an old prompt too, which a file may have brought."""
+        super().load_text(printable(text))
 
     @property
     def _row(self) -> int:
@@ -217,7 +217,9 @@ class Prompt(Vertical):
         if self._paths is None:
             self._paths = []  # while they are listed
             self._paths = await asyncio.to_thread(files_below, Path.cwd())
-        self.query_one(CommandMenu).offer([FileChoice(path) for path in matching(self._paths, mention[1])])
+        # A name that cannot be written into the prompt as it is would name no file there.
+        paths = [path for path in matching(self._paths, mention[1]) if printable(path) == path]
+        self.query_one(CommandMenu).offer([FileChoice(path) for path in paths])
         self.area.menu_is_open = self.query_one(CommandMenu).is_open
 
     def on_prompt_area_menu_key_pressed(self, event: PromptArea.MenuKeyPressed) -> None:

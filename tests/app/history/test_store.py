@@ -83,6 +83,18 @@ def test_a_deleted_chat_is_nowhere_until_it_is_restored_and_gone_after_a_week(
     )
 
 
+def test_what_was_deleted_under_a_wrong_clock_can_be_brought_back_for_a_week_from_then_on(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.save([chat(changed=1.8e9)], branching())
+    for year, is_kept in ((1970, True), (2027, True), (2028, False)):
+        monkeypatch.setattr("app.history.store.now", lambda year=year: (year - 1970) * 366 * 86400.0)
+        if year == 1970:
+            history.delete("c1")
+        history.purge()
+        assert bool(history.chats(deleted=True)) == is_kept, year
+
+
 def test_saving_keeps_the_title_another_instance_gave_and_brings_a_deleted_chat_back(
     history: History, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """Chats that are saved by themselves: resumed, found, put in order, kept through trouble."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,38 @@ async def test_an_answer_is_on_disk_while_it_grows(open_chat: OpenChat, tmp_path
         message = saved(tmp_path)[0][1][1]
         assert message.text.startswith("The target") and message.facts is not None
         assert message.facts.finish is None
+
+
+async def test_leaving_in_the_middle_of_an_answer_keeps_every_word_that_was_shown(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.screens.chat.HAND_OVER_SECONDS", 3600)
+    async with open_chat() as opened:
+        await opened.type("slow")
+        await opened.until(lambda: bool(opened.app.chat.running and opened.app.chat.running.text))
+        await opened.pilot.press("ctrl+q")
+    assert opened.app.chat.running is not None
+    assert saved(tmp_path)[0][1][1].text == opened.app.chat.running.text
+
+
+async def test_a_clock_that_jumps_loses_and_reorders_nothing(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    year = 365 * 86400.0
+    times = itertools.cycle([1.8e9, 1.8e9 + 30 * year, 0.0, 1.8e9 - year])
+    monkeypatch.setattr("time.time", lambda: next(times))
+    async with open_chat() as opened:
+        for number in range(3):
+            assert (await opened.ask(f"hello {number}")).text == TEXT
+        await opened.type("/new")
+        assert (await opened.ask("later")).text == TEXT
+    monkeypatch.setattr("time.time", lambda: 1.8e9)
+    async with open_chat() as opened:
+        await opened.pilot.press("f7")
+        await opened.until(lambda: texts(opened) == ["later", TEXT])
+    kept = saved(tmp_path)
+    assert [one.title for one, _ in kept] == ["later", "hello 0"]
+    assert [message.text for message in kept[1][1]][::2] == ["hello 0", "hello 1", "hello 2"]
 
 
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(

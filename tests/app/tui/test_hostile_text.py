@@ -1,0 +1,150 @@
+"""Text of others on every screen: escape sequences, control characters and markup are shown, never obeyed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.events import Paste
+from textual.widgets import Input
+
+from app.events import DraftRound
+from app.history.records import Attachment, Preset
+from app.history.store import History
+from app.printable import printable
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.line_question import LineQuestionScreen
+from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.screens.totals import TotalsScreen
+from tests.app.history.some_chat import answer, chat, prompt
+from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.models.hub_server import HostedModel, HubServer
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\x7f[red]x[/red] [/bad]"
+"""Sets the title, clears the screen, colours what follows, turns the line around; and is wrong markup."""
+
+SIGN = "␛]0;owned"
+
+
+async def look(chat: Chat, holds: Callable[[], bool] = lambda: True) -> str:
+    """The screen's text once something is true of it: signs are there, and nothing that is obeyed."""
+    await chat.until(holds)
+    await chat.pilot.pause()
+    strips = chat.app.screen._compositor.render_strips()
+    shown = "\n".join(strip.text for strip in strips)
+    obeyed = ascii("".join(char for char in shown if printable(char) != char))
+    assert obeyed == "''", f"{type(chat.app.screen).__name__} passes on {obeyed}"
+    return shown
+
+
+async def test_nothing_that_a_history_holds_is_obeyed(open_chat: OpenChat, tmp_path: Path) -> None:
+    history = History.open(tmp_path / "history.db")
+    asked = replace(prompt("p1", f"needle {HOSTILE}"), attachments=(Attachment(HOSTILE, HOSTILE),))
+    said = answer("a1", "p1", HOSTILE)
+    assert said.facts is not None
+    played = DraftRound(HOSTILE, (HOSTILE,), 0, HOSTILE, 0.1, 0.05, 0, 5)
+    said = replace(said, facts=replace(said.facts, pair=HOSTILE, rounds=(played,)))
+    one = chat("c1", HOSTILE, leaf="a1", system=HOSTILE)
+    history.save([one], [asked, said])
+    history.save_preset(Preset(HOSTILE, HOSTILE, one.options))
+    history.close()
+    async with open_chat() as opened:
+        app, press = opened.app, opened.pilot.press
+        assert f"F7 goes on with '{SIGN}" in await look(opened, lambda: bool(opened.notices))
+        await press("up")
+        assert SIGN in await look(opened, lambda: bool(app.chat.prompt.area.text))
+        app.chat.prompt.area.clear()
+        await press("f6")
+        await opened.until(lambda: isinstance(app.screen, SessionsScreen))
+        sessions = app.screen
+        assert isinstance(sessions, SessionsScreen)
+        assert SIGN in await look(opened, lambda: bool(sessions.rows))
+        await press("slash", *"needle")
+        assert f"needle {SIGN}" in await look(
+            opened, lambda: bool(sessions.rows and sessions.rows[0].excerpt)
+        )
+        await press("enter", "r")
+        assert SIGN in await look(opened, lambda: isinstance(app.screen, LineQuestionScreen))
+        await press("escape", "d")
+        assert f"Deleted '{SIGN}" in await look(opened, lambda: not sessions.rows)
+        await press("u")
+        await opened.until(lambda: bool(sessions.rows))
+        await press("enter")
+        assert f"▤ {SIGN}" in await look(opened, lambda: bool(opened.answers))
+        await press("f3")
+        assert SIGN in await look(opened, lambda: opened.answers[0].marks)
+        await opened.type("/preset")
+        assert f"Presets: {SIGN}" in await look(opened, lambda: "Presets" in opened.notices[-1])
+        await press("f8")
+        assert SIGN in await look(opened, lambda: isinstance(app.screen, InspectorScreen))
+        await press("escape", "f9")
+        assert SIGN in await look(opened, lambda: isinstance(app.screen, TotalsScreen))
+        await press("escape", "tab", "up", "e")
+        assert SIGN in await look(opened, lambda: app.chat.editing is not None)
+
+
+async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "a\x1b]0;owned\x07\x9b[red]").write_text("?")
+    (folder / "about").write_text(HOSTILE)
+    monkeypatch.chdir(folder)
+    async with open_chat() as opened:
+        app, press = opened.app, opened.pilot.press
+        area = app.chat.prompt.area
+        await press("at", "a")
+        shown = await look(opened, lambda: area.menu_is_open)
+        assert "about" in shown and "owned" not in shown
+        await press("tab", "enter")
+        assert "▤ about" in await look(opened, lambda: bool(opened.answers))
+        await opened.type("slow")
+        await opened.until(lambda: app.chat.running is not None)
+        app.post_message(Paste(HOSTILE))
+        await opened.until(lambda: bool(area.text))
+        await press("enter")
+        assert f"next: {SIGN}" in await look(opened, lambda: bool(app.chat.queued))
+        await press("up")
+        assert SIGN in await look(opened, lambda: not app.chat.queued)
+        area.clear()
+        await press("escape")
+        await opened.until(lambda: app.chat.running is None)
+        await opened.ask("controls")
+        await press("f5")
+        await opened.until(lambda: isinstance(app.screen, CompareScreen))
+        compare = app.screen
+        assert isinstance(compare, CompareScreen)
+        assert "␛[31m" in await look(opened, lambda: compare.record is not None)
+        await press("escape")
+        app.action_comparisons()
+        await look(opened, lambda: isinstance(app.screen, ComparisonsScreen))
+        await press("escape", "f6", "slash")
+        await opened.until(lambda: isinstance(app.screen, SessionsScreen))
+        app.post_message(Paste(HOSTILE))
+        assert SIGN in await look(opened, lambda: bool(app.screen.query_one(Input).value))
+
+
+async def test_nothing_that_a_hub_says_is_obeyed(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    config = b'{"model_type": "\\u001b]0;owned\\u0007\\u009b31m"}'
+    hostile = HostedModel({"config.json": config, "model.safetensors": b"x", "tokenizer.json": b"{}"})
+    with HubServer({"org/hostile": hostile}) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        async with open_chat() as opened:
+            app, press = opened.app, opened.pilot.press
+            app.push_screen(OwnPairScreen())
+            await opened.until(lambda: isinstance(app.screen, OwnPairScreen) and app.screen.is_mounted)
+            for field in ("#own-target", "#own-draft"):
+                app.screen.query_one(field, Input).value = "org/hostile"
+            app.screen.query_one("#own-draft").focus()
+            await press("enter")
+            said = app.screen.query_one("#own-said")
+            shown = await look(opened, lambda: str(said.render()).startswith("✗"))
+            assert "owned" in shown, shown
