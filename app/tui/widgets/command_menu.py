@@ -20,6 +20,9 @@ class FileChoice:
 
 Choice = SlashCommand | FileChoice
 
+NARROW = 60
+"""Columns below which commands are listed without their values."""
+
 
 class CommandMenu(OptionList, can_focus=False):
     """Hidden while there is nothing to complete."""
@@ -43,12 +46,15 @@ class CommandMenu(OptionList, can_focus=False):
             return
         self._choices = tuple(choices)
         self.clear_options()
-        self.add_options(Option(_drawn(choice)) for choice in choices)
+        narrow = self.app.size.width < NARROW
+        self.add_options(Option(_drawn(choice, narrow=narrow)) for choice in choices)
         self.highlighted = 0 if choices else None
         self.display = bool(choices)
 
 
-def _drawn(choice: Choice) -> Content:
+def _drawn(choice: Choice, *, narrow: bool) -> Content:
     if isinstance(choice, FileChoice):
         return Content(one_line(choice.path))
-    return Content.assemble(f"{choice.usage:<27} ", (choice.summary, "dim"))
+    # What a command does says more than what may follow its name.
+    usage = f"/{choice.name:<12} " if narrow else f"{choice.usage:<27} "
+    return Content.assemble(usage, (choice.summary, "dim"))

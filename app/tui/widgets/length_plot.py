@@ -1,5 +1,6 @@
 """Tokens per second against the draft length."""
 
+import math
 from collections.abc import Sequence
 
 from textual_plot import HiResMode, LegendLocation, PlotWidget
@@ -8,6 +9,9 @@ from app.comparisons.series import Series
 
 LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"), ("blue", "×"), ("red", "+"))
 """A colour and a marker per line: the marker is the cue where there is no colour."""
+
+TICKS = 4
+"""Above 0, at most: the plot is six lines high, and two ticks on one line would hide each other."""
 
 
 class LengthPlot(PlotWidget, can_focus=False):
@@ -36,7 +40,15 @@ class LengthPlot(PlotWidget, can_focus=False):
         highest = max(max(line.speeds) for line in self.lines)
         self.set_xlimits(-0.3, longest + 0.3)
         self.set_ylimits(0, highest * 1.15)
+        self.set_yticks(ticks(highest * 1.15))
         self.set_xticks(range(longest + 1))
         self.set_xlabel("draft length (0: plain)")
         self.set_ylabel("tokens/s")
         self.show_legend(LegendLocation.BOTTOMRIGHT, is_visible=len(self.lines) > 1)
+
+
+def ticks(highest: float) -> list[float]:
+    """Round numbers from 0 up to `highest`, evenly apart."""
+    power = 10 ** math.floor(math.log10(highest / TICKS))
+    step = next(n * power for n in (1, 2, 5, 10) if highest / (n * power) <= TICKS)
+    return [n * step for n in range(math.floor(highest / step) + 1)]

@@ -210,6 +210,14 @@ async def test_the_prompt_grows_with_its_lines(open_chat: OpenChat) -> None:
         assert area.text == "" and area.size.height == 1
 
 
+async def test_in_a_narrow_terminal_commands_are_listed_without_their_values(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 20)) as chat:
+        await chat.pilot.press("slash", "s", "w")
+        menu = chat.app.chat.query_one(CommandMenu)
+        await chat.until(lambda: menu.is_open)
+        assert str(menu.options[0].prompt).startswith("/sweep        Several settings")
+
+
 async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.pilot.press("slash", "d", "r", "a")

@@ -10,7 +10,7 @@ from app.comparisons import store
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
-from app.tui.widgets.length_plot import LengthPlot
+from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -221,3 +221,11 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
         await chat.pilot.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
+
+
+def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
+    assert ticks(318) == [0, 100, 200, 300]
+    assert ticks(41) == [0, 20, 40]
+    assert ticks(2000) == [0, 500, 1000, 1500, 2000]
+    for highest in (0.7, 3.0, 12.5, 99, 1234):
+        assert 2 <= len(ticks(highest)) <= TICKS + 1
