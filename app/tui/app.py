@@ -27,6 +27,7 @@ from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.first_run import is_first_run, remember_first_run, welcome_text
+from app.tui.kept_pulls import KeptPulls
 from app.tui.keymap import default_keys, key_name
 from app.tui.messages import (
     CommandChosen,
@@ -38,7 +39,7 @@ from app.tui.messages import (
     PairTuning,
     PromptSubmitted,
 )
-from app.tui.pair_facts import outcome, short_pull
+from app.tui.pair_facts import outcome, paused_line, short_pull
 from app.tui.palette import SlashCommandProvider
 from app.tui.pull_queue import PullQueue
 from app.tui.saved_chats import SavedChats
@@ -137,7 +138,8 @@ class ChatApp(App[None]):
         """Messages that could not be written until the end."""
         self._resume = resume
         self.chat.marks = self.config["marks"]
-        self.pulls = PullQueue()
+        self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
+        self._offered = self.pulls.paused
         self._untold = list(self.config.problems)
         self._first_run = is_first_run()
         self._ctrl_c_at = float("-inf")
@@ -250,7 +252,9 @@ class ChatApp(App[None]):
             self.exit()
         elif not isinstance(self.screen, QuestionScreen):
             what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
-            question = f"{what} being downloaded. Leave and cancel? Finished files are kept."
+            question = (
+                f"{what} being downloaded. Leave? What came is kept, and the next start offers the rest."
+            )
             self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
 
     def action_help_quit(self) -> None:
@@ -308,6 +312,9 @@ class ChatApp(App[None]):
         if self._first_run:
             self._first_run = False
             self.run_worker(self._welcome, thread=True)
+        if self._offered:
+            self.chat.transcript.note(paused_line(self._offered))
+            self._offered = []
         while self._untold:
             self.chat.transcript.note(self._untold.pop(0), "warning")
         self.link.pump()
@@ -337,4 +344,7 @@ class ChatApp(App[None]):
             return
         for job in self.pulls.advance():
             self.chat.transcript.note(outcome(job), "error" if job.state == "failed" else "info")
+        if self.pulls.problem:
+            self.chat.transcript.note(self.pulls.problem, "warning")
+            self.pulls.problem = ""
         self.chat.show_download(short_pull(self.pulls.unfinished))

@@ -109,8 +109,10 @@ def download_line(job: PullJob) -> str:
             line = f"◌ {name}: waits for its turn"
         case "failed":
             line = f"✗ {name}: {job.error} r tries again."
+        case "paused":
+            line = f"‖ {name}: not finished when the program ended. r goes on, c gives it up."
         case "cancelled":
-            line = f"- {name}: cancelled, finished files are kept. r tries again."
+            line = f"- {name}: cancelled, what came is kept. r goes on."
         case "done":
             line = f"✓ {name}: installed"
         case "running":
@@ -153,8 +155,15 @@ def outcome(job: PullJob) -> str:
     if job.state == "failed":
         return f"{job.pair.name} was not downloaded. {job.error}"
     if job.state == "cancelled":
-        return f"The download of {job.pair.name} was cancelled. Finished files are kept."
+        return f"The download of {job.pair.name} was cancelled. What came is kept."
     return f"{job.pair.name} is installed. F2 and Enter use it."
+
+
+def paused_line(jobs: list[PullJob]) -> str:
+    """What to say at the start about downloads that an earlier run of the program did not finish."""
+    names = ", ".join(job.pair.name for job in jobs)
+    was = "The download of" if len(jobs) == 1 else "Downloads of"
+    return f"{was} {names} had not finished when the program ended. F2, then r goes on with what came."
 
 
 def _speeds(expected: Expectation | None) -> str:

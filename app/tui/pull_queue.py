@@ -1,24 +1,31 @@
-"""Downloads that go on while the person does something else: one at a time, the others wait their turn."""
+"""Downloads that go on while the person does something else: one at a time, the others wait their turn.
+
+What a program that is gone left unfinished is there as paused. It begins again only when the person says
+so: who starts a chat may be on a metered line, and gigabytes are nobody's surprise.
+"""
 
 import threading
 from typing import Literal
 
+from app.errors import AppError
+from app.tui.kept_pulls import KeptPulls
 from models.download import pull
 from models.errors import ModelsError, PullCancelled
+from models.installed import installed
 from models.pair import PairSpec
 from models.progress import Progress
 
 STOP_SECONDS = 3.0
 
-JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
 
 
 class PullJob:
     """Pulls a pair on a thread of its own; screens look at it a few times a second."""
 
-    def __init__(self, pair: PairSpec) -> None:
+    def __init__(self, pair: PairSpec, state: JobState = "waiting") -> None:
         self.pair = pair
-        self.state: JobState = "waiting"
+        self.state: JobState = state
         self.progress: Progress | None = None
         """None until the first word from the download process."""
         self.error: str = ""
@@ -31,14 +38,19 @@ class PullJob:
         """It waits or runs."""
         return self.state in ("waiting", "running")
 
+    @property
+    def is_wanted(self) -> bool:
+        """It is not here yet, and nobody said that it need not be."""
+        return self.state not in ("done", "cancelled")
+
     def start(self) -> None:
         self.state = "running"
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask it to stop; finished files are kept."""
+        """Ask it to stop, or give it up where it does not run; what came is kept."""
         self._stop.set()
-        if self.state == "waiting":
+        if self.state in ("waiting", "paused", "failed"):
             self.state = "cancelled"
 
     def wait(self) -> None:
@@ -59,12 +71,28 @@ class PullJob:
 
 
 class PullQueue:
-    """The downloads of this run of the program, in the order they were asked for."""
+    """Paused downloads, then those of this run of the program, in the order they were asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptPulls) -> None:
         self.jobs: list[PullJob] = []
         """One for each pair, ended ones too."""
+        self.problem = ""
+        """Why the queue will not outlive the program, until somebody told it; empty while it does."""
         self._told: set[PullJob] = set()
+        self._kept = kept
+        self._ended = False
+        self._kept_pairs: list[PairSpec] | None = None
+        try:
+            left = kept.take_over()
+        except AppError as error:
+            left, self.problem = [], str(error)
+        self.jobs += [PullJob(pair, "paused") for pair in left if not installed(pair)]
+        self._told.update(self.jobs)
+        self._keep()
+
+    @property
+    def paused(self) -> list[PullJob]:
+        return [job for job in self.jobs if job.state == "paused"]
 
     @property
     def unfinished(self) -> list[PullJob]:
@@ -91,11 +119,30 @@ class PullQueue:
                 waiting.start()
         ended = [job for job in self.jobs if not job.unfinished and job not in self._told]
         self._told.update(ended)
+        self._keep()
         return ended
 
+    def resume(self) -> None:
+        """Go on with every paused or failed download; without one, try the last cancelled one again."""
+        ended = [job for job in self.jobs if job.state in ("paused", "failed")]
+        for job in ended or [job for job in self.jobs if job.state == "cancelled"][-1:]:
+            self.add(job.pair)
+
     def end(self) -> None:
-        """Stop everything and wait until no process is left."""
+        """Stop everything and wait until no process is left. What was wanted stays so for the next start."""
+        self._ended = True
         for job in self.unfinished:
             job.cancel()
         for job in self.jobs:
             job.wait()
+        self._kept.close()
+
+    def _keep(self) -> None:
+        pairs = [job.pair for job in self.jobs if job.is_wanted]
+        if self._ended or pairs == self._kept_pairs:
+            return
+        self._kept_pairs = pairs
+        try:
+            self._kept.write(pairs)
+        except AppError as error:
+            self.problem = str(error)

@@ -44,8 +44,9 @@ class PairsScreen(Screen[Pair | None]):
         Binding("slash", "filter", "Filter", id="pairs.filter", key_display="/",
                 tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
         Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
-                tooltip="Stop the pair's download, or the one that runs; finished files are kept"),
-        Binding("r", "retry", "Retry", id="pairs.retry", tooltip="Try a failed download again"),
+                tooltip="Stop or give up the pair's download, or the one that runs; what came is kept"),
+        Binding("r", "retry", "Resume", id="pairs.retry",
+                tooltip="Go on with the pair's download, or with all that were paused or failed"),
         Binding("x,delete", "remove", "Remove", id="pairs.remove", key_display="x",
                 tooltip="Delete the pair's files, after asking"),
         Binding("a", "add_own", "Own pair", id="pairs.own",
@@ -133,19 +134,21 @@ class PairsScreen(Screen[Pair | None]):
             self.dismiss(None)
 
     def action_cancel_pull(self) -> None:
-        pair, unfinished = self.chosen, self.app.pulls.unfinished
-        of_pair = [job for job in unfinished if pair and job.pair == pair.spec]
-        for job in (of_pair or unfinished)[:1]:
+        pulls, pair = self.app.pulls, self.chosen
+        wanted = [job for job in pulls.jobs if job.is_wanted]
+        of_pair = [job for job in wanted if pair and job.pair == pair.spec]
+        for job in (of_pair or pulls.unfinished or wanted)[:1]:
+            self.say(f"Cancelling {job.pair.name}…" if job.state == "running" else HINT)
             job.cancel()
-            self.say(f"Cancelling {job.pair.name}…")
         self.show_downloads()
 
     def action_retry(self) -> None:
         pair = self.chosen
-        ended = [job for job in self.app.pulls.jobs if job.state in ("failed", "cancelled")]
-        of_pair = [job for job in ended if pair and job.pair == pair.spec]
-        for job in (of_pair or ended)[-1:]:
+        job = self.app.pulls.of(pair.spec) if pair else None
+        if job is not None and not job.unfinished and job.state != "done":
             self.app.pulls.add(job.pair)
+        else:
+            self.app.pulls.resume()
         self.show_downloads()
 
     def action_add_own(self) -> None:
@@ -179,6 +182,7 @@ class PairsScreen(Screen[Pair | None]):
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
                 self.say(outcome(job))
+                self._show_row(job.pair.name)
                 self.look_again()
 
     def look_again(self) -> None:
@@ -220,7 +224,7 @@ class PairsScreen(Screen[Pair | None]):
         job = self.app.pulls.of(facts.pair.spec) if facts else None
         if job is not None and job.state == "running":
             return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
-        if job is not None and job.state in ("waiting", "failed"):
+        if job is not None and job.state in ("waiting", "paused", "failed"):
             return job.state
         if facts is None or facts.installed:
             return "in use" if name == self.current else "installed"

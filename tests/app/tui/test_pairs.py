@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
+from app.tui.kept_pulls import KeptPulls
 from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
-from app.tui.pull_queue import PullJob
+from app.tui.pull_queue import PullJob, PullQueue
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import HINT, PairsScreen
 from app.tui.screens.question import QuestionScreen
@@ -16,6 +17,7 @@ from app.tui.widgets.status_line import StatusLine
 from models.catalogue import all_pairs, find
 from models.chips import find_chip
 from models.fit import Fit
+from models.incomplete import partial_files
 from models.installed import installed
 from models.pair import PairSpec
 from models.progress import ModelProgress, Progress
@@ -114,7 +116,7 @@ FIRST, SECOND = "smollm2-1.7b", "qwen3-4b"
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     """A local Hub that serves two pairs' names, a few megabytes each."""
-    target = make_model(tmp_path / "served", hidden_size=256, intermediate_size=512)
+    target = make_model(tmp_path / "served", hidden_size=256, intermediate_size=512)  # some 4 MB
     make_tokenizer(target)
     files = files_of(target)
     repos = [source.repo for name in (FIRST, SECOND) for source in find(name).spec.sources]
@@ -204,6 +206,99 @@ async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)
     assert job.state == "cancelled"
+
+
+async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go_on_when_asked(
+    open_chat: OpenChat, hub: HubServer, tmp_path: Path
+) -> None:
+    hub.seconds_per_step = 0.05
+    async with open_chat() as chat:
+        chat.app.pulls.add(find(FIRST).spec)
+        chat.app.pulls.add(find(SECOND).spec)
+        await chat.until(lambda: parts_of(FIRST) > 1 << 20)
+        assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
+        await chat.pilot.press("ctrl+q")
+        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
+        assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
+        await chat.pilot.press("y")
+        await chat.until(lambda: chat.app._exit)
+    hub.requests.clear()
+    came, hub.sent_bytes = parts_of(FIRST), 0
+
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.until(lambda: any(f"Downloads of {FIRST}, {SECOND}" in notice for notice in chat.notices))
+        screen = await open_pairs(chat, FIRST)
+        assert "paused" in rows(screen)[FIRST] and "paused" in rows(screen)[SECOND]
+        assert f"‖ {FIRST}: not finished" in text_of(chat, "#downloads")
+        assert hub.requests == [] and chat.app.pulls.unfinished == [], "nothing begins by itself"
+        assert not installed(find(FIRST).spec)
+        screen.show_list(SECOND)
+        await chat.pilot.press("c")
+        await chat.until(lambda: f"{SECOND}: cancelled" in text_of(chat, "#downloads"))
+        screen.show_list("builtin")
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+        assert len(chat.app.pulls.jobs) == 2 and not installed(find(SECOND).spec)
+        files = [hub.models[source.repo].files for source in find(FIRST).spec.sources]
+        small = {name for name in files[0] if not name.endswith(".safetensors")}
+        assert not small.intersection(hub.downloads())
+        assert hub.sent_bytes == sum(len(one["model.safetensors"]) for one in files) - came
+        await chat.until(lambda: not list((tmp_path / "downloads").iterdir()))
+
+    async with open_chat() as chat:
+        await open_pairs(chat, FIRST)
+        assert chat.app.pulls.jobs == [] and not any("Downloads" in notice for notice in chat.notices)
+
+
+async def test_a_connection_cut_in_mid_file_is_said_and_r_brings_the_rest(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.cut_after["model.safetensors"] = 1_500_000
+    async with open_chat(size=(80, 24)) as chat:
+        screen = await open_pairs(chat, FIRST)
+        await chat.pilot.press("enter")
+        await answer(chat, "y")
+        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
+        assert "r tries again" in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
+        assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
+        hub.cut_after.clear()
+        came, hub.sent_bytes = parts_of(FIRST), 0
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+        whole = sum(len(hub.models[s.repo].files["model.safetensors"]) for s in find(FIRST).spec.sources)
+        assert hub.sent_bytes == whole - came
+        await chat.until(lambda: "installed" in rows(screen)[FIRST])
+
+
+def parts_of(name: str) -> int:
+    """Bytes of a pair's weights that are here and not yet whole files."""
+    return sum(file.stat().st_size for file in partial_files(s.repo for s in find(name).spec.sources))
+
+
+def test_a_list_of_downloads_survives_a_kill_and_belongs_to_one_program_at_a_time(tmp_path: Path) -> None:
+    pairs = [find(FIRST).spec, find(SECOND).spec]
+    first = KeptPulls(tmp_path)
+    first.write(pairs[:1])
+    first.write(pairs)
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert KeptPulls(tmp_path).take_over() == [], "its program runs"
+    first.close()
+    with file.open("a") as stream:
+        stream.write('[{"name": "cut of')
+    second = KeptPulls(tmp_path)
+    assert second.take_over() == pairs
+    assert not file.exists() and KeptPulls(tmp_path).take_over() == []
+    second.write([])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list_of_downloads_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "downloads").write_text("in the way")
+    queue = PullQueue(KeptPulls(tmp_path / "downloads"))
+    queue.jobs.append(PullJob(find(FIRST).spec, "paused"))
+    queue.advance()
+    assert "will not be offered again" in queue.problem
 
 
 async def add_own(chat: Chat, target: str, draft: str) -> str:

@@ -1,0 +1,100 @@
+"""Downloads that had not ended when a program did, to be offered at the next start.
+
+Each running program has one small file and holds a lock on it, which the system takes back however the
+program ends: a file without a lock is of one that is gone. A file has a line per change, the last whole
+one holds, so that a kill while writing loses nothing.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+from uuid import uuid4
+
+from app.errors import MachineFailed
+from models.pair import PairSpec, Source
+
+
+class KeptPulls:
+    """The file of this program; there is none while nothing is to be kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / f"{uuid4().hex}.jsonl"
+        self._file: TextIO | None = None
+
+    def take_over(self) -> list[PairSpec]:
+        """What programs that are gone left; it is this program's from now on.
+
+        Raises:
+            MachineFailed: it cannot be written here, and stays theirs.
+        """
+        found: dict[PairSpec, None] = {}
+        with suppress(OSError):
+            for path in sorted(self._folder.glob("*.jsonl")):
+                with path.open("r+", encoding="utf-8", errors="replace") as file:
+                    if _lock(file):
+                        found |= dict.fromkeys(_last_whole(file.read()))
+                        if found:
+                            self.write(found)
+                        path.unlink(missing_ok=True)
+        return list(found)
+
+    def write(self, pairs: Iterable[PairSpec]) -> None:
+        """Keep these, and nothing else.
+
+        Raises:
+            MachineFailed: the disk is full, or the folder cannot be written.
+        """
+        kept = [asdict(pair) for pair in pairs]
+        try:
+            if not kept:
+                self._path.unlink(missing_ok=True)
+                self.close()
+                return
+            if self._file is None:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._file = open(self._path, "a", encoding="utf-8", opener=_private)
+                _lock(self._file)
+            self._file.write(json.dumps(kept) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise MachineFailed(
+                f"Downloads that do not end will not be offered again: {self._path} cannot be written "
+                f"({error.strerror})."
+            ) from error
+
+    def close(self) -> None:
+        """Leave what is kept to the next program."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _last_whole(text: str) -> list[PairSpec]:
+    for line in reversed(text.splitlines()):
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            return [_pair(**fields) for fields in json.loads(line)]
+    return []
+
+
+def _pair(
+    name: str, target: dict[str, str], draft: dict[str, str] | None, draft_head: int | None
+) -> PairSpec:
+    return PairSpec(name, Source(**target), Source(**draft) if draft else None, draft_head)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
