@@ -27,7 +27,7 @@ from models.errors import (
 )
 from models.pair import Source
 
-_AGAIN = "Pull again: it goes on from what came."
+_AGAIN = "Pull again: what came is kept."
 
 
 def explain(error: BaseException, source: Source) -> ModelsError:

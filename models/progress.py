@@ -75,6 +75,8 @@ class Pace:
         now = self._clock()
         if transferred != self._seen[-1][1]:
             self._last_change = now
+        elif not transferred:
+            self._seen.clear()  # Asking the Hub is no slow download.
         self._seen.append((now, transferred))
         while now - self._seen[0][0] > _RATE_SECONDS and len(self._seen) > 2:
             self._seen.popleft()

@@ -14,7 +14,7 @@ from models.size_text import size_text
 
 BAR_CELLS = 8
 
-SHORT_STATES = {"does not fit": "too big"}
+SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
 PHASES = {
     "asking": "asking the Hub",
@@ -110,7 +110,7 @@ def download_line(job: PullJob) -> str:
         case "failed":
             line = f"✗ {name}: {job.error} r tries again."
         case "paused":
-            line = f"‖ {name}: not finished when the program ended. r goes on, c gives it up."
+            line = f"‖ {name}: paused. r goes on, c gives it up."
         case "cancelled":
             line = f"- {name}: cancelled, what came is kept. r goes on."
         case "done":
@@ -124,7 +124,10 @@ def pulling(name: str, progress: Progress | None) -> str:
     """How far a running download is."""
     if progress is None:
         return f"{name}: starting the download"
-    parts = [f"{name}: {PHASES[progress.phase]}"]
+    parts: list[str] = []
+    # The phase that takes almost all of the time needs no name: its bytes say what it is.
+    if progress.phase != "weights" or not progress.total_bytes:
+        parts.append(PHASES[progress.phase])
     if progress.total_bytes:
         full = int(progress.fraction * BAR_CELLS)
         parts.append(f"{'█' * full}{'░' * (BAR_CELLS - full)} {progress.fraction:.0%}")
@@ -135,7 +138,7 @@ def pulling(name: str, progress: Progress | None) -> str:
         parts.append(f"{size_text(int(progress.bytes_per_second))}/s")
         if progress.seconds_left is not None:
             parts.append(f"{duration_text(progress.seconds_left)} left")
-    return one_line(" · ".join(parts))
+    return one_line(f"{name}: {' · '.join(parts)}")
 
 
 def short_pull(jobs: list[PullJob]) -> str:

@@ -22,6 +22,17 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     assert left.seconds_left == 35
 
 
+def test_the_time_before_the_first_byte_does_not_count_as_slow() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    for second in range(1, 9):
+        clock.seconds = second
+        pace.add(0)
+    clock.seconds = 9
+    pace.add(100)
+    assert pace.rate() == 100
+
+
 def test_a_download_stalls_when_no_byte_comes_for_five_seconds() -> None:
     clock = Clock()
     pace = Pace(clock)

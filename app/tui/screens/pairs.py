@@ -144,6 +144,7 @@ class PairsScreen(Screen[Pair | None]):
 
     def action_retry(self) -> None:
         pair = self.chosen
+        self.say(HINT)
         job = self.app.pulls.of(pair.spec) if pair else None
         if job is not None and not job.unfinished and job.state != "done":
             self.app.pulls.add(job.pair)
@@ -181,7 +182,8 @@ class PairsScreen(Screen[Pair | None]):
                 self._show_row(job.pair.name)
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
-                self.say(outcome(job))
+                # What went wrong stands with the download itself, as long as it is there.
+                self.say(outcome(job) if job.state == "done" else HINT)
                 self._show_row(job.pair.name)
                 self.look_again()
 

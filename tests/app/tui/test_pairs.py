@@ -163,7 +163,7 @@ async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
         chat.app.pulls.add(find(SECOND).spec)
         screen = await open_pairs(chat, FIRST)
         assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
-        await chat.until(lambda: "fetching the weights" in text_of(chat, "#downloads"))
+        await chat.until(lambda: f"{FIRST}: ░" in text_of(chat, "#downloads"))
         await chat.pilot.press("c")
         await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
         hub.seconds_per_step = 0
@@ -229,7 +229,7 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
         await chat.until(lambda: any(f"Downloads of {FIRST}, {SECOND}" in notice for notice in chat.notices))
         screen = await open_pairs(chat, FIRST)
         assert "paused" in rows(screen)[FIRST] and "paused" in rows(screen)[SECOND]
-        assert f"‖ {FIRST}: not finished" in text_of(chat, "#downloads")
+        assert f"‖ {FIRST}: paused" in text_of(chat, "#downloads")
         assert hub.requests == [] and chat.app.pulls.unfinished == [], "nothing begins by itself"
         assert not installed(find(FIRST).spec)
         screen.show_list(SECOND)
@@ -259,7 +259,8 @@ async def test_a_connection_cut_in_mid_file_is_said_and_r_brings_the_rest(
         await chat.pilot.press("enter")
         await answer(chat, "y")
         await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
-        assert "r tries again" in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
+        assert "r tries again" in text_of(chat, "#downloads")
+        assert "failed" in rows(screen)[FIRST] and text_of(chat, "#pull-line") == HINT
         assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
         hub.cut_after.clear()
         came, hub.sent_bytes = parts_of(FIRST), 0
@@ -378,9 +379,7 @@ async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversati
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
-    assert pulling("p", progress) == (
-        "p: fetching the weights · ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left"
-    )
+    assert pulling("p", progress) == ("p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left")
     stalled = replace(progress, stalled_seconds=12.3)
     assert pulling("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
 
