@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from app.comparisons.wish import read_compare, read_sweep
 from app.counted import counted
 from app.errors import AppError, BadInput
+from app.tui.pair_removal import remove_after_asking
 from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
 from mlx_spec.types import Options
@@ -81,6 +82,14 @@ class CommandRunner:
         self._say(
             what if here.verdict == "fits" else f"{what} {here.verdict.capitalize()} here: it {here.why}."
         )
+
+    async def do_remove(self, value: str) -> None:
+        pair = self._pair(value)
+
+        async def remove() -> None:
+            self._say(await remove_after_asking(self._app, pair))
+
+        self._app.run_worker(remove())
 
     def _pair(self, name: str) -> Pair:
         if not name:

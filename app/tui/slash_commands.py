@@ -52,6 +52,7 @@ SLASH_COMMANDS = (
     SlashCommand("pairs", "", "Choose or download a pair of models"),
     SlashCommand("use", "PAIR", "Answer with another pair from here on"),
     SlashCommand("pull", "PAIR", "Download a pair; /pairs shows how far it is"),
+    SlashCommand("remove", "PAIR", "Delete a pair's files, after asking"),
     SlashCommand("temperature", "T", "Randomness; 0 always takes the likeliest token"),
     SlashCommand("top-p", "P", "Sample among the likeliest tokens that sum up to P"),
     SlashCommand("top-k", "K", "Sample among the K likeliest tokens; 0 is off"),

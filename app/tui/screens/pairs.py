@@ -12,15 +12,14 @@ from textual.widgets.option_list import Option
 
 from app.tui.last_speeds import last_speeds
 from app.tui.pair_facts import Facts, details, download_line, header, matches, outcome, row
+from app.tui.pair_removal import remove_after_asking
 from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
 from models.catalogue import Pair, all_pairs
-from models.errors import ModelsError
 from models.fit import fit
 from models.installed import find_folder, installed
 from models.machine import this_chip, this_machine
-from models.own_pairs import forget_own
 from models.roofline import expect
 from models.size_text import size_text
 
@@ -156,15 +155,8 @@ class PairsScreen(Screen[Pair | None]):
         self.app.push_screen(OwnPairScreen(), self._take_own)
 
     def action_remove(self) -> None:
-        pair = self.chosen
-        if pair is None:
-            return
-        if pair.name == self.current:
-            self.say(f"{pair.name} is in use. Use another pair first, then remove it.")
-        elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
-            self.say(f"{pair.name} is on its way. Cancel it with c first.")
-        else:
-            self.run_worker(lambda: self._plan_removal(pair), thread=True)
+        if (pair := self.chosen) is not None:
+            self.run_worker(self._remove(pair))
 
     def say(self, text: str) -> None:
         """A sentence under the list."""
@@ -252,40 +244,9 @@ class PairsScreen(Screen[Pair | None]):
             self.look_again()
             self.say(f"{pair.name} was added: its models belong together. Enter uses it or downloads it.")
 
-    def _plan_removal(self, pair: Pair) -> None:
-        """On a thread: reads the Hub's cache, then asks."""
-        from models.removal import removable_bytes
-
-        freed = removable_bytes(pair.spec)
-        if not freed and not pair.own:
-            self.app.call_from_thread(
-                self.say,
-                f"Nothing of {pair.name} can be removed: its files are not here, or kept for others.",
-            )
-            return
-        question = f"Remove {pair.name}? {size_text(freed)} are freed."
-        if not freed:
-            question = f"Take {pair.name} out of the list? Its files stay."
-
-        def go_on(wanted: bool | None) -> None:
-            if wanted:
-                self.run_worker(lambda: self._remove(pair, freed), thread=True)
-
-        self.app.call_from_thread(self.app.push_screen, QuestionScreen(question, "Remove", "Keep"), go_on)
-
-    def _remove(self, pair: Pair, freed: int) -> None:
-        from models.removal import remove
-
-        try:
-            said = f"{pair.name} was removed."
-            if freed:
-                said = f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
-            if pair.own:
-                forget_own(pair.name)
-        except (ModelsError, OSError) as error:
-            said = f"{pair.name} could not be removed: {error}"
-        self.app.call_from_thread(self.say, said)
-        self._look()
+    async def _remove(self, pair: Pair) -> None:
+        self.say(await remove_after_asking(self.app, pair))
+        self.look_again()
 
     def _look(self) -> None:
         from models.removal import removable_bytes

@@ -354,7 +354,7 @@ async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_re
         assert {pair.own for pair in all_pairs()} == {False}
 
 
-async def test_commands_pull_and_use_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
+async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: any(f"/pull {FIRST}" in notice for notice in chat.notices))
@@ -364,6 +364,20 @@ async def test_commands_pull_and_use_pairs_by_name(open_chat: OpenChat, hub: Hub
         await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: chat.app.link.pair.name == FIRST)
+        await chat.type(f"/remove {FIRST}")
+        await chat.until(lambda: any("is in use" in notice for notice in chat.notices))
+        await chat.type("/use builtin")
+        await chat.until(lambda: chat.app.link.pair.name == "builtin")
+        for key, what in (("n", "stays"), ("y", "MB freed")):
+            assert installed(find(FIRST).spec)
+            await chat.type(f"/remove {FIRST}")
+            await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted)
+            assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
+            await chat.pilot.press(key)
+            await chat.until(lambda what=what: what in chat.notices[-1])
+        assert not installed(find(FIRST).spec)
+        await chat.type(f"/remove {SECOND}")
+        await chat.until(lambda: "can be removed" in chat.notices[-1])
 
 
 async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversation(
