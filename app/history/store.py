@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,10 @@ class ChatRow:
     """Over all branches."""
     pair: str
     """Of the last answer; empty if there is none."""
+    hit: str | None = None
+    """Id of the message that has what was looked for; None if only the title has it."""
     excerpt: str = ""
-    """Around what was looked for; empty if the title was found."""
+    """Around the place in that message."""
     deleted: bool = False
 
 
@@ -113,11 +115,12 @@ class History:
         words = text.split()
         if not words:
             return []
-        found: dict[str, str] = {}
+        titled: list[str] = []
+        hits: dict[str, tuple[str, str]] = {}
         like = [f"%{_escaped(word)}%" for word in words]
         for chat_id, title in self.connection.execute("SELECT id, title FROM chats WHERE deleted IS NULL"):
             if all(word.casefold() in title.casefold() for word in words):
-                found[chat_id] = ""
+                titled.append(chat_id)
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
         source = (
             "texts JOIN messages m ON m.number = texts.rowid WHERE texts MATCH ? AND"
@@ -125,16 +128,18 @@ class History:
             else "messages m WHERE"
         )
         order = "rank" if long else "m.number DESC"
-        query = f"SELECT m.chat, m.text FROM {source} {' AND '.join([_LIKE] * len(words))} ORDER BY {order}"
-        for chat_id, message in self.connection.execute(
+        query = (
+            f"SELECT m.chat, m.id, m.text FROM {source} {' AND '.join([_LIKE] * len(words))} ORDER BY {order}"
+        )
+        for chat_id, message_id, message in self.connection.execute(
             f"{query} LIMIT {HITS}", ([long] if long else []) + like
         ):
-            found.setdefault(chat_id, excerpt(message, words))
-        rows = self._rows(list(found)[:limit])
+            hits.setdefault(chat_id, (message_id, excerpt(message, words)))
+        found = list(dict.fromkeys([*titled, *hits]))[:limit]
+        rows = self._rows(found)
         return [
-            ChatRow(row.chat, row.messages, row.pair, found[chat_id])
-            for chat_id in found
-            if (row := rows.get(chat_id)) is not None
+            replace(row, hit=hit, excerpt=where)
+            for row, (hit, where) in ((rows[i], hits.get(i, (None, ""))) for i in found if i in rows)
         ]
 
     def find(self, name: str) -> Chat:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from rich.theme import Theme
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.events import Event, Paste
 from textual.screen import Screen
 
@@ -18,8 +19,8 @@ from app.config import Config, read_config
 from app.engine_client import EngineClient
 from app.errors import BadInput
 from app.history.database import history_file
-from app.history.records import Chat
 from app.history.saving import HistoryThread, News
+from app.history.store import ChatRow
 from app.output import talk
 from app.printable import printable
 from app.tui.checked_config import checked
@@ -28,7 +29,8 @@ from app.tui.comparison_plan import plan_of
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.first_run import is_first_run, remember_first_run, welcome_text
 from app.tui.kept_pulls import KeptPulls
-from app.tui.keymap import default_keys, key_name
+from app.tui.key_help import described_keys
+from app.tui.keymap import default_keys
 from app.tui.messages import (
     CommandChosen,
     ComparisonEnded,
@@ -52,7 +54,6 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.widgets.prompt import Prompt
-from app.tui.widgets.transcript import Transcript
 from mlx_spec.types import Options
 from models.catalogue import DEFAULT_PAIR, Pair
 from models.machine import this_machine
@@ -73,13 +74,7 @@ MARKDOWN_STYLES = {
 }
 """Rich's own have fixed colours, which do not suit every theme."""
 
-PARTS = {
-    "prompt": "While you write",
-    "chat": "In the chat",
-    "messages": "On the messages (Tab)",
-    "app": "Everywhere",
-}
-"""Titles in the help by the first part of a binding's id; other screens' keys are `Here`."""
+PALETTE_HELP = "All commands. Type some letters of one; up and down choose, Enter runs it, Esc closes."
 
 WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
@@ -113,7 +108,9 @@ class ChatApp(App[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Help", id="app.help", key_display="F1", tooltip="Keys and commands"),
+        # With priority it is heard in dialogs too.
+        Binding("f1", "help", "Help", id="app.help", key_display="F1", priority=True,
+                tooltip="Keys and commands"),
         Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs", key_display="F2",
                 tooltip="Choose or download a pair of models"),
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
@@ -200,10 +197,15 @@ class ChatApp(App[None]):
             await CommandRunner(self).run(f"/{message.name}")
 
     def action_help(self) -> None:
-        if not isinstance(self.screen, HelpScreen):
-            on_chat = self.screen is self.chat
-            about = (self.focused and self.focused.HELP) or self.screen.HELP or ""
-            self.push_screen(HelpScreen(about, self.described_keys(), commands=on_chat))
+        """Explain the part that has the focus; the second time, close the explanation."""
+        if isinstance(self.screen, HelpScreen):
+            self.screen.dismiss()
+            return
+        about = [part.HELP for part in (self.focused, self.screen) if part is not None and part.HELP]
+        if isinstance(self.screen, CommandPalette):
+            about.append(PALETTE_HELP)
+        on_chat = self.screen is self.chat
+        self.push_screen(HelpScreen("\n\n".join(about), described_keys(self), commands=on_chat))
 
     def action_compare(self) -> None:
         """Compare the last prompt without and with drafting."""
@@ -235,7 +237,13 @@ class ChatApp(App[None]):
     def show_sessions(self, text: str) -> None:
         """List the saved chats, those that fit a search if there is a text."""
         self.return_to_chat()
-        self.push_screen(SessionsScreen(self.saved, text), self._open_chat)
+        sessions = SessionsScreen(self.saved, text)
+
+        async def open_chat(row: ChatRow | None) -> None:
+            if row is not None:
+                await self._open_chat(row, sessions.words)
+
+        self.push_screen(sessions, open_chat)
 
     async def action_resume_last(self) -> None:
         self.return_to_chat()
@@ -276,29 +284,6 @@ class ChatApp(App[None]):
         while self.screen is not self.chat:
             self.pop_screen()
 
-    def described_keys(self) -> dict[str, list[tuple[str, str]]]:
-        """The keys that are heard now with what they do, by the part that hears them."""
-        parts: dict[str, dict[str, tuple[list[str], str]]] = {}
-        for key, active in self.screen.active_bindings.items():
-            binding = active.binding
-            if binding.id and binding.id in default_keys():
-                part = PARTS.get(binding.id.partition(".")[0], "Here")
-                meaning = binding.tooltip or binding.description
-                parts.setdefault(part, {}).setdefault(binding.id, ([], meaning))[0].append(key_name(key))
-        if self.screen is self.chat:
-            parts.setdefault(PARTS["messages"], {}).update(
-                (b.id, ([key_name(key) for key in self.keys_of(b.id)], b.tooltip or b.description))
-                for b in Transcript.BINDINGS
-                if isinstance(b, Binding) and b.id
-            )
-        told = {
-            part: [(" or ".join(keys), meaning) for keys, meaning in known.values()]
-            for part, known in sorted(parts.items(), key=lambda item: item[0] == PARTS["app"])
-        }
-        everywhere = told.setdefault(PARTS["app"], [])
-        everywhere += [("Ctrl+P", "Command palette"), ("Ctrl+C", "Empty the prompt; twice: leave")]
-        return told
-
     def _welcome(self) -> None:
         """On a thread, because asking the machine takes a moment."""
         if self.link.pair.name == DEFAULT_PAIR:
@@ -327,9 +312,12 @@ class ChatApp(App[None]):
         self.chat.transcript.note(f"Opening {pair.name}. The conversation goes on with it.")
         self.link.use(pair.spec)
 
-    async def _open_chat(self, chat: Chat | None) -> None:
-        if chat is not None and chat.id != self.chat.conversation.chat.id:
-            await CommandRunner(self).run(f"/resume {chat.id}")
+    async def _open_chat(self, row: ChatRow, words: list[str]) -> None:
+        if row.chat.id != self.chat.conversation.chat.id:
+            await CommandRunner(self).run(f"/resume {row.chat.id}")
+        if row.hit is not None:
+            hit = row.hit
+            self.chat.actions.attempt(lambda: self.chat.actions.show_hit(hit, words))
 
     def _tell_news(self) -> None:
         while not self._news.empty():

@@ -1,7 +1,7 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,20 @@ class MessageActions:
         entries = chat.transcript.entries
         if chat.transcript.has_focus:
             chat.transcript.select_entry(entries[chat.transcript.place_of(other.id)])
+
+    def show_hit(self, message_id: str, words: Sequence[str]) -> None:
+        """Go to a message that a search found, on whichever branch it is, and choose it."""
+        chat = self._chat
+        tree = chat.conversation.tree
+        if message_id not in tree:
+            raise BadInput("The message that was found is not in this chat any more.")
+        message = tree[message_id]
+        if message not in chat.conversation.path:
+            self._idle("go to the branch of the message that was found")
+            chat.conversation.stand_at(message)
+            chat.show_path()
+        chat.transcript.focus()
+        chat.transcript.go_to(message_id, words)
 
     def copy(self) -> None:
         """Copy a message."""

@@ -33,6 +33,10 @@ EXPORTED = (".json", ".csv", ".png")
 class CompareScreen(Screen[None]):
     """Runs a plan, or shows a record. Left and right walk prompts, up and down settings."""
 
+    HELP = """\
+The same prompts without and with drafting, one after the other on the same engine. Left and right walk the \
+prompts, up and down the settings."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop / back", id="compare.stop", key_display="Esc",
                 tooltip="Stop and judge what ran; once it ended, go back"),

@@ -22,6 +22,8 @@ from app.tui.screens.question import QuestionScreen
 class ComparisonsScreen(Screen[None]):
     """The newest first."""
 
+    HELP = "The comparisons and sweeps that were kept. Enter shows one again."
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Back", id="comparisons.close", key_display="Esc",
                 tooltip="Back to the chat"),

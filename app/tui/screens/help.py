@@ -24,7 +24,7 @@ class HelpScreen(ModalScreen[None]):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
+        Binding("escape,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
     ]
 
     def __init__(self, about: str, keys: dict[str, list[tuple[str, str]]], *, commands: bool) -> None:

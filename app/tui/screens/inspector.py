@@ -23,6 +23,10 @@ LINES_BEFORE, LINES_AFTER = 2, 5
 class InspectorScreen(Screen[None]):
     """Follows the newest round until the person walks away from it."""
 
+    HELP = """\
+One row per round: milliseconds, who drafted, how many of the drafted tokens stood, the tokens themselves. \
+Up and down walk the rounds; the text above shows where the round stands in the answer."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close", key_display="Esc",
                 tooltip="Back to the chat"),

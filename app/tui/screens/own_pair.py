@@ -22,7 +22,7 @@ from models.progress import Progress
 class OwnPairScreen(ModalScreen[Pair | None]):
     """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
 
-    HELP = "Target and draft have to read text alike. Their small files are fetched and compared at once."
+    HELP = "Target and draft have to read text alike. Enter fetches their small files and compares them."
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Cancel", id="own.leave", tooltip="Stop checking and close"),

@@ -13,6 +13,8 @@ from textual.widgets import Button, Static
 class QuestionScreen(ModalScreen[bool]):
     """Gives True for the first answer, False for the second and for Esc."""
 
+    HELP = "A question: y and n answer it; Tab goes from one button to the other, Enter presses it."
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n", "answer(False)", "No", id="question.no", tooltip="No"),
         Binding("y", "answer(True)", "Yes", id="question.yes", tooltip="Yes"),

@@ -22,8 +22,12 @@ FRAME = 8
 """Columns of border, padding and scrollbar."""
 
 
-class SessionsScreen(Screen[Chat | None]):
-    """Gives the chat to go on with, or None."""
+class SessionsScreen(Screen[ChatRow | None]):
+    """Gives the chat to go on with, with the message that a search found; or None."""
+
+    HELP = """\
+All chats. A search (/) looks through titles and every message, on all branches; Enter opens the chat at the \
+message that was found."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "resume", "Resume", id="sessions.resume", tooltip="Go on with the chat"),
@@ -71,7 +75,7 @@ class SessionsScreen(Screen[Chat | None]):
         self.query_one(OptionList).focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self.rows[event.option_index].chat)
+        self.dismiss(self.rows[event.option_index])
 
     def action_resume(self) -> None:
         self.query_one(OptionList).action_select()
@@ -118,6 +122,11 @@ class SessionsScreen(Screen[Chat | None]):
             self.query_one(OptionList).focus()
         else:
             self.dismiss(None)
+
+    @property
+    def words(self) -> list[str]:
+        """What is looked for."""
+        return self._text.split()
 
     @property
     def chosen(self) -> Chat | None:

@@ -20,6 +20,10 @@ REFRESH_SECONDS = 0.5
 class TotalsScreen(ModalScreen[None]):
     """Goes on counting while an answer is written."""
 
+    HELP = """\
+What drafting did in all answers of this chat, the one being written included. Time saved is what the \
+tokens would have cost in plain rounds, as far as such rounds were measured in this chat."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f9,q", "dismiss", "Close", id="totals.close", tooltip="Close this panel"),
     ]

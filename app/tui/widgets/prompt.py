@@ -40,6 +40,8 @@ class PromptArea(TextArea):
 
     app: "ChatApp"
 
+    HELP = "Write here. A / at the beginning offers commands, @ files whose text goes with the prompt."
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
         Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", id="prompt.newline", show=False,

@@ -39,6 +39,8 @@ class Transcript(VerticalScroll, can_focus=True):
 
     FOCUS_ON_CLICK = False
 
+    HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "select(-1)", "Earlier", id="messages.up", show=False, tooltip="The message before"),
         Binding("down,j", "select(1)", "Later", id="messages.down", show=False, tooltip="The message after"),
@@ -152,9 +154,16 @@ class Transcript(VerticalScroll, can_focus=True):
         else:
             at = places.index(self.entries.index(self.selected)) + direction
             place = places[max(0, min(at, len(places) - 1))]
-        if not self._first <= place < self._last:
-            self._set_window(max(0, place - BATCH), min(len(self.entries), place + BATCH))
+        self._make_around(place)
         self.select_entry(self.entries[place])
+
+    def go_to(self, message_id: str, words: Sequence[str] = ()) -> None:
+        """Choose a message and bring it into view, at the first line with one of the words."""
+        place = self.place_of(message_id)
+        self.release_anchor()
+        self._make_around(place)
+        self.select_entry(self.entries[place])
+        self.call_after_refresh(self._show_words, self.entries[place], words)
 
     def select_entry(self, entry: Entry | None) -> None:
         """Mark a message as the chosen one, or none."""
@@ -168,6 +177,21 @@ class Transcript(VerticalScroll, can_focus=True):
     def _show_widget(self, widget: Widget) -> None:
         if widget.is_mounted:
             self.scroll_to_widget(widget, animate=False, top=widget.size.height > self.size.height)
+
+    def _show_words(self, entry: Entry, words: Sequence[str]) -> None:
+        widget = entry.widget
+        if widget is None or not widget.is_mounted or widget.size.height <= self.size.height:
+            return
+        wanted = [word.casefold() for word in words]
+        for y, line in enumerate(widget.render_lines(widget.size.region)):
+            if any(word in line.text.casefold() for word in wanted):
+                top = widget.virtual_region.y + y - self.size.height // 2
+                self.scroll_to(y=top, animate=False, force=True)
+                return
+
+    def _make_around(self, place: int) -> None:
+        if not self._first <= place < self._last:
+            self._set_window(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
 
     def _widget(self, entry: Entry) -> Widget:
         entry.widget = entry.make()

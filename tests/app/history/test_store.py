@@ -58,6 +58,7 @@ def test_search_finds_parts_of_words_in_any_script_and_takes_no_sign_as_syntax(
 def test_search_sees_a_text_as_it_is_now_and_shows_where(history: History) -> None:
     history.save([chat()], [answer("a", "p", "word " * 50 + "begun\n\tneedle " + "word " * 50)])
     (row,) = history.search("needle")
+    assert row.hit == "a"
     assert "begun needle word" in row.excerpt and "\n" not in row.excerpt and len(row.excerpt) < 100
     history.save([chat()], [answer("a", "p", "replaced")])
     assert titles(history, "needle") == [] and titles(history, "replaced") == ["A title"]

@@ -3,12 +3,17 @@
 from pathlib import Path
 
 import pytest
+from textual.command import CommandPalette
 
 from app.tui.first_run import OFFERED, welcome_text
 from app.tui.keymap import key_name
 from app.tui.last_speeds import last_speeds
 from app.tui.screens.help import HelpScreen
+from app.tui.screens.line_question import LineQuestionScreen
+from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.question import QuestionScreen
+from app.tui.screens.totals import TotalsScreen
 from models.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -59,6 +64,37 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
 
 def test_a_letter_is_told_from_the_same_letter_with_shift() -> None:
     assert [key_name(key) for key in ("r", "R", "f5", "ctrl+r")] == ["r", "R", "F5", "Ctrl+R"]
+
+
+async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 70)) as chat:
+        for dialog, said in (
+            (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
+            (LineQuestionScreen("The title", "old"), "Leave it as it was"),
+            (TotalsScreen([]), "Close this panel"),
+            (OwnPairScreen(), "Stop checking and close"),
+        ):
+            chat.app.push_screen(dialog)
+            await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)
+            focused = dialog.focused
+            shown = await helped(chat)
+            assert str(dialog.HELP)[:20] in shown and said in shown and "F1" in shown
+            assert "While you write" not in shown and "Ctrl+C" not in shown
+            await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
+            assert dialog.focused is focused
+            await chat.pilot.press("f1")
+            await chat.until(lambda: isinstance(chat.app.screen, HelpScreen) and chat.app.screen.is_mounted)
+            await chat.pilot.press("f1")
+            await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.app.chat)
+
+
+async def test_help_is_there_in_the_palette(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 40)) as chat:
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
+        assert "Enter runs" in await helped(chat)
 
 
 def test_without_comparisons_no_speed_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

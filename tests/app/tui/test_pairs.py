@@ -371,7 +371,9 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
         for key, what in (("n", "stays"), ("y", "MB freed")):
             assert installed(find(FIRST).spec)
             await chat.type(f"/remove {FIRST}")
-            await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted)
+            await chat.until(
+                lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted
+            )
             assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
             await chat.pilot.press(key)
             await chat.until(lambda what=what: what in chat.notices[-1])

@@ -12,10 +12,12 @@ from app.history.store import History
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.user_message import UserMessage
+from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
+from tests.app.tui.test_transcript import long_chat
 
 
 def saved(home: Path) -> list[tuple[Chat, list[ChatMessage]]]:
@@ -192,3 +194,75 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
         await opened.ask("hello")
         assert (await opened.ask("again")).text == TEXT
     assert opened.app.unsaved == 4
+
+
+async def open_hit(opened: OpenedChat, words: str) -> None:
+    """Search all chats and open the first one found."""
+    await opened.pilot.press("f6")
+    await opened.until(lambda: isinstance(opened.app.screen, SessionsScreen) and opened.app.screen.is_mounted)
+    screen = opened.app.screen
+    assert isinstance(screen, SessionsScreen)
+    await opened.pilot.press("slash", *words)
+    await opened.until(lambda: len(screen.rows) == 1 and screen.rows[0].hit is not None)
+    await opened.pilot.press("enter", "enter")
+    await opened.until(lambda: opened.app.screen is opened.app.chat)
+
+
+@pytest.mark.parametrize("size", [(100, 30), (40, 20)])
+async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
+    open_chat: OpenChat, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    one, messages = long_chat()
+    found = replace(messages[41], text="\n\n".join(["hay"] * 100 + ["the Needle is here"] + ["hay"] * 100))
+    put(tmp_path, (one, [*messages[:41], found, *messages[42:]]))
+    async with open_chat(size=size) as opened:
+        await open_hit(opened, "needle")
+        view = opened.app.chat.transcript
+        await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+        (chosen,) = opened.app.chat.query(".-selected")
+        assert isinstance(chosen, Answer) and chosen.text == found.text
+        await opened.until(lambda: "Needle" in opened.app.export_screenshot(simplify=True))
+        await opened.pilot.pause(0.3)
+        assert "Needle" in opened.app.export_screenshot(simplify=True), "nothing scrolls it away again"
+        await opened.pilot.press("down")
+        assert view.selected is not None and view.selected.message_id == messages[42].id
+        await opened.pilot.press("escape")
+        await opened.until(lambda: view.is_vertical_scroll_end)
+        assert opened.app.focused is opened.app.chat.prompt.area
+
+
+async def test_a_hit_on_another_branch_brings_that_branch_into_view(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(
+        tmp_path,
+        (
+            chat("c1", "T", leaf="a2"),
+            [prompt("p1", "one"), answer("a1", "p1", "about needles"), answer("a2", "p1", "about hay")],
+        ),
+    )
+    async with open_chat() as opened:
+        await opened.pilot.press("f7")
+        await opened.until(lambda: texts(opened) == ["one", "about hay"])
+        await open_hit(opened, "needles")
+        await opened.until(lambda: texts(opened) == ["one", "about needles"])
+        await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+        assert opened.app.chat.query_one(".-selected", Answer).text == "about needles"
+
+
+async def test_a_hit_on_another_branch_waits_for_the_answer_that_is_being_written(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(options=Options(max_tokens=100_000)) as opened:
+        await opened.ask("hello")
+        await opened.pilot.press("tab", "up", "e")
+        await opened.until(
+            lambda: opened.app.chat.editing is not None and bool(opened.app.chat.prompt.area.text)
+        )
+        await opened.type("slow")
+        await opened.until(lambda: bool(opened.app.chat.running and opened.app.chat.running.text))
+        running = opened.app.chat.running
+        assert texts(opened) == ["slow"]
+        await open_hit(opened, "hello")
+        await opened.until(lambda: any("An answer is being written" in notice for notice in opened.notices))
+        assert opened.app.chat.running is running and texts(opened) == ["slow"]

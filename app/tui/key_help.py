@@ -1,0 +1,52 @@
+"""The keys that are heard now and what they do, as the help shows them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from textual.binding import Binding
+
+from app.tui.keymap import default_keys, key_name
+from app.tui.widgets.transcript import Transcript
+
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
+PARTS = {
+    "prompt": "While you write",
+    "chat": "In the chat",
+    "messages": "On the messages (Tab)",
+    "app": "Everywhere",
+}
+"""Titles in the help by the first part of a binding's id; other screens' keys are `Here`."""
+
+
+def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:
+    """(keys, meaning) by the part that hears them, what is heard everywhere last."""
+    found: dict[str, dict[str, tuple[list[str], str]]] = {}
+    for key, binding in _heard(app):
+        part = PARTS.get(str(binding.id).partition(".")[0], "Here")
+        meaning = binding.tooltip or binding.description
+        found.setdefault(part, {}).setdefault(str(binding.id), ([], meaning))[0].append(key_name(key))
+    told = {
+        part: [(" or ".join(keys), meaning) for keys, meaning in known.values()]
+        for part, known in sorted(found.items(), key=lambda item: item[0] == PARTS["app"])
+    }
+    everywhere = told.setdefault(PARTS["app"], [])
+    everywhere.append(("Ctrl+P", "Command palette"))
+    if not app.screen.is_modal:
+        everywhere.append(("Ctrl+C", "Empty the prompt; twice: leave"))
+    return told
+
+
+def _heard(app: "ChatApp") -> Iterator[tuple[str, Binding]]:
+    active = [(key, heard.binding) for key, heard in app.screen.active_bindings.items()]
+    yield from ((key, binding) for key, binding in active if binding.id in default_keys())
+    known = {binding.id for _, binding in active}
+    more: list[Binding] = []
+    if app.screen.is_modal:
+        more += [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority]
+    if app.screen is app.chat:
+        more += [b for b in Transcript.BINDINGS if isinstance(b, Binding)]
+    for binding in more:
+        if binding.id and binding.id not in known:
+            yield from ((key, binding) for key in app.keys_of(binding.id))
