@@ -28,8 +28,8 @@ class QuestionScreen(ModalScreen[bool]):
         with Vertical(id="question"):
             yield Static(Content(self._question))
             with Horizontal():
-                yield Button(Content(self._yes), id="yes", variant="warning")
-                yield Button(Content(self._no), id="no", variant="primary")
+                yield Button(Content(f"{self._yes} (y)"), id="yes", variant="warning")
+                yield Button(Content(f"{self._no} (n)"), id="no", variant="primary")
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()
