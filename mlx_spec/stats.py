@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from mlx_spec.types import Round
 
@@ -41,6 +42,20 @@ class Stats:
     draft_share: float | None
     """Share of a round spent drafting, from the rounds timed in two parts; None if none was."""
     peak_memory_bytes: int
+
+
+@runtime_checkable
+class Played(Protocol):
+    """What is counted in a round, whether its tokens are ids or text."""
+
+    @property
+    def drafted(self) -> Sequence[object]: ...
+    @property
+    def accepted(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def draft_seconds(self) -> float | None: ...
 
 
 def summarise(
@@ -83,7 +98,43 @@ def summarise(
     )
 
 
-def _by_position(rounds: Sequence[Round]) -> tuple[float, ...]:
+def joined(first: Stats, second: Stats, rounds: Sequence[Played]) -> Stats:
+    """The numbers of an answer whose second part continued the first; `rounds` are those of both."""
+    tokens, counted = first.tokens + second.tokens, first.rounds + second.rounds
+    prefill = first.prefill_seconds + second.prefill_seconds
+    decode = first.decode_seconds + second.decode_seconds
+    drafted, accepted = first.draft_n + second.draft_n, first.draft_n_accepted + second.draft_n_accepted
+    spans = [_timed(first), _timed(second)]
+    timed = sum(seconds for _, seconds in spans)
+    return Stats(
+        prompt_tokens=first.prompt_tokens,
+        cached_tokens=first.cached_tokens,
+        tokens=tokens,
+        prefill_seconds=prefill,
+        decode_seconds=decode,
+        time_to_first_token=first.time_to_first_token,
+        tokens_per_second=sum(count for count, _ in spans) / timed if timed else 0.0,
+        end_to_end_tokens_per_second=tokens / (prefill + decode) if prefill + decode else 0.0,
+        rounds=counted,
+        draft_n=drafted,
+        draft_n_accepted=accepted,
+        acceptance_rate=accepted / drafted if drafted else 0.0,
+        accepted_per_round=accepted / counted if counted else 0.0,
+        acceptance_by_position=_by_position(rounds),
+        rounds_by_drafter=dict(Counter(first.rounds_by_drafter) + Counter(second.rounds_by_drafter)),
+        draft_share=_draft_share(rounds),
+        peak_memory_bytes=max(first.peak_memory_bytes, second.peak_memory_bytes),
+    )
+
+
+def _timed(stats: Stats) -> tuple[float, float]:
+    """(tokens, seconds) behind `tokens_per_second`."""
+    first_round = stats.time_to_first_token - stats.prefill_seconds if stats.rounds > 1 else 0.0
+    seconds = max(stats.decode_seconds - first_round, 0.0)
+    return stats.tokens_per_second * seconds, seconds
+
+
+def _by_position(rounds: Sequence[Played]) -> tuple[float, ...]:
     longest = max((len(r.drafted) for r in rounds), default=0)
     rates = []
     for i in range(longest):
@@ -94,7 +145,7 @@ def _by_position(rounds: Sequence[Round]) -> tuple[float, ...]:
     return tuple(rates)
 
 
-def _draft_share(rounds: Sequence[Round]) -> float | None:
+def _draft_share(rounds: Sequence[Played]) -> float | None:
     timed = [(r.draft_seconds, r.seconds) for r in rounds if r.draft_seconds is not None]
     whole = sum(seconds for _, seconds in timed)
     return sum(draft for draft, _ in timed) / whole if whole else None

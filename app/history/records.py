@@ -43,7 +43,12 @@ class AnswerFacts:
     marks: str = ""
     """Run lengths of the marks of its characters: `a12b3` is 12 accepted, then 3 of bonus tokens."""
     rounds: tuple[DraftRound, ...] = ()
-    """Of the answer, or of what was added when it was continued last."""
+    """Of the whole answer, as `stats` is; of a continuation alone where the first part's are not known."""
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether the rounds and numbers are those of the whole answer."""
+        return not self.rounds or self.rounds[0].begin == 0
 
 
 @dataclass(frozen=True, slots=True)

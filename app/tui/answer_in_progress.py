@@ -7,6 +7,7 @@ from app.events import Piece, TurnEnded
 from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
 from app.tui.answer_log import AnswerLog
 from app.tui.widgets.live_answer import LiveAnswer
+from mlx_spec.stats import joined
 
 
 class AnswerInProgress:
@@ -55,11 +56,14 @@ class AnswerInProgress:
             self._pieces.append(piece)
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
-        """The answer's final value, with its numbers if the engine told them."""
+        """The answer's final value, with its numbers if the engine told them; a first part's are in them."""
         message = self._message(finish)
-        assert message.facts is not None
-        stats = event.stats if event else None
-        return replace(message, facts=replace(message.facts, stats=stats, rounds=tuple(self.log.rounds)))
+        assert message.facts is not None and self.before.facts is not None
+        rounds = tuple(self.log.rounds)
+        stats, before = event.stats if event else None, self.before.facts.stats
+        if stats is not None and before is not None:
+            stats = joined(before, stats, rounds)
+        return replace(message, facts=replace(message.facts, stats=stats, rounds=rounds))
 
     def _message(self, finish: Finish | None) -> ChatMessage:
         facts = self.before.facts

@@ -1,6 +1,7 @@
 """What drafting did in one answer: its rounds, and the running figures the gauges show."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.events import DraftRound, TextAdded
 from mlx_spec.stats import Stats
@@ -22,7 +23,10 @@ class AnswerLog:
         self.rates: list[float] = []
         """Tokens per second, one sample per `SAMPLE_SECONDS` of decoding."""
         self._stats: Stats | None = None
+        """Of what was there before this log began to grow."""
         self._text: list[str] = []
+        self._begun = 0
+        """Characters that were there before."""
         self._reached: list[int] = []
         self._stood: list[int] = []
         self._timed = self._timed_draft = 0.0
@@ -30,23 +34,37 @@ class AnswerLog:
 
     @classmethod
     def saved(cls, pair: str, text: str, rounds: Sequence[DraftRound], stats: Stats | None) -> "AnswerLog":
-        """The log of an answer of another day. Of a continued answer only the rest has rounds."""
+        """The log of an answer of another day."""
         log = cls(pair)
-        log.rounds += rounds
         log._stats = stats
+        log.rounds += rounds
+        for played in rounds:
+            log._count(played)
+        log._text.append(text)
+        log._begun = len(text)
         log.over = True
-        log._text.append(text[max(0, len(text) - rounds[-1].end) if rounds else 0 :])
+        return log
+
+    @classmethod
+    def continued(
+        cls, pair: str, text: str, rounds: Sequence[DraftRound], stats: Stats | None
+    ) -> "AnswerLog":
+        """The log of an answer that is written on; where its first part has no numbers, of the rest alone."""
+        log = cls.saved(pair, text, rounds if stats is not None else (), stats)
+        log.over = False
         return log
 
     @property
     def tokens(self) -> int:
         """Of the answer so far."""
-        return self.latest.tokens if self.latest else self._stats.tokens if self._stats else 0
+        before = self._stats.tokens if self._stats else 0
+        return before + (self.latest.tokens if self.latest else 0)
 
     @property
     def seconds(self) -> float:
         """Spent decoding so far."""
-        return self.latest.seconds if self.latest else self._stats.decode_seconds if self._stats else 0.0
+        before = self._stats.decode_seconds if self._stats else 0.0
+        return before + (self.latest.seconds if self.latest else 0.0)
 
     @property
     def text(self) -> str:
@@ -67,8 +85,9 @@ class AnswerLog:
         """Add what one event brought."""
         self.latest = event
         self._text += [piece.text for piece in event.pieces]
-        self.rounds += event.played
         for played in event.played:
+            begin, end = played.begin + self._begun, played.end + self._begun
+            self.rounds.append(replace(played, begin=begin, end=end))
             self._count(played)
         seconds, tokens = self._sampled_at
         if event.seconds - seconds >= SAMPLE_SECONDS:

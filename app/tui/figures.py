@@ -63,7 +63,8 @@ def stored_line(message: ChatMessage) -> str:
         return "not finished: /continue goes on with it"
     if facts.stats is None or facts.finish == "failed":
         return "incomplete: /continue goes on with it"
-    return stats_line(TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats))
+    line = stats_line(TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats))
+    return line if facts.covers_all else f"{line} · of the continuation only"
 
 
 def branch_label(branches: Sequence[ChatMessage], message: ChatMessage) -> str:

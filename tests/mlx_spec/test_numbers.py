@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 
 import mlx_spec
 from mlx_spec import BadOption, Options, Round, summarise
+from mlx_spec.stats import joined
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,25 @@ def test_time_to_the_first_token_counts_prefill_and_the_first_round():
 def test_the_draft_share_comes_from_timed_rounds_only():
     assert summarise([a_round(3, 1)]).draft_share is None
     assert summarise([a_round(3, 1), a_round(3, 1, draft_seconds=0.02)]).draft_share == pytest.approx(0.2)
+
+
+def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
+    first = [a_round(3, 3, 0.2), a_round(3, 0, draft_seconds=0.02), a_round(0, 0)]
+    second = [a_round(3, 1, 0.4), a_round(3, 2, draft_seconds=0.04)]
+    parts = [
+        summarise(first, prompt_tokens=7, cached_tokens=2, prefill_seconds=1.0, peak_memory_bytes=5),
+        summarise(second, prompt_tokens=13, prefill_seconds=0.5, peak_memory_bytes=9),
+    ]
+    whole = summarise(
+        first + second, prompt_tokens=7, cached_tokens=2, prefill_seconds=1.5, peak_memory_bytes=9
+    )
+    both = joined(parts[0], parts[1], [*first, *second])
+    # Each part's first round waits for its prompt and is left out of the rate.
+    differs = {"time_to_first_token": 1.2, "tokens_per_second": (1 + 1 + 3) / (0.1 + 0.1 + 0.1)}
+    for name, value in {**asdict(whole), **differs}.items():
+        assert getattr(both, name) == pytest.approx(value), name
+    stopped_at_once = joined(parts[0], summarise([]), first)
+    assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
 
 
 def test_no_rounds_make_no_numbers():

@@ -21,7 +21,7 @@ from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Fini
 from app.history.saving import HistoryThread
 from app.printable import one_line
 from app.tui.answer_in_progress import AnswerInProgress
-from app.tui.answer_log import AnswerLog
+from app.tui.chat_logs import ChatLogs
 from app.tui.conversation import Conversation
 from app.tui.engine_link import EngineLink
 from app.tui.figures import branch_label, status_items, stored_line
@@ -103,7 +103,7 @@ class ChatScreen(Screen[None]):
         self.unsent = ""
         """What was being written when the earlier prompt came in its place."""
         self._download = ""
-        self.logs: list[AnswerLog] = []
+        self.logs = ChatLogs()
         """What drafting did, per answer of this chat."""
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
         self._context_tokens = 0
@@ -387,10 +387,7 @@ class ChatScreen(Screen[None]):
                 self.conversation.forget(self.running.before)
         self.running, self.queued, self.editing = None, [], None
         self.conversation = conversation
-        facts = ((message.text, message.facts) for message in conversation.tree)
-        self.logs[:] = [
-            AnswerLog.saved(f.pair, text, f.rounds, f.stats) for text, f in facts if f and f.rounds
-        ]
+        self.logs.fill(conversation.tree)
         self.query_one(Gauges).follow(None)
         self._numbers, self._context_tokens, self._dropped = None, 0, 0
         self.show_path()
@@ -442,8 +439,7 @@ class ChatScreen(Screen[None]):
             self.show_state()
 
     def _begin(self, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer) -> None:
-        log = AnswerLog(self.link.pair.name)
-        self.logs.append(log)
+        log = self.logs.begin(message, self.link.pair.name)
         self.query_one(Gauges).follow(log)
         self.transcript.follow()
         self._numbers = None
@@ -472,7 +468,7 @@ class ChatScreen(Screen[None]):
 
     def _give_back(self, running: AnswerInProgress) -> None:
         """What came to nothing is as it was; a prompt returns to where it was written."""
-        self.logs.remove(running.log)
+        self.logs.take_back(running.before)
         self.running = None
         if running.before.text:
             self.conversation.change(running.before)

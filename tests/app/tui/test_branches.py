@@ -2,16 +2,21 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from app.events import Mark, Piece
+from app.history.records import AnswerFacts
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt import PromptArea
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
+from tests.app.history.some_chat import answer, prompt
+from tests.app.history.some_chat import chat as chat_record
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.test_chat import TEXT
+from tests.app.tui.test_saved_chats import put
 
 MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
 
@@ -89,6 +94,45 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         await chat.type("/continue")
         await chat.until(lambda: any("scripted failure" in notice for notice in chat.notices))
         assert chat.answers[-1].text == before
+
+
+async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open_chat: OpenChat) -> None:
+    async with open_chat(options=Options(max_tokens=60)) as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and len(chat.app.chat.running.log.rounds) > 3))
+        await chat.pilot.press("escape")
+        await settled(chat)
+        first = chat.app.chat.conversation.last_answer
+        assert first is not None and first.facts is not None and first.facts.stats is not None
+        assert 6 < first.facts.stats.tokens < 60
+        await chat.type("/continue")
+        await chat.until(lambda: any("length limit" in answer.stats for answer in chat.answers))
+        whole = chat.app.chat.conversation.last_answer
+        assert whole is not None and whole.facts is not None and whole.facts.stats is not None
+        assert whole.facts.stats.tokens == first.facts.stats.tokens + 60
+        assert chat.answers[0].stats.startswith(f"{first.facts.stats.tokens + 60} tokens")
+        assert whole.facts.rounds[: len(first.facts.rounds)] == first.facts.rounds
+        assert whole.facts.rounds[-1].end == len(whole.text) and whole.facts.covers_all
+        (log,) = chat.app.chat.logs
+        assert log.tokens == whole.facts.stats.tokens and log.text == whole.text
+        line = chat.answers[0].stats
+    async with open_chat() as chat:
+        await chat.type("/resume last")
+        await chat.until(lambda: [answer.stats for answer in chat.answers] == [line])
+        assert [(log.tokens, len(log.rounds)) for log in chat.app.chat.logs] == [
+            (whole.facts.stats.tokens, len(whole.facts.rounds))
+        ]
+
+
+async def test_numbers_of_a_continuation_alone_say_so(open_chat: OpenChat, tmp_path: Path) -> None:
+    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
+    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [prompt("p1", "hello"), begun]))
+    async with open_chat() as chat:
+        await chat.type("/resume last")
+        await chat.until(lambda: any("not finished" in answer.stats for answer in chat.answers))
+        await chat.type("/continue")
+        await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
+        assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
 
 
 async def test_an_answer_taken_out_of_view_while_its_colours_are_looked_up_harms_nothing(

@@ -58,7 +58,7 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
         await chat.pilot.press("f2")
         await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
         shown = await helped(chat)
-        assert "the small one guesses ahead" in shown and "Try a failed download again" in shown
+        assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
         assert "/compare" not in shown and "While you write" not in shown
 
 
