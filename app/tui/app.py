@@ -16,8 +16,9 @@ from textual.screen import Screen
 from app import exit_codes
 from app.comparisons.wish import Wish, read_compare
 from app.config import Config, read_config
+from app.config_file import write_setting
 from app.engine_client import EngineClient
-from app.errors import BadInput
+from app.errors import BadInput, MachineFailed
 from app.history.database import history_file
 from app.history.saving import HistoryThread, News
 from app.history.store import ChatRow
@@ -149,6 +150,7 @@ class ChatApp(App[None]):
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch_pulls)
         self.set_interval(WATCH_SECONDS, self._tell_news)
+        self.watch(self, "theme", self._keep_theme, init=False)
         if not self.is_headless:
             for ending in (signal.SIGHUP, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(ending, self.exit)
@@ -318,6 +320,15 @@ class ChatApp(App[None]):
         if row.hit is not None:
             hit = row.hit
             self.chat.actions.attempt(lambda: self.chat.actions.show_hit(hit, words))
+
+    def _keep_theme(self, theme: str) -> None:
+        """A theme that was chosen holds from now on."""
+        try:
+            write_setting(self.config.file, "theme", theme)
+        except MachineFailed as error:
+            self.chat.transcript.note(f"{theme} holds until you leave. {error}", "error")
+        else:
+            self.notify(f"{theme} is kept in {self.config.file}.", markup=False)
 
     def _tell_news(self) -> None:
         while not self._news.empty():

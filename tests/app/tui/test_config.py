@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from textual.command import CommandPalette
+from textual.widgets import OptionList
 
 from app.tui.screens.help import HelpScreen
 from app.tui.widgets.prompt import PromptArea
@@ -40,6 +42,29 @@ async def test_a_mistake_is_told_in_the_chat_and_the_default_holds(
             lambda: any("config.toml" in notice and "nord?" in notice for notice in chat.notices)
         )
         assert chat.app.theme == "textual-dark"
+
+
+async def test_a_theme_chosen_in_the_palette_holds_in_the_next_run_too(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("# mine\nmarks = true  # always\n")
+    async with open_chat() as chat:
+        await chat.type("/theme")
+        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
+        await chat.pilot.press(*"gruvbox")
+        options = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: options.option_count == 1)
+        await chat.pilot.press("enter")
+        await chat.until(lambda: chat.app.theme == "gruvbox")
+        await chat.until(lambda: any("config.toml" in one.message for one in chat.app._notifications))
+    assert file.read_text() == '# mine\nmarks = true  # always\ntheme = "gruvbox"\n'
+    async with open_chat() as chat:
+        assert chat.app.theme == "gruvbox"
+        file.write_text("theme = [")
+        chat.app.theme = "nord"
+        await chat.until(lambda: any("nord holds until you leave" in notice for notice in chat.notices))
+    assert file.read_text() == "theme = ["
 
 
 async def test_without_colours_marks_are_still_told_apart(
