@@ -29,7 +29,8 @@ class AnswerLog:
         """Characters that were there before."""
         self._reached: list[int] = []
         self._stood: list[int] = []
-        self._timed = self._timed_draft = 0.0
+        self._timed: dict[str, tuple[float, float]] = {}
+        """Drafter to the seconds its timed drafts took, and their whole rounds."""
         self._sampled_at = (0.0, 0)
 
     @classmethod
@@ -78,8 +79,13 @@ class AnswerLog:
 
     @property
     def draft_share(self) -> float | None:
-        """Share of a round spent drafting, from the rounds timed in two parts; None if none was."""
-        return self._timed_draft / self._timed if self._timed else None
+        """Share of a round spent drafting by the latest drafter, from its rounds timed in two parts; None
+        if none was."""
+        drafter = next((played.drafter for played in reversed(self.rounds) if played.drafted), None)
+        if drafter not in self._timed:
+            return None
+        draft, whole = self._timed[drafter]
+        return draft / whole
 
     def take(self, event: TextAdded) -> None:
         """Add what one event brought."""
@@ -102,5 +108,5 @@ class AnswerLog:
             self._reached[position] += 1
             self._stood[position] += position < played.accepted
         if played.draft_seconds is not None:
-            self._timed += played.seconds
-            self._timed_draft += played.draft_seconds
+            draft, whole = self._timed.get(played.drafter, (0.0, 0.0))
+            self._timed[played.drafter] = draft + played.draft_seconds, whole + played.seconds

@@ -1,5 +1,7 @@
 """The gauges: figures of one answer, and what is left of them on a narrow line."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -71,6 +73,15 @@ def test_acceptance_by_position_counts_only_positions_that_were_reached() -> Non
 def test_shares_nobody_timed_are_said_to_be_unknown() -> None:
     assert log_of([1]).draft_share is None
     assert "time n/a" in line(log_of([1] * 8), 80)
+
+
+def test_the_share_of_drafting_is_the_latest_drafters_own() -> None:
+    log = log_of([1] * 4, timed=True)
+    assert log.latest is not None
+    log.take(replace(log.latest, played=(DraftRound("lookup", ("x",), 1, "y", 0.1, 0.0, 0, 1),)))
+    assert log.draft_share == 0
+    log.take(replace(log.latest, played=(DraftRound("model", ("x",), 1, "y", 0.1, None, 0, 1),)))
+    assert log.draft_share == pytest.approx(0.25)
 
 
 async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
