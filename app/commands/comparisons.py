@@ -56,16 +56,22 @@ def show(name: Name, json: args.Json = False) -> int:
     """Show one: every setting's speed against plain decoding, by category too."""
     from app.bench.report import table
     from app.comparisons import store, words
+    from app.comparisons.tables import category_table, settings_table
     from app.tables import print_table
 
     record = store.find(name)
     if json:
         json_data(record.as_json())
         return exit_codes.DONE
-    data(f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(str(record.facts['device']))}")
-    for place in record.drafting:
+    data(f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(words.circumstances(record))}")
+    if len(record.drafting) == 1:
+        (place,) = record.drafting
         data(f"\n{record.settings[place].label}")
         print_table(table(record.categories(place), record.comparison(place)))
+    else:
+        print_table(settings_table(record))
+        if record.has_categories:
+            print_table(category_table(record))
     data(words.sentence(record))
     return exit_codes.DONE
 

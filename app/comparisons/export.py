@@ -5,7 +5,7 @@ from typing import Any
 
 from app.bench.report import row, write_csv
 from app.comparisons.record import Record
-from app.comparisons.words import sentence
+from app.comparisons.words import circumstances, counted, sentence
 from app.errors import BadInput, MachineFailed
 from app.printable import json_text
 
@@ -42,8 +42,24 @@ def rows(record: Record) -> list[dict[str, Any]]:
             "draft_length": "auto" if setting.draft_length is None else setting.draft_length,
             "temperature": setting.temperature,
         }
-        found += [{**about, **row(measured)} for measured in record.measured(place)]
+        found += [{**about, **row(measured), **_facts(record)} for measured in record.measured(place)]
     return found
+
+
+def _facts(record: Record) -> dict[str, Any]:
+    """The same on every line, so that lines of several files can stand in one table."""
+    facts = record.facts
+    return {
+        "repeats": record.repeats,
+        "date": record.date,
+        "pair": facts["pair"]["name"],
+        "target": facts["pair"]["target"],
+        "draft": facts["pair"]["draft"],
+        "device": facts["device"],
+        **{f"version_{name}": version for name, version in facts.get("versions", {}).items()},
+        **{f"option_{name}": value for name, value in facts["options"].items()},
+        "broken_off": record.broken_off,
+    }
 
 
 def _write_json(record: Record, file: Path) -> None:
@@ -55,8 +71,9 @@ def _write_json(record: Record, file: Path) -> None:
 
 def _draw(record: Record, file: Path) -> None:
     facts = record.facts
-    title = f"{facts['pair']['name']}: {len(record.prompts)} prompts, {record.repeats} repeats"
-    note = f"{facts['device']}, {record.date}{', broken off' if record.broken_off else ''}"
+    counts = f"{counted(len(record.prompts), 'prompt')}, {counted(record.repeats, 'run')} each"
+    title = f"{facts['pair']['name']}: {counts}"
+    note = f"{circumstances(record)}\n{record.date}{', broken off' if record.broken_off else ''}"
     if len(record.drafting) == 1:
         from app.bench.plot import plot
 

@@ -95,7 +95,7 @@ class Gathering:
                 self.explained(differing, None)
         now = now or datetime.now(UTC)
         return Record(
-            name=now.strftime("%Y%m%d-%H%M%S"),
+            name=now.strftime("%Y%m%d-%H%M%S-%f")[:-3],
             date=now.isoformat(timespec="seconds"),
             facts=facts,
             prompts=self.plan.prompts[:prompts],

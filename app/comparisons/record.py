@@ -60,6 +60,11 @@ class Record:
         """Places of the settings that draft."""
         return tuple(place for place, setting in enumerate(self.settings) if setting.drafts)
 
+    @property
+    def has_categories(self) -> bool:
+        """The prompts are of more than one."""
+        return len({prompt.category for prompt in self.prompts}) > 1
+
     def outcome(self, prompt: int, setting: int) -> Outcome:
         return next(o for o in self.outcomes if (o.prompt, o.setting) == (prompt, setting))
 

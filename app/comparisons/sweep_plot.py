@@ -1,5 +1,6 @@
 """A picture of a sweep: tokens per second against the draft length."""
 
+from itertools import cycle
 from pathlib import Path
 
 from app.comparisons.record import Record
@@ -7,6 +8,7 @@ from app.comparisons.series import series
 from app.errors import MachineFailed
 
 MARKERS = "os^Dv*"
+AUTO_STYLES = ("--", ":", "-.")
 
 
 def plot_lengths(file: Path, record: Record, title: str, note: str) -> None:
@@ -24,9 +26,13 @@ def plot_lengths(file: Path, record: Record, title: str, note: str) -> None:
         marker = MARKERS[number % len(MARKERS)]
         axes.plot(line.lengths, line.speeds, marker=marker, label=line.label)
         axes.fill_between(line.lengths, line.lows, line.highs, alpha=0.15)
+    styles = cycle(AUTO_STYLES)
     for place in record.drafting:
         if record.settings[place].draft_length is None:
-            axes.axhline(record.speed(place), linestyle="--", color="0.4", label=record.settings[place].label)
+            style = next(styles)
+            axes.axhline(
+                record.speed(place), linestyle=style, color="0.4", label=record.settings[place].label
+            )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
     axes.set_xlabel(f"draft length (0: plain decoding)\n{note}", fontsize=9, color="0.3")

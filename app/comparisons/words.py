@@ -3,6 +3,9 @@
 from app.bench.comparison import Comparison
 from app.comparisons.record import Record
 
+TOLD_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
+TOLD_OPTIONS = ("max_tokens", "seed", "verify")
+
 
 def speed(comparison: Comparison, repeats: int) -> str:
     """Faster, no gain or slower, with the spread."""
@@ -31,6 +34,20 @@ def sameness(record: Record, setting: int) -> str:
         margin = max(difference.margin or 0.0 for difference in differing)
         return f"{whose} by near-ties that rounding explains (margin {margin:.2g})"
     return f"{whose} from token {differing[0].position + 1} on; `mlx-spec check` says why"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 prompt`, `3 prompts`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def circumstances(record: Record) -> str:
+    """Where and with what it ran: machine, versions, the options that all runs shared."""
+    facts = record.facts
+    versions = [f"{name} {facts['versions'][name]}" for name in TOLD_VERSIONS if name in facts["versions"]]
+    options = facts["options"]
+    shared = [f"{name.replace('_', ' ')} {options[name]}" for name in TOLD_OPTIONS if name in options]
+    return ", ".join([str(facts["device"]), *versions, *shared])
 
 
 def sentence(record: Record) -> str:

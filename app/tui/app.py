@@ -170,23 +170,34 @@ class ChatApp(App[None]):
         self.chat.save_answer()
         self.unsaved = await asyncio.to_thread(self.history.close)
 
+    @property
+    def _is_open(self) -> bool:
+        """False while the program ends: the chat's widgets go first, and messages still arrive."""
+        return bool(self.chat.children)
+
     def on_pair_loading(self, message: PairLoading) -> None:
-        self.chat.on_pair_loading(message)
+        if self._is_open:
+            self.chat.on_pair_loading(message)
 
     def on_pair_loaded(self, message: PairLoaded) -> None:
-        self.chat.on_pair_loaded(message)
+        if self._is_open:
+            self.chat.on_pair_loaded(message)
 
     def on_pair_tuning(self, message: PairTuning) -> None:
-        self.chat.on_pair_tuning(message)
+        if self._is_open:
+            self.chat.on_pair_tuning(message)
 
     def on_pair_failed(self, message: PairFailed) -> None:
-        self.chat.on_pair_failed(message)
+        if self._is_open:
+            self.chat.on_pair_failed(message)
 
     def on_engine_died(self, message: EngineDied) -> None:
-        self.chat.on_engine_died(message)
+        if self._is_open:
+            self.chat.on_engine_died(message)
 
     def on_comparison_ended(self, message: ComparisonEnded) -> None:
-        self.chat.transcript.note(f"Comparison: {message.text}")
+        if self._is_open:
+            self.chat.transcript.note(f"Comparison: {message.text}")
 
     async def on_prompt_submitted(self, message: PromptSubmitted) -> None:
         await CommandRunner(self).run(message.text)

@@ -48,7 +48,7 @@ prompts, up and down the settings."""
         Binding("right", "prompt(1)", "Next prompt", id="compare.right", show=False),
         Binding("up", "setting(-1)", "Setting before", id="compare.up", show=False),
         Binding("down", "setting(1)", "Next setting", id="compare.down", show=False),
-        Binding("s", "sweep", "Sweep lengths", id="compare.sweep",
+        Binding("s", "sweep", "Sweep", id="compare.sweep",
                 tooltip="Run the same prompts with draft lengths 0 to 8"),
         Binding("e", "export", "Export", id="compare.export",
                 tooltip="Write JSON, CSV and a picture into this folder"),
@@ -127,6 +127,14 @@ prompts, up and down the settings."""
         self.link.wake()
         await self._end(progress)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that would do nothing now are not offered."""
+        if action in ("again", "sweep"):
+            return self.progress is None and self.plan is not None
+        if action in ("view", "export"):
+            return self.record is not None
+        return True
+
     def action_stop(self) -> None:
         if self.progress is None:
             self.dismiss()
@@ -134,19 +142,19 @@ prompts, up and down the settings."""
             self.progress.stop()
 
     async def action_again(self) -> None:
-        if self.progress is None and self.plan is not None:
-            self.record = None
-            await self._start(self.plan)
+        assert self.plan is not None, "the key is not offered without one"
+        await self._start(self.plan)
 
     async def action_sweep(self) -> None:
-        if self.progress is None and (done := self.plan) is not None:
-            self.plan = plan(done.questions, sweep_lengths(done.settings), done.options, SWEEP_REPEATS)
-            await self.action_again()
+        assert (done := self.plan) is not None, "the key is not offered without one"
+        self.plan = plan(done.questions, sweep_lengths(done.settings), done.options, SWEEP_REPEATS)
+        await self._start(self.plan)
 
     def action_view(self) -> None:
         views = self.query_one("#compare-views", ContentSwitcher)
-        if self.record is not None:
-            views.current = "figures" if views.current == "panes" else "panes"
+        views.current = "figures" if views.current == "panes" else "panes"
+        assert self.record is not None, "the key is not offered without one"
+        self._show_title(self.record)
 
     def action_prompt(self, step: int) -> None:
         if self.record is not None:
@@ -166,8 +174,7 @@ prompts, up and down the settings."""
 
     async def action_export(self) -> None:
         record = self.record
-        if record is None:
-            return
+        assert record is not None, "the key is not offered without one"
         files = [Path.cwd() / f"comparison-{record.name}{suffix}" for suffix in EXPORTED]
         try:
             for file in files:
@@ -178,7 +185,9 @@ prompts, up and down the settings."""
         self.notify(printable(f"Written: {files[0].with_suffix('')}{{{','.join(EXPORTED)}}}"), markup=False)
 
     async def _start(self, plan: Plan) -> None:
+        self.record = None
         self.progress = ComparisonInProgress(self.link, self, plan)
+        self.refresh_bindings()
         self._shown_prompt = -1
         self.query_one("#compare-views", ContentSwitcher).current = "panes"
         await self._go_on(self.progress)
@@ -195,7 +204,7 @@ prompts, up and down the settings."""
                 self.query_one("#drafted", ComparePane).begin("With drafting")
             self._shown_prompt = run.prompt
             self._pane(run).begin(_pane_title(progress.plan.settings[run.setting]))
-        self._say(_doing(progress, run))
+        self._say(progress.doing(run))
 
     async def _judge(self, progress: ComparisonInProgress) -> None:
         progress.look_for_differences()
@@ -211,6 +220,7 @@ prompts, up and down the settings."""
         """Make the record of what ran, keep it, show it."""
         self.progress = None
         self.record = progress.record()
+        self.refresh_bindings()
         if self.record is None:
             after = f"after {progress.count} of {progress.plan.count} runs"
             self._say(
@@ -234,6 +244,7 @@ prompts, up and down the settings."""
         self._show_texts(record)
         several = len(record.drafting) > 1 or len(record.prompts) > 1
         self.query_one("#compare-views", ContentSwitcher).current = "figures" if several else "panes"
+        self._show_title(record)
         best = max(record.comparison(place).ratio for place in record.drafting)
         same = all(outcome.difference is None for outcome in record.outcomes)
         self._say(sentence(record), "bold $text-success" if best > 1 and same else "bold $text-warning")
@@ -241,12 +252,21 @@ prompts, up and down the settings."""
 
     def _show_texts(self, record: Record) -> None:
         prompt, setting = self.place[0], record.drafting[self.place[1]]
-        number = f"{prompt + 1}/{len(record.prompts)} " if len(record.prompts) > 1 else ""
-        self._title(f"{number}{record.prompts[prompt].prompt}")
+        self._show_title(record)
         plain = record.outcome(prompt, record.plain_of(setting))
         self.query_one("#plain", ComparePane).show(_pane_title(record.settings[plain.setting]), plain)
         drafted = record.outcome(prompt, setting)
         self.query_one("#drafted", ComparePane).show(_pane_title(record.settings[setting]), drafted)
+
+    def _show_title(self, record: Record) -> None:
+        """The prompt in the panes; over figures, what they are of."""
+        count, prompt = len(record.prompts), self.place[0]
+        if count == 1:
+            self._title(record.prompts[0].prompt)
+        elif self.query_one("#compare-views", ContentSwitcher).current == "figures":
+            self._title(f"{count} prompts together")
+        else:
+            self._title(f"{prompt + 1}/{count} {record.prompts[prompt].prompt}")
 
     def _pane(self, run: Run) -> ComparePane:
         assert self.plan is not None
@@ -265,16 +285,6 @@ prompts, up and down the settings."""
 def _is_shown(run: Run) -> bool:
     """The first answer of each setting fills a pane; the repeats are the same text."""
     return run.kind == "counted" and run.repeat == 0
-
-
-def _doing(progress: ComparisonInProgress, run: Run) -> str:
-    plan = progress.plan
-    setting = plan.settings[run.setting]
-    if run.kind == "warm-up":
-        return f"Warming up: {setting.label}. Esc stops."
-    told = f"Run {progress.count + 1} of {plan.count}: {setting.label}"
-    repeat = f", repeat {run.repeat + 1} of {plan.repeats}" if plan.repeats > 1 else ""
-    return f"{told}{repeat}. Esc stops and judges what ran."
 
 
 def _pane_title(setting: Setting) -> str:

@@ -11,7 +11,7 @@ from textual.widgets.option_list import Option
 
 from app.comparisons import store
 from app.comparisons.record import Record
-from app.comparisons.words import sentence
+from app.comparisons.words import circumstances, counted, sentence
 from app.errors import AppError
 from app.printable import one_line, printable
 from app.tui.engine_link import EngineLink
@@ -48,8 +48,8 @@ class ComparisonsScreen(Screen[None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         record = self.records[event.option_index]
-        device = one_line(str(record.facts["device"]))
-        self.query_one("#comparison-told", Static).update(Content(f"{sentence(record)}\n{device}"))
+        told = f"{printable(sentence(record))}\n{one_line(circumstances(record))}"
+        self.query_one("#comparison-told", Static).update(Content(told))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.app.push_screen(CompareScreen(self.link, record=self.records[event.option_index]))
@@ -79,7 +79,7 @@ class ComparisonsScreen(Screen[None]):
         rows.clear_options()
         rows.add_options(Option(_row(record)) for record in kept.records)
         rows.highlighted = 0 if kept.records else None
-        count = f"{len(kept.records)} comparisons" if kept.records else "No comparison yet: F5 runs one"
+        count = counted(len(kept.records), "comparison") if kept.records else "No comparison yet: F5 runs one"
         bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
         self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
         if not kept.records:

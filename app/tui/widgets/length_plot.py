@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from textual_plot import HiResMode, LegendLocation, PlotWidget
+from textual_plot import HiResMode, PlotWidget
 
 from app.comparisons.series import Series
 
@@ -12,6 +12,11 @@ LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"
 
 TICKS = 4
 """Above 0, at most: the plot is six lines high, and two ticks on one line would hide each other."""
+
+
+def look(number: int) -> tuple[str, str]:
+    """Colour and marker of a line."""
+    return LOOKS[number % len(LOOKS)]
 
 
 class LengthPlot(PlotWidget, can_focus=False):
@@ -31,11 +36,9 @@ class LengthPlot(PlotWidget, can_focus=False):
 
     def _draw(self) -> None:
         for number, line in enumerate(self.lines):
-            color, marker = LOOKS[number % len(LOOKS)]
+            color, marker = look(number)
             self.plot(line.lengths, line.speeds, line_style=color, hires_mode=HiResMode.BRAILLE)
-            self.scatter(
-                line.lengths, line.speeds, marker=marker, marker_style=f"bold {color}", label=line.label
-            )
+            self.scatter(line.lengths, line.speeds, marker=marker, marker_style=f"bold {color}")
         longest = max(max(line.lengths) for line in self.lines)
         highest = max(max(line.speeds) for line in self.lines)
         self.set_xlimits(-0.3, longest + 0.3)
@@ -44,7 +47,6 @@ class LengthPlot(PlotWidget, can_focus=False):
         self.set_xticks(range(longest + 1))
         self.set_xlabel("draft length (0: plain)")
         self.set_ylabel("tokens/s")
-        self.show_legend(LegendLocation.BOTTOMRIGHT, is_visible=len(self.lines) > 1)
 
 
 def ticks(highest: float) -> list[float]:

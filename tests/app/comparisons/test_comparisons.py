@@ -1,5 +1,6 @@
 """Comparisons without a screen: what runs, what is judged, what is kept."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,9 +134,29 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert "kind 0" in capfd.readouterr().out
     table = tmp_path / "rows.csv"
     assert main(["comparisons", "export", record.name[:9], str(table)]) == 0
-    assert table.read_text().startswith("drafter,draft_length,temperature,id,category")
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert row["drafter"] == "model" and row["category"] == "kind 0"
+    assert (row["device"], row["version_mlx"], row["pair"]) == ("a machine", "1", "a pair")
+    assert (row["option_seed"], row["repeats"], row["target"]) == ("0", "2", "t")
     assert main(["comparisons", "export", "last", str(tmp_path / "x.txt")]) == 2
     assert main(["comparisons", "show", "other"]) == 2
+
+
+def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    gathering = Gathering(wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1))
+    for run in gathering.plan.runs:
+        if run.kind == "counted":
+            gathering.add(run, ended(0.02 if run.setting == 0 else 0.01 * run.setting), [])
+    store.keep(record_of(gathering))
+    assert main(["comparisons", "show", "last"]) == 0
+    shown = capfd.readouterr().out
+    assert "a machine, mlx 1, seed 0, verify coupled" in shown
+    assert "model 3" in shown and "2.00x" in shown and "kind 1" in shown
+    assert main(["comparisons", "export", "last", str(tmp_path / "lengths.png")]) == 0
+    assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:

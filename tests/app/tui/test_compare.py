@@ -7,9 +7,11 @@ import pytest
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.comparisons import store
+from app.tui.messages import PairLoaded
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
+from app.tui.widgets.comparison_figures import ComparisonFigures
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -162,6 +164,23 @@ async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(
         assert screen.record is not None and "after 2 of 6 runs" in screen.record.broken_off
 
 
+async def test_keys_that_would_do_nothing_are_not_offered(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("/sweep length=1-8 repeats=40")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.progress is not None and screen.progress.count > 1)
+
+        def offered() -> set[str]:
+            return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
+
+        assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
+        await chat.pilot.press("s", "v", "e", "escape")
+        await chat.until(lambda: screen.progress is None)
+        assert offered() >= {"again", "sweep", "view", "export", "stop"}
+        assert screen.record is not None and len(screen.record.settings) == 9
+
+
 async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
@@ -173,6 +192,22 @@ async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat:
         assert "left before its end" in store.kept().records[0].broken_off
         await chat.pilot.press("escape")
         assert (await chat.ask("hello")).text
+        await chat.type("/sweep length=1-8 repeats=40")
+        again = await opened(chat)
+        await chat.until(lambda: again.progress is not None and again.progress.count > 1)
+        chat.app.exit()
+    assert [bool(record.broken_off) for record in store.kept().records] == [True, True]
+
+
+async def test_a_pair_that_is_loaded_while_the_program_ends_disturbs_nothing(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        info = chat.app.link.info
+        assert info is not None
+        await chat.app.chat.remove_children()
+        chat.app.post_message(PairLoaded(info))
+        await chat.pilot.pause()
+        chat.app.exit()
 
 
 async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat) -> None:
@@ -203,6 +238,8 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.until(lambda: bool(screen.query(LengthPlot)))
         assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
         assert screen.query_one(ContentSwitcher).current == "figures"
+        legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
+        assert "● model" in legend and "◆ lookup" in legend
         await chat.pilot.press("escape")
         await chat.type("/comparisons")
         await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
