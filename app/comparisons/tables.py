@@ -10,7 +10,7 @@ from app.printable import one_line
 def settings_table(record: Record, *, narrow: bool = False) -> Table:
     """One line per setting, the plain ones among them."""
     heads = ["setting", "tok/s", "ratio", "spread", "acc./round", "same text"]
-    table = _table(*heads[: 4 if narrow else None])
+    table = _table(*heads[: 3 if narrow else None])
     for place, setting in enumerate(record.settings):
         cells: list[str | Text] = [Text(setting.label), f"{record.speed(place):.1f}"]
         if setting.drafts:

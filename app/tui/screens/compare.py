@@ -166,7 +166,7 @@ prompts, up and down the settings."""
         if self.record is None:
             return
         if self.query_one("#compare-views", ContentSwitcher).current == "figures":
-            self.query_one(ComparisonFigures).scroll_relative(y=step * 2, animate=False)
+            self.query_one(ComparisonFigures).scroll_relative(y=step * 2, animate=False, immediate=True)
             return
         prompt, setting = self.place
         self.place = prompt, (setting + step) % len(self.record.drafting)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.table import Table
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -14,8 +13,8 @@ from app.comparisons.series import Series, series
 from app.comparisons.tables import category_table, settings_table
 
 POINTS_FOR_A_PLOT = 3
-NARROW = 60
-"""Columns below which a table leaves the last ones out."""
+NARROW = 64
+"""Columns of the terminal below which a table leaves the last ones out."""
 
 
 class ComparisonFigures(VerticalScroll):
@@ -59,8 +58,15 @@ class FittedTable(Static):
         self._draw_table = draw
         self._narrow: bool | None = None
 
-    def on_resize(self, event: Resize) -> None:
-        narrow = event.size.width < NARROW
+    def on_mount(self) -> None:
+        self._fit()
+
+    def on_resize(self) -> None:
+        # Laid out anew only afterwards: a height that changes while it is being given is not noticed.
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        narrow = self.app.size.width < NARROW
         if narrow is not self._narrow:
             self._narrow = narrow
             self.update(self._draw_table(narrow))

@@ -11,7 +11,7 @@ from app.tui.messages import PairLoaded
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
-from app.tui.widgets.comparison_figures import ComparisonFigures
+from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -247,6 +247,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.pilot.press("enter")
         again = await opened(chat)
         await chat.until(lambda: bool(again.query(LengthPlot)))
+        await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
         await chat.pilot.press("e")
         await chat.until(lambda: len(list(exports.iterdir())) == 3)
         assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
