@@ -114,7 +114,7 @@ class SavedChats:
     async def export(self, value: str) -> None:
         """`[markdown|json] [FILE]` of the chat in view."""
         kind, _, file = value.partition(" ")
-        if kind not in ("markdown", "json"):
+        if kind not in ("markdown", "md", "json"):
             kind, file = ("json" if value.endswith(".json") else "markdown"), value
         path = await self.export_to(self._current(), "json" if kind == "json" else "markdown", file.strip())
         self._say(f"Written to {path}.")

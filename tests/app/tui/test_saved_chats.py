@@ -148,6 +148,14 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
 
 
+async def test_md_is_another_word_for_markdown(open_chat: OpenChat, tmp_path: Path) -> None:
+    async with open_chat() as opened:
+        await opened.ask("one")
+        await opened.type(f"/export md {tmp_path / 'one.txt'}")
+        await opened.until(lambda: (tmp_path / "one.txt").exists())
+        assert (tmp_path / "one.txt").read_text().startswith("# one")
+
+
 async def test_deleting_the_chat_in_view_begins_a_new_one_and_undo_brings_it_back(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
