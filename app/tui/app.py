@@ -1,6 +1,7 @@
 """The terminal app: its screens, its engine link, its keys."""
 
 import asyncio
+import os
 import queue
 import signal
 import time
@@ -121,7 +122,8 @@ class ChatApp(App[None]):
         self, link: EngineLink, settings: Settings, config: Config | None = None, resume: str | None = None
     ) -> None:
         """`resume`: the id of the chat to open, or `last`; a new one without it."""
-        super().__init__()
+        # Under NO_COLOR Textual would still paint shades of grey over the terminal's own colours.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.config = config or Config(config_file())
         self.set_keymap(self.config.keys)
         if "theme" in self.config.values:

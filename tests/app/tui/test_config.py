@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from textual.command import CommandPalette
 from textual.widgets import OptionList
 
@@ -65,19 +64,3 @@ async def test_a_theme_chosen_in_the_palette_holds_in_the_next_run_too(
         chat.app.theme = "nord"
         await chat.until(lambda: any("nord holds until you leave" in notice for notice in chat.notices))
     assert file.read_text() == "theme = ["
-
-
-async def test_without_colours_marks_are_still_told_apart(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with open_chat() as chat:
-        monkeypatch.setenv("NO_COLOR", "1")
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
-        live = chat.app.chat.running.live if chat.app.chat.running else None
-        assert live is not None
-        styles = {
-            segment.text.strip(): segment.style for segment in live.render_line(0) if segment.text.strip()
-        }
-        underlined, slanted = styles["The target"], styles["checks"]
-        assert underlined and underlined.underline and slanted and slanted.italic

@@ -1,0 +1,23 @@
+"""The app on the scripted engine, for tests in a terminal: `python -m tests.app.tui.scripted_chat`."""
+
+import sys
+
+from app.config import read_config
+from app.engine_client import EngineClient
+from app.tui.app import ChatApp
+from app.tui.checked_config import checked
+from app.tui.engine_link import EngineLink
+from app.tui.settings import Settings
+from mlx_spec.types import Options
+from models.pair import PairSpec, Source
+from models.paths import data_folder
+from tests.app.tui.conftest import SCRIPT
+
+if __name__ == "__main__":
+    client = EngineClient(data_folder() / "engine.log", [sys.executable, str(SCRIPT)])
+    link = EngineLink(client, PairSpec("scripted", Source("/target"), Source("/draft")))
+    link.start()
+    try:
+        ChatApp(link, Settings.of(Options()), checked(read_config())).run()
+    finally:
+        link.close()
