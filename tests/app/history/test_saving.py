@@ -1,6 +1,7 @@
 """Saving beside a running program: nothing waits for it, nothing is lost, trouble is told once."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -155,6 +156,26 @@ def test_a_real_disk_that_is_full_loses_nothing(small_disk: Path, monkeypatch: p
     until(lambda: news[-1] == SavingResumed())
     assert saving.close() == 0
     assert [m.text for m in read(small_disk / "history.db")] == ["hello", "long text " * 5000]
+
+
+def test_a_file_that_may_not_grow_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a real full disk is where no small one can be mounted: the system refuses to write."""
+    monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
+    news: list[News] = []
+    saving = HistoryThread(tmp_path / "history.db", news.append)
+    saving.put(chat(), prompt("p", "hello"))
+    saving.ask(lambda history: history.chats()).result(10)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, before[1]))
+    try:
+        saving.put(chat(), answer("a", "p", "long text " * 50_000))
+        until(lambda: news)
+        assert isinstance(news[0], SavingFailed) and saving.unsaved == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    until(lambda: news[-1] == SavingResumed())
+    assert saving.close() == 0
+    assert [m.text for m in read(tmp_path / "history.db")] == ["hello", "long text " * 50_000]
 
 
 def test_closing_with_a_full_disk_says_how_much_could_not_be_written(tmp_path: Path) -> None:

@@ -85,15 +85,20 @@ class Terminal:
         return done.stdout
 
 
-def processes_of(home: Path) -> list[str]:
-    """Command lines of our processes whose home this is."""
-    found = []
+def pids_of(home: Path) -> dict[int, str]:
+    """Our processes whose home this is, with their command lines."""
+    found: dict[int, str] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if f"MLX_SPEC_HOME={home}\0" in (entry / "environ").read_text():
                 command = (entry / "cmdline").read_text().replace("\0", " ")
                 if " -m app" in command or "models.download_child" in command:
-                    found.append(command)
+                    found[int(entry.name)] = command
         except (OSError, UnicodeDecodeError):
             continue
     return found
+
+
+def processes_of(home: Path) -> list[str]:
+    """Command lines of our processes whose home this is."""
+    return list(pids_of(home).values())

@@ -1,0 +1,129 @@
+"""What machines and people do to a running program, in a real terminal. Run by `make slow`."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.app.tui.terminal import Terminal, pids_of
+from tests.app.tui.test_in_a_terminal import LONG, saved, streams
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
+    pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc"),
+]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with Terminal(tmp_path) as terminal:
+        yield terminal
+
+
+def pid_of(home: Path, what: str) -> int:
+    (pid,) = [pid for pid, command in pids_of(home).items() if what in command]
+    return pid
+
+
+def quit_app(terminal: Terminal) -> None:
+    terminal.press("C-q")
+    terminal.wait_for("ended with code 0")
+
+
+def test_an_engine_killed_while_it_answers_is_told_and_the_next_prompt_is_answered(
+    terminal: Terminal,
+) -> None:
+    terminal.start_app("--max-tokens", "2000")
+    terminal.type(LONG)
+    terminal.press("Enter")
+    terminal.wait_until(streams, "streamed words")
+    os.kill(pid_of(terminal.home, "app.engine_process"), signal.SIGKILL)
+    terminal.wait_for("was ended by SIGKILL", "What was written so far is kept")
+    terminal.type("What is a draft?")
+    terminal.press("Enter")
+    terminal.wait_for("first token")
+    quit_app(terminal)
+    messages = saved(terminal.home)
+    assert [bool(message["text"]) for message in messages] == [True] * 4
+
+
+def test_stopped_by_a_signal_while_it_streams_it_gives_the_terminal_back_and_goes_on_later(
+    terminal: Terminal,
+) -> None:
+    terminal.start_app("--max-tokens", "300")
+    terminal.type(LONG)
+    terminal.press("Enter")
+    terminal.wait_until(streams, "streamed words")
+    os.kill(pid_of(terminal.home, "app chat"), signal.SIGTSTP)
+    terminal.wait_for("Stopped", gone="● builtin")
+    terminal.type("echo the shell says $((6 * 7))")
+    terminal.press("Enter")
+    terminal.wait_for("the shell says 42")
+    terminal.type("fg")
+    terminal.press("Enter")
+    terminal.wait_for("● builtin", "first token")
+    terminal.press("C-q")
+    terminal.wait_for("$", gone="● builtin")
+    _, answer = saved(terminal.home)
+    assert answer["finish"] in ("stop", "length")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("only root can make a small disk here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("full", ["from the start", "later"])
+def test_a_full_disk_is_told_the_chat_goes_on_and_is_saved_when_there_is_room(
+    small_disk: Path, full: str
+) -> None:
+    filler = small_disk / "filler"
+
+    def fill() -> None:
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                return
+
+    with Terminal(small_disk) as terminal:
+        if full == "from the start":
+            fill()
+        terminal.start_app("--max-tokens", "60")
+        if full == "later":
+            fill()
+        terminal.type("What is a draft?")
+        terminal.press("Enter")
+        terminal.wait_for("cannot be saved now", "first token")
+        filler.unlink()
+        terminal.wait_for("saved again")
+        quit_app(terminal)
+        assert [bool(message["text"]) for message in saved(small_disk)] == [True, True]
+
+
+def test_only_the_engine_has_mlx_in_memory_whatever_was_opened(terminal: Terminal) -> None:
+    terminal.start_app("--max-tokens", "40")
+    terminal.type("What is a draft?")
+    terminal.press("Enter")
+    terminal.wait_for("first token")
+    for key, shown in (("F2", "licence"), ("F5", "identical"), ("F6", "1 chat"), ("F8", "Round")):
+        terminal.press(key)
+        terminal.wait_for(shown)
+        terminal.press("Escape")
+        terminal.wait_for("● builtin")
+    maps = [(Path("/proc") / str(pid_of(terminal.home, what)) / "maps").read_text()
+            for what in ("app.engine_process", "app chat")]  # fmt: skip
+    assert ["mlx/" in one for one in maps] == [True, False]
