@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 LOCKS := --universal --python-version 3.11 --generate-hashes --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev chat test check bench bench-peers train-builtin slow format lock
+.PHONY: help setup setup-dev chat test check bench bench-peers train-builtin pictures slow format lock
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ check: setup-dev ## formatting, lint, types, layers, tests
 	@$(PYTHON) -m pyright
 	@$(PYTHON) $(VENV)/bin/lint-imports
 	@$(PYTHON) -m pytest -q $(ARGS)
+
+pictures: setup-dev ## accept the screens as they are drawn now: tests/app/tui/pictured (look at what changed)
+	@MLX_SPEC_ACCEPT_PICTURES=1 $(PYTHON) -m pytest -q tests/app/tui/test_pictured.py
 
 slow: setup-dev ## the long statistical and soak tests
 	@$(PYTHON) -m pytest -q -m slow $(ARGS)

@@ -1,9 +1,9 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
-The prompt says what happens: `slow` answers for ever, `fail` raises, `crash` ends the process,
-`crash at 5` does so in the process's fifth answer, `fail at 5` raises there,
-`controls` answers with characters a terminal would obey, `think` with a thought first, `echo` tells what
-the engine was asked, `differ` answers longer with drafting, anything else gets the same short answer.
+The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `fail`
+raises, `crash` ends the process, `crash at 5` does so in the process's fifth answer, `fail at 5` raises
+there, `controls` answers with characters a terminal would obey, `think` with a thought first, `echo` tells
+what the engine was asked, `differ` answers longer with drafting, anything else gets the same short answer.
 """
 
 import os
@@ -25,6 +25,11 @@ from models.paths import data_folder
 
 ROUNDS = (("The target", " checks"), (" what the draft", " guessed"), (": 日本 👩‍💻", "."))
 THOUGHT = (("<think>one two", " three</think>"), ("So", " it is:\n```python\nx = 1\n```"))
+HELD = (
+    ("The draft model", " guesses"), (" a few", " tokens"), (" ahead,", " and"), (" the target", " checks"),
+    (" all of them", " in"), (" one pass.", " What"), (" it would have", " said"), (" itself", " stands;"),
+    (" the first", " wrong"), (" guess", " is"), (" replaced by", " its own"), (" token", " and"),
+)  # fmt: skip
 CONTROLS = (("[bold]not bold[/bold] ", "\x1b[31mred\x1b[0m \x07"), ("[/oops] \x9b2J", "\u202e end"))
 
 
@@ -73,7 +78,7 @@ class ScriptedSession:
         if said == "fail":
             raise ValueError("scripted failure")
         drafting = options.drafter != "none"
-        script = {"controls": CONTROLS, "think": THOUGHT}.get(said, ROUNDS)
+        script = {"controls": CONTROLS, "think": THOUGHT, "hold": HELD}.get(said, ROUNDS)
         if "echo" in said:
             asked = "|".join(message["content"] for message in prompt)
             script = (
@@ -90,7 +95,7 @@ class ScriptedSession:
                 break
             if said == "crash" and number == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
-            seconds = 0.01 if drafting else 0.02
+            seconds = (0.01 if drafting else 0.02) * (6 if said == "hold" else 1)
             time.sleep(0.02 if said in ("slow", "crash") else 0.001)
             begin = len(text)
             rounds.append(Round((1,) if drafting else (), int(drafting), (1, 2), "model", seconds))
@@ -119,6 +124,8 @@ class ScriptedSession:
                     ),
                 ),
             )
+        while said == "hold" and not cancelled():
+            time.sleep(0.01)
         stats = summarise(rounds, prompt_tokens=10)
         yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats)
 

@@ -7,7 +7,7 @@ from app.events import PairInfo
 from app.printable import one_line
 from app.tui.engine_link import EngineState
 
-TIPS = "Enter sends · Ctrl+J new line · F4 drafting · F5 compare · F2 pairs · F1 help"
+TIPS = "F1 help · Enter sends · Ctrl+J new line · F4 draft · F5 compare · F2 pairs"
 
 
 class Welcome(Static):

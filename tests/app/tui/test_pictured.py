@@ -1,0 +1,116 @@
+"""A few screens as pictures. `make pictures` accepts what is drawn now."""
+
+import os
+import signal
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+import pytest
+
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.pairs import PairsScreen
+from app.tui.widgets.gauges import Gauges
+from models.chips import find_chip
+from models.machine import Machine
+from tests.app.scripted_engine import HELD
+from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.pictured import check_picture
+
+SIZE = (80, 24)
+NARROW = (40, 24)
+ALL_HELD = "".join(first + second for first, second in HELD)
+MACHINE = Machine(36_000_000_000, 500_000_000_000, True)
+
+
+class Fixed(datetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "Fixed":
+        return cls(2026, 11, 21, 12, 0, 0, tzinfo=tz)
+
+
+@pytest.fixture(autouse=True)
+def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clock, machine and colours, whoever runs this wherever."""
+    monkeypatch.setattr("app.comparisons.gathering.datetime", Fixed)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for module in ("app.tui.app", "app.tui.screens.pairs"):
+        monkeypatch.setattr(f"{module}.this_machine", lambda: MACHINE)
+    monkeypatch.setattr("app.tui.screens.pairs.this_chip", lambda: find_chip("M4 Pro"))
+
+
+async def check(chat: Chat, name: str) -> None:
+    """Compare the screen with its picture once nothing moves."""
+    for area in chat.app.screen.query("TextArea, Input"):
+        area.set_reactive(type(area).cursor_blink, False)  # type: ignore[attr-defined]
+    chat.app.chat.show_state()
+    await chat.pilot.pause(0.1)
+    check_picture(chat.app, name)
+
+
+async def streaming(chat: Chat) -> None:
+    """The whole held text is on the screen, and its answer does not end."""
+    await chat.until(lambda: chat.app.link.state == "ready")
+    await chat.type("hold")
+    await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text == ALL_HELD))
+    await gauges_show(chat, "33 tok/s")
+
+
+async def gauges_show(chat: Chat, speed: str) -> None:
+    """They follow on a timer of their own."""
+    await chat.until(lambda: speed in str(chat.app.chat.query_one(Gauges).content))
+
+
+async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> None:
+    async with open_chat(SIZE, pair="builtin") as chat:
+        await chat.until(lambda: chat.app.link.state == "ready" and bool(chat.notices))
+        await check(chat, "start")
+
+
+async def test_an_answer_with_its_marks_while_it_streams(open_chat: OpenChat) -> None:
+    async with open_chat(SIZE) as chat:
+        await streaming(chat)
+        await check(chat, "streaming")
+
+
+async def test_settled_answers_with_a_thought_and_code(open_chat: OpenChat) -> None:
+    async with open_chat(SIZE) as chat:
+        await chat.until(lambda: chat.app.link.state == "ready")
+        await chat.ask("think")
+        await gauges_show(chat, "200 tok/s")
+        await check(chat, "settled")
+
+
+async def test_a_comparison_with_its_verdict(open_chat: OpenChat) -> None:
+    async with open_chat(SIZE) as chat:
+        await chat.ask("hello")
+        await chat.pilot.press("f5")
+        await chat.until(lambda: isinstance(chat.app.screen, CompareScreen) and bool(chat.app.screen.record))
+        await check(chat, "comparison")
+
+
+async def test_the_pairs_of_a_mac(open_chat: OpenChat) -> None:
+    async with open_chat((120, 30)) as chat:
+        await chat.pilot.press("f2")
+        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
+        screen = chat.app.screen
+        assert isinstance(screen, PairsScreen)
+        await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
+        screen.show_list("qwen3-8b")
+        await check(chat, "pairs")
+
+
+async def test_an_engine_that_died_while_it_answered(open_chat: OpenChat) -> None:
+    async with open_chat(SIZE) as chat:
+        await streaming(chat)
+        assert chat.app.link.client.pid is not None
+        os.kill(chat.app.link.client.pid, signal.SIGKILL)
+        await chat.until(lambda: bool(chat.answers and chat.notices))
+        await check(chat, "error")
+
+
+async def test_a_narrow_terminal(open_chat: OpenChat) -> None:
+    async with open_chat(NARROW) as chat:
+        await streaming(chat)
+        await check(chat, "narrow")
