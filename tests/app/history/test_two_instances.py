@@ -14,7 +14,7 @@ from app.history.store import History
 from tests.app.history.some_chat import answer, branching, chat, prompt
 
 ROOT = Path(__file__).parents[3]
-ROUNDS = 8
+ROUNDS = 6
 """Each with a history of its own, which both open at the same moment."""
 
 WRITER = """

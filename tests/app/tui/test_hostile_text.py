@@ -128,6 +128,7 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         assert SIGN in await look(opened, lambda: bool(app.screen.query_one(Input).value))
 
 
+@pytest.mark.slow  # the download's process imports the Hub's client
 async def test_nothing_that_a_hub_says_is_obeyed(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

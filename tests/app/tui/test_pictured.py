@@ -68,10 +68,14 @@ async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> 
         await check(chat, "start")
 
 
-async def test_an_answer_with_its_marks_while_it_streams(open_chat: OpenChat) -> None:
+async def test_an_answer_while_it_streams_and_after_its_engine_died(open_chat: OpenChat) -> None:
     async with open_chat(SIZE) as chat:
         await streaming(chat)
         await check(chat, "streaming")
+        assert chat.app.link.client.pid is not None
+        os.kill(chat.app.link.client.pid, signal.SIGKILL)
+        await chat.until(lambda: bool(chat.answers and chat.notices))
+        await check(chat, "error")
 
 
 async def test_settled_answers_with_a_thought_and_code(open_chat: OpenChat) -> None:
@@ -99,15 +103,6 @@ async def test_the_pairs_of_a_mac(open_chat: OpenChat) -> None:
         await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
         screen.show_list("qwen3-8b")
         await check(chat, "pairs")
-
-
-async def test_an_engine_that_died_while_it_answered(open_chat: OpenChat) -> None:
-    async with open_chat(SIZE) as chat:
-        await streaming(chat)
-        assert chat.app.link.client.pid is not None
-        os.kill(chat.app.link.client.pid, signal.SIGKILL)
-        await chat.until(lambda: bool(chat.answers and chat.notices))
-        await check(chat, "error")
 
 
 async def test_a_narrow_terminal(open_chat: OpenChat) -> None:
