@@ -1,72 +1,101 @@
-"""How often drafted tokens stand: counted per draft position while decoding, and forgotten slowly."""
+"""How likely drafted tokens are to stand: weights over a few levels, moved by what is seen in an answer.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+Answers differ in kind: in one nearly every draft stands, in the next hardly any. So what is known is not
+one rate but how likely each of a few is for the answer at hand (Bayes' rule), with a share of what answers
+are usually like mixed in again, for the kind may change in the middle (fixed share, Herbster and Warmuth
+1998, section 5). Given a level, every position stands with that probability if all before it did.
+"""
+
+from collections.abc import Iterable
 from typing import Any
 
-MEMORY = 0.97
-"""What one observation leaves of those before: about 33 count."""
+import numpy as np
+
+from mlx_spec.types import MAX_DRAFT_LENGTH
+
+LEVELS = np.array([0.02, 0.15, 0.35, 0.55, 0.72, 0.85, 0.93, 0.97, 0.99])
+"""How often a drafted token stands, one of these: closer where drafts are longest."""
+ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
+"""[levels, lengths], how likely the first 0, 1, ... k tokens all stand."""
+EXPECTED = np.cumsum(ALIVE, axis=1)
+"""[levels, lengths], tokens of rounds that draft 0, 1, ... k, the target's own one included."""
+SWITCH, DRIFT = 0.03, 0.01
+"""Shares of the usual mixed in again: after a round that drafted, after a token that was reviewed."""
+IDLE = 0.002
+"""The same after a token nobody drafted: in time drafting is tried again."""
+LEARN = 0.15
+"""What an answer adds to the usual."""
+RECENT = 0.3
+"""How much a new answer is expected to be like the last one rather than the usual one."""
+LEAST = 0.01
+"""Share of the usual that is spread over all levels: nothing is ever ruled out."""
+DOUBT = 0.8
+"""Tokens that a drafter's prior is worth: below 1 it says "nearly all or hardly any"."""
 
 
-@dataclass(slots=True)
 class Acceptance:
-    """How often each draft position stood, given that all before it did."""
+    """What is known of one kind of drafts.
 
-    prior: float = 0.5
-    """Of a first position never tried; later positions inherit the one before."""
-    stood: list[float] = field(default_factory=list)
-    tried: list[float] = field(default_factory=list)
+    Args:
+        prior: how often a first token is expected to stand before anything was seen.
+    """
+
+    def __init__(self, prior: float = 0.5):
+        self.usual = _prior(prior)
+        self.now = self.usual
+        self._seen = False
+
+    def begin(self) -> None:
+        """A new answer: what the last one was like joins the usual."""
+        if self._seen:
+            self.usual = _mix(_mix(self.usual, self.now, LEARN), np.full(len(LEVELS), 1 / len(LEVELS)), LEAST)
+        self.now = _mix(self.usual, self.now, RECENT)
+        self._seen = False
 
     def count(self, drafted: int, accepted: int) -> None:
         """Take a round. Positions after the first rejection say nothing."""
-        for i in range(min(drafted, accepted + 1)):
-            if i == len(self.tried):
-                self.stood.append(0.0)
-                self.tried.append(0.0)
-            self.stood[i] = self.stood[i] * MEMORY + (i < accepted)
-            self.tried[i] = self.tried[i] * MEMORY + 1
+        self._learn(ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1), SWITCH)
 
-    @property
-    def reached(self) -> int:
-        """Positions that ever stood."""
-        return sum(stood > 0 for stood in self.stood)
+    def review(self, right: Iterable[bool]) -> None:
+        """Take tokens that nobody drafted: whether each would have been drafted."""
+        for stood in right:
+            self._learn(LEVELS if stood else 1 - LEVELS, DRIFT)
 
-    def fade(self, share: float) -> None:
-        """Keep only a share of what was counted."""
-        self.stood = [count * share for count in self.stood]
-        self.tried = [count * share for count in self.tried]
+    def idle(self) -> None:
+        """A token was written of which nothing is known."""
+        self.now = _mix(self.now, self.usual, IDLE)
 
-    def expected(self, k: int, hope: float = 0.0) -> list[float]:
-        """Tokens of rounds that draft 0, 1, ... k: one and the survival of each position.
+    def _learn(self, likelihood: np.ndarray, share: float) -> None:
+        weighed = self.now * likelihood
+        self.now = _mix(weighed / weighed.sum(), self.usual, share)
+        self._seen = True
 
-        Args:
-            hope: how much likelier than counted a position may be with nothing counted; less with more.
-        """
-        total = alive = 1.0
-        rate, out = self.prior, [1.0]
-        for i in range(k):
-            if i < len(self.tried):
-                tried = self.tried[i]
-                rate = (self.stood[i] + rate) / (tried + 1)
-            else:
-                tried = 0.0
-            alive *= min(1.0, rate + hope / (tried + 1))
-            total += alive
-            out.append(total)
-        return out
-
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, list[float]]:
         """Plain values; `from_json` reads them."""
-        return {"prior": self.prior, "stood": self.stood, "tried": self.tried}
+        return {"usual": self.usual.tolist(), "now": self.now.tolist()}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Acceptance":
+    def from_json(cls, values: Any) -> "Acceptance":
         """Raises LookupError, TypeError or ValueError where the values make no sense."""
-        known = cls(
-            float(values["prior"]), list(map(float, values["stood"])), list(map(float, values["tried"]))
-        )
-        if len(known.stood) != len(known.tried) or any(
-            not 0 <= stood <= tried for stood, tried in zip(known.stood, known.tried, strict=True)
-        ):
-            raise ValueError("more stood than were tried")
+        known = cls()
+        known.usual, known.now = _weights(values["usual"]), _weights(values["now"])
         return known
+
+
+def _weights(values: Any) -> np.ndarray:
+    weights = np.array([float(value) for value in values])
+    if weights.shape != LEVELS.shape or not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6:
+        raise ValueError(f"not {len(LEVELS)} weights that add up to 1")
+    return weights
+
+
+def _mix(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+    return (1 - share) * a + share * b
+
+
+def _prior(rate: float) -> np.ndarray:
+    """A beta law of this mean over the levels."""
+    between = (LEVELS[1:] + LEVELS[:-1]) / 2
+    widths = np.diff(np.concatenate([[0.0], between, [1.0]]))
+    weights = widths * LEVELS ** (rate * DOUBT - 1) * (1 - LEVELS) ** ((1 - rate) * DOUBT - 1)
+    return weights / weights.sum()

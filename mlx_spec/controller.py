@@ -1,37 +1,46 @@
-"""How long to draft, and by whom: the choice with the most expected tokens per second.
+"""How long to draft, and by whom: the choice that writes the next tokens soonest.
 
-argmax over drafters and lengths k of E(k) / C(k): expected tokens of a round over its wall time, plain
-rounds (k = 0) included. Both are learned from the rounds that were read; costs are better known
-beforehand (`Engine.calibrate`). Lossless whatever it chooses: it looks at nothing but rounds before.
+E(k) / C(k) over drafters and lengths k: expected tokens of a round over its wall time, plain rounds
+(k = 0) included, with what a round would teach counted in (`prospects.py`). Both are learned from the
+rounds that were read; costs are better known beforehand (`measuring.py`). A drafter that rests reads the
+text now and then and says what it would have drafted: that costs a step of its own and no pass of the
+target. Lossless whatever it chooses: it looks at nothing but rounds before.
 """
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mlx_spec.acceptance import Acceptance
 from mlx_spec.costs import Costs
 from mlx_spec.planning import NO_OFFER, Offer
+from mlx_spec.prospects import Prospect, best
 from mlx_spec.types import Round
 
-IDLE = 0.998
-"""What a plain round leaves of what is known about acceptance: in time drafting is tried again."""
-NEW_PROMPT = 0.1
-"""What a new prompt leaves: the next text may be of another kind, and then every wrong draft counts."""
-HOPE = 0.25
-"""How much likelier than counted a draft may stand while nothing else pays, with nothing counted."""
 MARGIN = 1.01
 """Drafting has to promise this much more than plain decoding."""
 AS_GOOD = 1.03
 """More rows than a fused kernel takes have to promise this much more than fewer."""
+AHEAD = (2, 16)
+"""An answer is expected to go on for as many tokens as it has, within these."""
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts where costs were not measured."""
+REVIEW_FIRST = 3
+"""Tokens that a drafter rests before it reviews them; then twice as many, and so on."""
 PROBE_FIRST, PROBE_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a surprise."""
 RESTING = 4
 """Looks from plain rounds are so much rarer: they cost the most."""
 PLAIN_PROBE = 3
 """Plain rounds of a look: only those between others of their kind are timed."""
+READING = 1 / 32
+"""Draft steps that it takes to read a missed token, until it was seen."""
+FAR_BEHIND = 32
+"""Missed tokens from which on the reading of them is timed."""
+BELIEVED = 0.3
+"""How much the latest such time counts."""
 
 
 class Controller:
@@ -45,6 +54,15 @@ class Controller:
         self.costs = costs or Costs()
         self.acceptance: dict[str, Acceptance] = {}
         self.edges = sorted(edges)
+        self.reading: dict[str, float] = {}
+        """Seconds a drafter takes per token that it missed."""
+        self._stood: dict[str, int] = {}
+        """The longest draft of a drafter that stood as a whole."""
+        self._written = 0
+        """Tokens of this answer."""
+        self._rested: dict[str, int] = {}
+        """Tokens since a drafter drafted or reviewed, of those that did in this answer."""
+        self._review_after = REVIEW_FIRST
         self._probe_after = PROBE_FIRST
         self._quiet = 0
         """Rounds since the last look."""
@@ -56,31 +74,51 @@ class Controller:
     def begin(self) -> None:
         """A new prompt."""
         self._look = None
+        self._written, self._rested, self._review_after = 0, {}, REVIEW_FIRST
         for known in self.acceptance.values():
-            known.fade(NEW_PROMPT)
+            known.begin()
 
     def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        """Whose draft of how many tokens; `NO_OFFER`, 0 is a plain round."""
+        """Whose draft of how many tokens; 0 is a plain round, which the drafter of the offer reviews."""
         plain = self.costs.plain
-        if plain is None or plain.seen < PLAIN_FIRST or self._plain_left:
+        if plain is None or plain.seen < PLAIN_FIRST or self._plain_left or not offers:
             return NO_OFFER, 0
         for offer in offers:
             if self._look and self._look[0] == offer.drafter:
                 return offer, self._look[1]
-        sure = self._best(offers, length, 0.0, MARGIN)
-        offer, k = sure if sure[1] else self._best(offers, length, HOPE, 1.0)
-        if offers and self._quiet >= (self._probe_after if k else RESTING * self._probe_after):
+        pace = plain.at(length) / MARGIN
+        prospects = [self._prospect(offer, length, pace) for offer in offers]
+        least, most = AHEAD
+        index, k = best(prospects, pace, min(max(self._written, least), most))
+        offer = offers[index] if k else NO_OFFER
+        if self._quiet >= (self._probe_after if k else RESTING * self._probe_after):
             return self._look_at(offers, offer, k)
+        if not k:
+            for offer, prospect in zip(offers, prospects, strict=True):
+                if offer.reviews and self._worth_a_review(offer, prospect, pace):
+                    return offer, 0
+            return NO_OFFER, 0
         return offer, k
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
         """Take a round that was read."""
         drafted = len(read.drafted)
+        if drafted and offer.behind >= FAR_BEHIND:
+            self._learn_reading(read, offer, length)
+        self._written += len(read.tokens)
+        for name in self._rested:
+            self._rested[name] += len(read.tokens)
         if drafted:
             self._known(offer).count(drafted, read.accepted)
+            if read.accepted == drafted:
+                self._stood[offer.drafter] = max(drafted, self._stood.get(offer.drafter, 0))
+            self._rested[offer.drafter] = 0
+        elif offer is not NO_OFFER:
+            self._review_after *= 2
+            self._rested[offer.drafter] = 0
         else:
             for known in self.acceptance.values():
-                known.fade(IDLE)
+                known.idle()
         self._plain_left = max(0, self._plain_left - (not drafted))
         if self._look and self._look[0] == offer.drafter:
             self._look = None
@@ -88,38 +126,50 @@ class Controller:
         if read.steady and self.costs.learn(read.drafter, drafted, read.seconds, length):
             self._probe_after = PROBE_FIRST
 
+    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+        """Take what a drafter says it would have drafted of the latest tokens."""
+        self._known(offer).review(right)
+
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
         counted = {kind: known.as_json() for kind, known in self.acceptance.items()}
-        return {"costs": self.costs.as_json(), "acceptance": counted}
+        return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading)}
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Raises LookupError, TypeError, ValueError or AttributeError, and changes nothing then."""
         costs = Costs.from_json(values["costs"])
         counted = {str(kind): Acceptance.from_json(known) for kind, known in values["acceptance"].items()}
-        self.costs, self.acceptance = costs, counted
+        reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
+        self.costs, self.acceptance, self.reading = costs, counted, reading
 
     def _known(self, offer: Offer) -> Acceptance:
         return self.acceptance.setdefault(offer.kind, Acceptance(offer.prior))
 
-    def _best(self, offers: Sequence[Offer], length: int, hope: float, margin: float) -> tuple[Offer, int]:
-        assert self.costs.plain is not None
-        best, rate = (NO_OFFER, 0), margin / self.costs.plain.at(length)
-        for offer in offers:
-            known = self._known(offer)
-            # Beyond what was timed, one token at a time, and only after all before it stood once.
-            tried = max(self.costs.longest(offer.drafter), known.reached + 1)
-            curve = self.costs.curve(offer.drafter, min(offer.limit, tried))
-            expected = known.expected(len(curve) - 1, hope)
-            for k in range(1, len(curve)):
-                promised = expected[k] / curve[k].at(length)
-                if promised > rate and promised > rate * self._wanted(best[1], k):
-                    best, rate = (offer, k), promised
-        return best
+    def _prospect(self, offer: Offer, length: int, plain: float) -> Prospect:
+        # Beyond what was timed, one token at a time, and only after all before it stood once.
+        tried = max(self.costs.longest(offer.drafter), self._stood.get(offer.drafter, 0) + 1)
+        curve = self.costs.curve(offer.drafter, min(offer.limit, tried))
+        seconds = [plain, *(cost.at(length) * self._dearer(k) for k, cost in enumerate(curve[1:], 1))]
+        reading = self.reading.get(offer.drafter, READING * (seconds[-1] - seconds[-2]))
+        return Prospect(self._known(offer), np.array(seconds), max(0.0, offer.behind * reading))
 
-    def _wanted(self, k: int, longer: int) -> float:
-        """How much better a longer draft has to be: more where it falls off an edge that k is on."""
-        return AS_GOOD if bisect_left(self.edges, longer + 1) > bisect_left(self.edges, k + 1) else 1.0
+    def _learn_reading(self, read: Round, offer: Offer, length: int) -> None:
+        curve = self.costs.curve(read.drafter, len(read.drafted))
+        took = max(0.0, read.seconds - curve[-1].at(length)) / offer.behind
+        before = self.reading.get(read.drafter, took)
+        self.reading[read.drafter] = before + BELIEVED * (took - before)
+
+    def _dearer(self, k: int) -> float:
+        """By how much to hold a length back for the edges that its pass falls off."""
+        return AS_GOOD ** bisect_left(self.edges, k + 1)
+
+    def _worth_a_review(self, offer: Offer, prospect: Prospect, plain: float) -> bool:
+        """Whether knowing would save more in as many tokens as were written than asking costs."""
+        rested = self._rested.get(offer.drafter, self._written)
+        if rested < self._review_after:
+            return False
+        step = prospect.seconds[-1] - prospect.seconds[-2]
+        return prospect.worth_knowing(plain) * self._written >= float(step) + prospect.once
 
     def _look_at(self, offers: Sequence[Offer], offer: Offer, k: int) -> tuple[Offer, int]:
         """By turns one token more and none: what is never run is never corrected."""

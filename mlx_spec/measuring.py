@@ -11,7 +11,7 @@ from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.model import OFFER
 from mlx_spec.planning import Offer
-from mlx_spec.rules import Draft, RoundRule
+from mlx_spec.rules import Draft, RoundRule, RuleBook
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Round
 
 if TYPE_CHECKING:
@@ -64,6 +64,12 @@ class Guess:
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         return Draft(mx.array([1] * length, mx.int32))
+
+    def review(self, context: Context, book: RuleBook) -> mx.array:
+        raise NotImplementedError("it offers none")
+
+    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
+        return ()
 
     def skipped(self, count: int) -> None:
         """Nothing to keep in step."""

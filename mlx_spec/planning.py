@@ -18,6 +18,10 @@ class Offer:
     """How often a first token of this kind stands, before anything was counted."""
     limit: int
     """The longest draft worth considering."""
+    reviews: bool = False
+    """Whether it can be asked what it would have drafted of text that it did not draft."""
+    behind: int = 0
+    """Tokens it has to read before it can draft."""
 
 
 NO_OFFER = Offer("none", "none", 0.0, 0)
@@ -33,7 +37,9 @@ class Planner(Protocol):
         ...
 
     def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        """Whose draft of how many tokens. `NO_OFFER`, 0 is a plain round.
+        """Whose draft of how many tokens; may be asked more than once for a round.
+
+        0 is a plain round; a drafter named with it reviews the text.
 
         Args:
             offers: of the drafters that could draft, the surest first.
@@ -43,6 +49,10 @@ class Planner(Protocol):
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
         """A round was read, which drafted by `offer` at `length` tokens in the context."""
+        ...
+
+    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+        """Of the latest tokens, which it did not draft, the drafter of `offer` would have had these right."""
         ...
 
 
@@ -59,4 +69,7 @@ class Fixed:
         return (offers[0], self.length) if offers and self.length else (NO_OFFER, 0)
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
+        """Nothing to learn."""
+
+    def review(self, offer: Offer, right: Sequence[bool]) -> None:
         """Nothing to learn."""

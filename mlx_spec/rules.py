@@ -73,6 +73,12 @@ class RoundRule(Protocol):
         """What the target's own choice at the round's first position is the argmax of."""
         ...
 
+    def guesses(
+        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
+    ) -> Int[mx.array, " rows"]:
+        """What a drafter of these logits would have proposed, the tokens before each row being `known`."""
+        ...
+
 
 class GreedyRound:
     """Temperature 0: every rule accepts while the draft equals the target's argmax."""
@@ -91,6 +97,11 @@ class GreedyRound:
 
     def scores(self, logits: Float[mx.array, "1 vocab"]) -> Float[mx.array, "1 vocab"]:
         return self.history.penalise(logits, 0, NO_DRAFT.tokens)
+
+    def guesses(
+        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
+    ) -> Int[mx.array, " rows"]:
+        return mx.argmax(self.history.penalise(logits, 0, known), axis=-1).astype(mx.int32)
 
 
 class CoupledRound:
@@ -115,6 +126,12 @@ class CoupledRound:
 
     def scores(self, logits: Float[mx.array, "1 vocab"]) -> Float[mx.array, "1 vocab"]:
         return self._law(logits, 0, NO_DRAFT.tokens) + self.gumbel[:1]
+
+    def guesses(
+        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
+    ) -> Int[mx.array, " rows"]:
+        rows, vocab = logits.shape
+        return mx.argmax(self._law(logits, 0, known) + self.gumbel[:rows, :vocab], axis=-1).astype(mx.int32)
 
     def _law(self, logits: mx.array, first: int, drafted: mx.array) -> mx.array:
         return unnormalised(self.history.penalise(logits, first, drafted), self.options)
@@ -165,6 +182,12 @@ class RejectionRound:
 
     def scores(self, logits: Float[mx.array, "1 vocab"]) -> Float[mx.array, "1 vocab"]:
         return self._law(logits, 0, NO_DRAFT.tokens) + self.gumbel[None]
+
+    def guesses(
+        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
+    ) -> Int[mx.array, " rows"]:
+        # Its noise is spent where a draft was drawn: the likeliest token stands for what it would have been.
+        return mx.argmax(self._law(logits, 0, known), axis=-1).astype(mx.int32)
 
     def _law(self, logits: mx.array, first: int, drafted: mx.array) -> mx.array:
         return logprobs(self.history.penalise(logits, first, drafted), self.options)

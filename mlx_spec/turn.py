@@ -69,6 +69,8 @@ class _Pending:
     length: int
     """Tokens in the context when it was planned, as far as they were read."""
     draft_seconds: float | None
+    reviewed: int
+    """Tokens that a resting drafter looked back at, at the end of `result`."""
     behind: int
     """Rounds in flight while it runs, as planned."""
     steady: bool
@@ -161,21 +163,31 @@ class Turn:
         return offer, min(k, room), k > 0 and number % TIMED_EVERY == TIMED_FIRST
 
     def _submit(self, drafter: Drafter | None, offer: Offer, k: int, timed: bool, behind: int) -> None:
-        """Build one round and start it, to be read with so many `behind` it. Only a timed draft waits."""
+        """Build one round and start it, to be read with so many `behind` it. Only a timed draft waits.
+
+        A drafter that is to draft nothing reviews what others wrote, beside a plain round.
+        """
         start = time.perf_counter()
         context = Context(self.known, self.context, self.length)
         rule = self.book.open(self.context, self.length, k)
         reads_host = drafter is not None and drafter.reads_host
-        draft = drafter.draft(context, k, rule) if drafter else NO_DRAFT
+        draft = drafter.draft(context, k, rule) if drafter and k else NO_DRAFT
+        right = drafter.review(context, self.book) if drafter and not k else mx.zeros((0,), mx.int32)
         # A drafter that has caught up with the text did more than draft.
         usual = self.unseen == 1 and not timed and (drafter is None or drafter.reads_host == reads_host)
         seconds = _seconds_of(draft, start) if timed else None
         if not draft.length:
-            drafter, offer, seconds = None, NO_OFFER, None
-        steady = usual and self._flies(drafter, behind)
-        result = self._verify(draft, rule, context) if draft.length else self._plain(rule, context)
+            drafter, offer, seconds = None, offer if right.size else NO_OFFER, None
+        steady = usual and not right.size and self._flies(drafter, behind)
+        if draft.length:
+            result = self._verify(draft, rule, context)
+        else:
+            own = self._plain(rule, context)
+            result = mx.concatenate([own, right]) if right.size else own
         self.pending.append(
-            _Pending(result, draft.length, drafter, offer, len(self.known), seconds, behind, steady)
+            _Pending(
+                result, draft.length, drafter, offer, len(self.known), seconds, right.size, behind, steady
+            )
         )
         if drafter is None:
             for other in self.choice.all:
@@ -184,7 +196,8 @@ class Turn:
 
     def _flies(self, drafter: Drafter | None, count: int) -> bool:
         """Whether the rounds in flight are so many, and all of this drafter."""
-        return len(self.pending) == count and all(p.drafter is drafter for p in self.pending)
+        alike = all(p.drafter is drafter and not p.reviewed for p in self.pending)
+        return len(self.pending) == count and alike
 
     def _plain(self, rule: RoundRule, context: Context) -> mx.array:
         """The target's own next token: [1]."""
@@ -230,7 +243,9 @@ class Turn:
     def _read(self) -> Round:
         """Wait for the oldest round in flight and take its tokens: the one host read of a round."""
         pending, before = self.pending.popleft(), len(self.known)
-        drafted, gained = _unpack(cast(list[int], pending.result.tolist()), pending.drafted)
+        values = cast(list[int], pending.result.tolist())
+        reviewed = [bool(right) for right in values[len(values) - pending.reviewed :]]
+        drafted, gained = _unpack(values[: len(values) - pending.reviewed], pending.drafted)
         accepted = len(gained) - 1
         tokens, stop = self._cut(gained)
         self.known += tokens
@@ -239,6 +254,11 @@ class Turn:
             if pending.drafter is not None and drafter is not pending.drafter:
                 drafter.skipped(len(gained))
             drafter.keep(self.known)
+            for offer, right in drafter.hindsight():
+                if drafter is not pending.drafter:
+                    self.choice.planner.review(offer, [right])
+        if reviewed:
+            self.choice.planner.review(pending.offer, reviewed)
         self._settle(before + len(gained))
         now = time.perf_counter()
         last = Round(

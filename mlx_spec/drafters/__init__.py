@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from mlx_spec.cache import Extent
 from mlx_spec.planning import Offer
-from mlx_spec.rules import Draft, RoundRule
+from mlx_spec.rules import Draft, RoundRule, RuleBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ class Drafter(Protocol):
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         """Propose at most `length` (1 or more) tokens to follow the context."""
+        ...
+
+    def review(self, context: Context, book: RuleBook) -> Int[mx.array, " count"]:
+        """Of the latest tokens that it did not draft: 1 where it would have. Only where its offer says so."""
+        ...
+
+    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
+        """The same of the tokens that were read since it was last asked, where the answer costs nothing."""
         ...
 
     def skipped(self, count: int) -> None:

@@ -11,7 +11,7 @@ import mlx.core as mx
 
 from mlx_spec.drafters import Context
 from mlx_spec.planning import Offer
-from mlx_spec.rules import NO_DRAFT, Draft, RoundRule
+from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
 
 MIN_MATCH = 3
 """Shorter endings occur by chance."""
@@ -90,6 +90,7 @@ class LookupDrafter:
         self._automaton = SuffixAutomaton()
         self._documents: list[list[int]] = []
         self._indexed: list[int] = []
+        self._hindsight: list[tuple[Offer, bool]] = []
 
     def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
         given = [list(document) for document in documents]
@@ -98,7 +99,9 @@ class LookupDrafter:
             for number, document in enumerate(given):
                 for token in (*document, -1 - number):  # a border that matches nothing
                     self._automaton.extend(token)
-        self.keep(tokens)
+        for token in tokens[len(self._indexed) :]:
+            self._index(token)
+        self._hindsight = []
 
     def offer(self) -> Offer | None:
         size = self.match_length
@@ -128,10 +131,22 @@ class LookupDrafter:
         """How many of the text's last tokens were seen before, in this order."""
         return self._automaton.longest_match()[0]
 
+    def review(self, context: Context, book: RuleBook) -> mx.array:
+        raise NotImplementedError("its offers say that it tells by itself: hindsight")
+
+    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
+        said, self._hindsight = self._hindsight, []
+        return said
+
     def skipped(self, count: int) -> None:
         """Nothing to do: the automaton is fed by `keep`, whoever drafted."""
 
     def keep(self, known: Sequence[int]) -> None:
         for token in known[len(self._indexed) :]:
-            self._automaton.extend(token)
-            self._indexed.append(token)
+            if offer := self.offer():
+                self._hindsight += [(offer, guess == token) for guess in self.propose(1)]
+            self._index(token)
+
+    def _index(self, token: int) -> None:
+        self._automaton.extend(token)
+        self._indexed.append(token)

@@ -1,6 +1,7 @@
 """A smaller model of the same vocabulary drafts, one token at a time, all on the device."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -9,7 +10,7 @@ from mlx_spec.cache import Extent
 from mlx_spec.cached_model import CachedModel
 from mlx_spec.drafters import Context
 from mlx_spec.planning import Offer
-from mlx_spec.rules import Draft, RoundRule
+from mlx_spec.rules import Draft, RoundRule, RuleBook
 
 OFFER = Offer("model", kind="model", prior=0.5, limit=8)
 STEADY_LAG = 2
@@ -34,6 +35,8 @@ class ModelDrafter:
         self.cached.clamps = target_vocab > self.cached.vocab
         self.vocab = min(self.cached.vocab, target_vocab)
         self._lag = STEADY_LAG
+        self._others = 0
+        """Tokens at the end of the text that it neither drafted nor reviewed."""
 
     @property
     def reads_host(self) -> bool:
@@ -42,14 +45,13 @@ class ModelDrafter:
 
     def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
         self._lag = len(tokens) - self.cached.resume(tokens, max(0, len(tokens) - STEADY_LAG))
+        self._others = 0
 
     def offer(self) -> Offer:
-        return OFFER
+        return replace(OFFER, reviews=self._others > 0, behind=max(0, self._lag - STEADY_LAG))
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
-        if self.reads_host:
-            self.cached.prefill(context.known, len(context.known) - LONG_LAG)
-            self._lag = LONG_LAG
+        self._catch_up(context)
         ids, at = context.last(self._lag), context.length.plus(-self._lag)
         drafted = mx.zeros((0,), mx.int32)
         laws = []
@@ -60,8 +62,27 @@ class ModelDrafter:
             mx.async_eval(ids)  # the device begins while the host builds the next step
             drafted = mx.concatenate([drafted, ids])
             laws.append(law)
-        self._lag = STEADY_LAG
+        self._lag, self._others = STEADY_LAG, 0
         return Draft(drafted, None if laws[0] is None else mx.concatenate(laws))
+
+    def review(self, context: Context, book: RuleBook) -> mx.array:
+        self._catch_up(context)
+        ids, at = context.last(self._lag), context.length.plus(-self._lag)
+        logits = self._step(ids, at)
+        count = min(self._others, self._lag - 1)
+        known = ids[-count:]
+        rule = book.open(context.tokens, context.length.plus(-count), count - 1)
+        # One token is read again with what the text gains now: two are behind, as after a draft.
+        self._lag, self._others = STEADY_LAG - 1, 0
+        return (rule.guesses(logits[-1 - count : -1, : self.vocab], known) == known).astype(mx.int32)
+
+    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
+        return ()
+
+    def _catch_up(self, context: Context) -> None:
+        if self.reads_host:
+            self.cached.prefill(context.known, len(context.known) - LONG_LAG)
+            self._lag = LONG_LAG
 
     def _step(self, ids: mx.array, at: Extent) -> mx.array:
         """The first step of a draft, over all the tokens the model has not seen."""
@@ -69,6 +90,7 @@ class ModelDrafter:
 
     def skipped(self, count: int) -> None:
         self._lag += count
+        self._others += count
 
     def keep(self, known: Sequence[int]) -> None:
         self.cached.tokens = known

@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from mlx_spec.acceptance import Acceptance
-from mlx_spec.controller import HOPE, Controller
+from mlx_spec.acceptance import LEVELS, Acceptance
+from mlx_spec.controller import Controller
 from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters.lookup import OFFERS
 from mlx_spec.drafters.model import OFFER as MODEL
@@ -57,22 +59,29 @@ class World:
     def answer(
         self, controller: Controller, rate: float | dict[str, float], offers: Sequence[Offer] = (MODEL,)
     ):
-        """Seconds per token of one answer."""
+        """Seconds per token of one answer. A review takes as long as a step of the draft."""
         controller.begin()
-        spent, tokens, before = 0.0, 0, None
+        spent, tokens, rested, before = 0.0, 0, 0, None
         while tokens < TOKENS:
-            offer, k = controller.choose(offers, tokens)
+            offered = [replace(o, reviews=rested > 0 and o.drafter == "model") for o in offers]
+            offer, k = controller.choose(offered, tokens)
             likely = rate.get(offer.kind, 0.0) if isinstance(rate, dict) else rate
+            if offer.reviews and not k:
+                controller.review(offer, [self.rng.random() < likely for _ in range(rested)])
+                spent += PLAIN * self.slower * self.step
+                rested = 0
             accepted = 0
             while accepted < k and self.rng.random() < likely:
                 accepted += 1
             took = self.seconds(k, tokens, offer.drafter) * self.rng.lognormvariate(0, NOISE)
             seen = took * (5 if self.rng.random() < OUTLIERS else 1)
-            steady = before is not None and (k > 0 or before == "none")
+            steady = before is not None and (k > 0 or (before == "none" and offer == NO_OFFER))
+            drafter = offer.drafter if k else "none"
             gained = tuple(range(accepted + 1))
-            read = Round(tuple(range(k)), accepted, gained, offer.drafter, seen, steady=steady)
+            rested = 0 if k and offer.drafter == "model" else rested + len(gained)
+            read = Round(tuple(range(k)), accepted, gained, drafter, seen, steady=steady)
             controller.count(read, offer, tokens)
-            spent, tokens, before = spent + took, tokens + accepted + 1, offer.drafter
+            spent, tokens, before = spent + took, tokens + accepted + 1, drafter
         return spent / tokens
 
     def fixed(self, rate: float) -> list[float]:
@@ -211,7 +220,9 @@ def test_a_longer_match_earns_a_longer_draft():
     for _ in range(12):
         controller.count(Round(tuple(range(31)), 31, tuple(range(32)), "lookup", 0.0), LONG, 0)
     assert controller.choose([LONG], 0) == (LONG, 31)
-    assert controller.choose([SHORT], 0)[1] < 3, "what long matches taught says nothing of short ones"
+    controller.begin()
+    fresh = Controller(costs).choose([SHORT], 0)
+    assert controller.choose([SHORT], 0) == fresh, "what long matches taught says nothing of short ones"
 
 
 def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good():
@@ -219,9 +230,8 @@ def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good(
         costs = {k: RoundCost(1.0 if k < 4 else 1.0 + 0.2 * (k - 3)) for k in range(1, 9)}
         costs[4] = RoundCost(seconds)
         controller = Controller(Costs(RoundCost(1.0), {"model": costs}), edges)
-        controller.acceptance["model"] = Acceptance(
-            0.5, [30.0, 30.0, 30.0, 18.0, 6.0], [31.0, 31.0, 31.0, 31.0, 18.0]
-        )
+        known = controller.acceptance["model"] = Acceptance()
+        known.now = known.usual = (LEVELS == 0.85).astype(float)
         return controller.choose([MODEL], 0)[1]
 
     as_good, better = 1.135, 1.05
@@ -261,7 +271,8 @@ def test_what_was_learned_survives_as_plain_values():
         {"costs": {"plain": [1.0, 0.0], "rounds": {}}, "acceptance": {}},
         {"costs": {"plain": None, "rounds": []}, "acceptance": {}},
         {"costs": {"plain": None, "rounds": {}},
-         "acceptance": {"model": {"prior": 0.5, "stood": [2.0], "tried": [1.0]}}},
+         "acceptance": {"model": {"usual": [0.5, 0.6], "now": [0.5, 0.5]}}},
+        {"costs": {"plain": None, "rounds": {}}, "acceptance": {}, "reading": {"model": "slow"}},
     ],
 )  # fmt: skip
 def test_values_that_make_no_sense_change_nothing(values):
@@ -271,12 +282,67 @@ def test_values_that_make_no_sense_change_nothing(values):
     assert controller.costs == Costs(RoundCost(1.0))
 
 
+def rate(known: Acceptance) -> float:
+    return float(known.now @ LEVELS)
+
+
 def test_positions_past_the_first_rejection_are_not_counted():
+    rounds = {drafted: Acceptance() for drafted in (2, 8)}
+    for drafted, known in rounds.items():
+        known.count(drafted, 1)
+    assert np.array_equal(rounds[2].now, rounds[8].now)
+
+
+def test_what_stood_and_what_would_have_stood_say_the_same():
+    drafted, reviewed = Acceptance(), Acceptance()
+    drafted.count(8, 5)
+    reviewed.review([True] * 5 + [False])
+    assert rate(reviewed) == pytest.approx(rate(drafted), abs=0.05)
+
+
+def test_an_answer_of_another_kind_is_told_within_a_few_tokens_and_the_usual_remains():
     known = Acceptance()
-    known.count(4, 1)
-    assert len(known.tried) == 2 and known.stood == [1.0, 0.0]
-    assert known.expected(2)[0] == 1.0
-    assert known.expected(2, HOPE)[2] > known.expected(2)[2]
+    for _ in range(20):
+        known.begin()
+        known.count(8, 8)
+    assert rate(known) > 0.9
+    known.begin()
+    before = rate(known)
+    known.count(4, 0)
+    known.review([False] * 4)
+    assert before > 0.85 and rate(known) < 0.3
+    known.begin()
+    assert rate(known) > 0.55
+
+
+def test_a_drafter_that_rests_is_asked_and_its_answer_decides():
+    costs = Costs(RoundCost(1.0), {"model": {k: RoundCost(1.2 + 0.1 * k) for k in range(1, 9)}})
+    for right, drafts in ((True, True), (False, False)):
+        controller = Controller(costs)
+        controller.begin()
+        controller.count(Round((), 0, (1,), "none", 1.0), NO_OFFER, 0)
+        controller.review(MODEL, [False] * 6)
+        resting = replace(MODEL, reviews=True)
+        asked = k = 0
+        for _ in range(12):
+            offer, k = controller.choose([resting], 0)
+            if k:
+                break
+            if offer == resting:
+                asked += 1
+                controller.review(offer, [right] * 6)
+            controller.count(Round((), 0, (1,), "none", 1.0), offer, 0)
+        assert asked >= 1 and (k > 0) == drafts
+
+
+def test_the_reading_of_a_long_prompt_has_to_pay_too():
+    costs = Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + 0.1 * k) for k in range(1, 9)}})
+    controller = Controller(costs)
+    assert controller.choose([MODEL], 0)[1] > 0
+    assert controller.choose([replace(MODEL, behind=16_000)], 0) == (NO_OFFER, 0)
+    read = Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 160.0)
+    controller.count(read, replace(MODEL, behind=16_000), 0)
+    assert controller.reading["model"] == pytest.approx(0.01)
 
 
 def test_a_plain_round_is_what_nobody_offers():
