@@ -154,16 +154,19 @@ class AtRandom:
 
     def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
         chosen = self.rng.choice([NO_OFFER, *offers])
-        return chosen, self.rng.randint(1, 8) if chosen.limit else 0
+        return chosen, self.rng.randint(not chosen.reviews, 8) if chosen.limit else 0
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
+        """Nothing to learn."""
+
+    def review(self, offer: Offer, right: Sequence[bool]) -> None:
         """Nothing to learn."""
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("in_flight", [0, 1])
 def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
-    """Drafters and lengths flip at random each round; the prompt repeats itself so that lookup drafts too."""
+    """Drafters, lengths and reviews flip at random; the prompt repeats itself so that lookup drafts too."""
     engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(6, 3)
     engine.drafts_in_flight = in_flight
     options = {**SAMPLED, "temperature": temperature}
