@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from models.chips import Chip
     from models.roofline import Expectation
 
+ASK = 'Name a chip to see one: --chip "M4 Pro".'
 SOURCE = "predicted from speeds that others published (docs/roofline.md), not measured"
 
 
@@ -27,10 +28,9 @@ def why_none() -> str:
     """Why no speed is predicted for this machine."""
     from models.machine import chip_name
 
-    ask = 'Name a chip to see one: --chip "M4 Pro".'
     if name := chip_name():
-        return f"No speed is predicted: we do not know the chip {name}. {ask}"
-    return f"No speed is predicted: this machine is no Mac. {ask}"
+        return f"No speed is predicted: we do not know the chip {name}."
+    return "No speed is predicted: this machine is no Mac."
 
 
 def lines(expected: "Expectation") -> list[str]:

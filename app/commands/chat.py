@@ -57,14 +57,15 @@ def command(
         drafter=args.drafter_name(drafter, no_draft, length),
         verify=verify,
     )
-    return _open(args.chosen_pair(pair, target, draft, revision, draft_head), options, resume)
+    spec = args.chosen_pair(pair, target, draft, revision, draft_head)
+    return _open(spec, options, resume, welcomes=not (pair or target or resume))
 
 
-def _open(spec: "PairSpec", options: Options, resume: str | None) -> int:
+def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: bool) -> int:
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from app.tui.app import run_chat
 
-        return run_chat(spec, options, _saved_chat(resume) if resume else None)
+        return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)
     if resume:
         raise BadInput("--resume opens the terminal app, and there is no terminal here.")
     from app.stdin_chat import run_stdin_chat

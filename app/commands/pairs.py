@@ -79,11 +79,11 @@ def show(
 
 
 def _prediction(pair: "Pair", chip: "Chip | None") -> list[str]:
-    from app.expected_speed import lines, why_none
+    from app.expected_speed import ASK, lines, why_none
     from models.roofline import expect
 
     if chip is None:
-        return [why_none()]
+        return [f"{why_none()} {ASK}"]
     expected = expect(pair, chip)
     return lines(expected) if expected else [f"No speed is predicted: we do not know {pair.name}'s layers."]
 
@@ -125,7 +125,7 @@ def _shown(key: str, value: object) -> str:
 
 
 def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
-    from app.expected_speed import SOURCE, why_none
+    from app.expected_speed import ASK, SOURCE, why_none
     from app.tables import plain_table, print_table
 
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
@@ -140,7 +140,7 @@ def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
             cells[4:4] = [f"{expected[way]:.0f}" for way in ("plain", "drafted")] if expected else ["", ""]
         grid.add_row(name if pair["verified"] else f"{name} *", *cells)
     print_table(grid)
-    data(f"Tokens per second on an {chip.name}: {SOURCE}." if chip else why_none())
+    data(f"Tokens per second on an {chip.name}: {SOURCE}." if chip else f"{why_none()} {ASK}")
     for pair in facts:
         if pair["fits"] != "fits":
             data(one_line(f"{pair['name']}: {pair['fits']}, {pair['why']}."))

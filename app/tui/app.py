@@ -29,7 +29,7 @@ from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
-from app.tui.first_run import is_first_run, remember_first_run, welcome_text
+from app.tui.first_run import is_first_run
 from app.tui.kept_pulls import KeptPulls
 from app.tui.key_help import described_keys
 from app.tui.keymap import default_keys
@@ -50,6 +50,7 @@ from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
@@ -57,8 +58,7 @@ from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.widgets.prompt import Prompt
 from mlx_spec.types import Options
-from models.catalogue import DEFAULT_PAIR, Pair
-from models.machine import this_machine
+from models.catalogue import Pair
 from models.pair import PairSpec
 from models.paths import config_file, data_folder
 
@@ -82,15 +82,17 @@ WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
 
 
-def run_chat(pair: PairSpec, options: Options, resume: str | None = None) -> int:
+def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, welcomes: bool = False) -> int:
     """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
+
+    `welcomes`: nobody said which pair, so the first start explains the built-in one.
 
     The engine process starts first, so that the pair loads while the screen is drawn.
     """
     link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
     link.start()
     try:
-        app = ChatApp(link, Settings.of(options), checked(read_config()), resume)
+        app = ChatApp(link, Settings.of(options), checked(read_config()), resume, welcomes=welcomes)
         app.run()
         if app.unsaved:
             talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")
@@ -119,9 +121,18 @@ class ChatApp(App[None]):
     ]  # fmt: skip
 
     def __init__(
-        self, link: EngineLink, settings: Settings, config: Config | None = None, resume: str | None = None
+        self,
+        link: EngineLink,
+        settings: Settings,
+        config: Config | None = None,
+        resume: str | None = None,
+        *,
+        welcomes: bool = False,
     ) -> None:
-        """`resume`: the id of the chat to open, or `last`; a new one without it."""
+        """`resume`: the id of the chat to open, or `last`; a new one without it.
+
+        `welcomes`: the first start on this machine begins with an explanation.
+        """
         # Under NO_COLOR Textual would still paint shades of grey over the terminal's own colours.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.config = config or Config(config_file())
@@ -141,7 +152,7 @@ class ChatApp(App[None]):
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
         self._offered = self.pulls.paused
         self._untold = list(self.config.problems)
-        self._first_run = is_first_run()
+        self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
 
     def get_default_screen(self) -> Screen[None]:
@@ -160,6 +171,8 @@ class ChatApp(App[None]):
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
         else:
             self.run_worker(self.saved.offer_last())
+        if self._welcomes:
+            self.action_welcome()
 
     async def on_event(self, event: Event) -> None:
         """Pasted control characters become signs, line ends plain ones, wherever the text goes."""
@@ -246,6 +259,11 @@ class ChatApp(App[None]):
         self.return_to_chat()
         self.push_screen(ComparisonsScreen(self.link))
 
+    def action_welcome(self) -> None:
+        """Explain the built-in pair and offer real ones, as at the first start."""
+        self.return_to_chat()
+        self.push_screen(FirstRunScreen(), self._show_pair)
+
     def action_sessions(self) -> None:
         self.show_sessions("")
 
@@ -264,9 +282,10 @@ class ChatApp(App[None]):
         self.return_to_chat()
         await CommandRunner(self).run("/resume last")
 
-    def action_pairs(self) -> None:
+    def action_pairs(self, chosen: str | None = None) -> None:
+        """The pairs there are, with one of them in view."""
         self.return_to_chat()
-        self.push_screen(PairsScreen(self.link.pair.name), self.use)
+        self.push_screen(PairsScreen(self.link.pair.name, chosen), self.use)
 
     async def action_quit(self) -> None:
         """Leave; ask first if that would end downloads."""
@@ -299,19 +318,10 @@ class ChatApp(App[None]):
         while self.screen is not self.chat:
             self.pop_screen()
 
-    def _welcome(self) -> None:
-        """On a thread, because asking the machine takes a moment."""
-        if self.link.pair.name == DEFAULT_PAIR:
-            self.call_from_thread(self.chat.transcript.note, welcome_text(this_machine()))
-        remember_first_run()
-
     def _pump(self) -> None:
         """Nothing is passed on before there is a chat to show it."""
         if not self.chat.is_mounted:
             return
-        if self._first_run:
-            self._first_run = False
-            self.run_worker(self._welcome, thread=True)
         if self._offered:
             self.chat.transcript.note(paused_line(self._offered))
             self._offered = []
@@ -326,6 +336,10 @@ class ChatApp(App[None]):
         self.chat.action_stop()
         self.chat.transcript.note(f"Opening {pair.name}. The conversation goes on with it.")
         self.link.use(pair.spec)
+
+    def _show_pair(self, name: str | None) -> None:
+        if name is not None:
+            self.action_pairs(name)
 
     async def _open_chat(self, row: ChatRow, words: list[str]) -> None:
         if row.chat.id != self.chat.conversation.chat.id:

@@ -63,6 +63,9 @@ class CommandRunner:
     async def do_stats(self, value: str) -> None:
         self._chat.action_totals()
 
+    async def do_welcome(self, value: str) -> None:
+        self._app.action_welcome()
+
     async def do_pairs(self, value: str) -> None:
         self._app.action_pairs()
 

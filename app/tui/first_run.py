@@ -1,20 +1,46 @@
-"""Said once, in the first chat on a machine: what the built-in pair is, and which real ones fit here."""
+"""What the first start has to say: what the built-in pair is, and which real pairs fit this machine."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from models.catalogue import all_pairs
+from app.expected_speed import SOURCE, why_none
+from models.catalogue import Pair, all_pairs
+from models.chips import Chip
 from models.fit import fit
 from models.installed import installed
 from models.machine import Machine
 from models.paths import data_folder
+from models.roofline import Expectation, expect
 from models.size_text import size_text
 
 OFFERED = 3
 
 BUILTIN = """\
-Welcome. The pair that answers now ships with the program: two very small models, trained to show how \
-drafting works. It can talk about speculative decoding and about this program, and knows little else."""
+The built-in pair ships with the program: two very small models, trained to show how drafting works. It \
+talks about speculative decoding and about this program, and knows little else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A real pair that fits."""
+
+    pair: Pair
+    installed: bool
+    expected: Expectation | None
+    """None where nothing is predicted: no Mac, or unknown models."""
+
+    @property
+    def size(self) -> str:
+        return "here already" if self.installed else size_text(self.pair.download_bytes)
+
+    @property
+    def speed(self) -> str:
+        """Tokens per second to expect with and without drafting, each with its range; empty if unknown."""
+        if self.expected is None:
+            return ""
+        drafted = _rate(self.expected.drafted, self.expected.drafted_range)
+        return f"about {drafted} tok/s drafted, {_rate(self.expected.plain, self.expected.plain_range)} plain"
 
 
 def is_first_run() -> bool:
@@ -29,20 +55,25 @@ def remember_first_run() -> None:
         _marker().touch()
 
 
-def welcome_text(machine: Machine) -> str:
-    """What the built-in pair is, and the smallest and the largest real pairs that fit this machine."""
+def offers(machine: Machine, chip: Chip | None) -> list[Offer]:
+    """The smallest and the largest real pairs that fit, small ones first."""
     real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
     fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
+    chosen = fitting if len(fitting) <= OFFERED else [fitting[0], *fitting[1 - OFFERED :]]
+    return [Offer(pair, installed(pair.spec), expect(pair, chip) if chip else None) for pair in chosen]
+
+
+def about_offers(machine: Machine, found: list[Offer]) -> str:
+    """What stands above them: the machine's memory, and where the speeds come from."""
     memory = size_text(machine.memory_bytes)
-    if not fitting:
-        return f"{BUILTIN}\nNo real pair fits this machine, where models may use {memory}: F2 says why."
-    offered = fitting if len(fitting) <= OFFERED else [fitting[0], *fitting[1 - OFFERED :]]
-    lines = [f"{BUILTIN}\nReal pairs that fit this machine, where models may use {memory}:"]
-    for pair in offered:
-        command = f"/use {pair.name}" if installed(pair.spec) else f"/pull {pair.name}"
-        size = "here already" if installed(pair.spec) else size_text(pair.download_bytes)
-        lines.append(f"  {command}  {size}: {pair.good_for}")
-    return "\n".join([*lines, "F2 shows all of them and what they need, F1 the keys."])
+    if not found:
+        return f"No real pair fits this machine, where models may use {memory}. F2 says why."
+    speeds = f"Speeds are {SOURCE}." if any(offer.expected for offer in found) else why_none()
+    return f"Real pairs that fit this machine, where models may use {memory}. {speeds}"
+
+
+def _rate(speed: float, within: tuple[float, float]) -> str:
+    return f"{speed:.0f} ({within[0]:.0f} to {within[1]:.0f})"
 
 
 def _marker() -> Path:

@@ -50,6 +50,7 @@ SLASH_COMMANDS = (
     SlashCommand("drafter", "auto|model|lookup", "Who drafts: the draft model, text seen before, or both"),
     SlashCommand("verify", "coupled|token|block", "How drafts are checked above temperature 0"),
     SlashCommand("pairs", "", "Choose or download a pair of models"),
+    SlashCommand("welcome", "", "What the built-in pair is, and real pairs that fit this machine"),
     SlashCommand("use", "PAIR", "Answer with another pair from here on"),
     SlashCommand("pull", "PAIR", "Download a pair; /pairs shows how far it is"),
     SlashCommand("remove", "PAIR", "Delete a pair's files, after asking"),

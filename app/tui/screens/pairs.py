@@ -54,9 +54,11 @@ class PairsScreen(Screen[Pair | None]):
                 tooltip="Close the filter; then back to the chat"),
     ]  # fmt: skip
 
-    def __init__(self, current: str) -> None:
+    def __init__(self, current: str, chosen: str | None = None) -> None:
+        """`chosen`: the pair that is highlighted first; the one in use without it."""
         super().__init__()
         self.current = current
+        self._highlight = chosen or current
         self.facts = {pair.name: Facts(pair, installed(pair.spec), 0) for pair in all_pairs()}
         """By name. The slow part is filled in on a thread."""
         self._on_their_way: set[PullJob] = set()
@@ -76,7 +78,7 @@ class PairsScreen(Screen[Pair | None]):
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False
-        self.show_list(self.current)
+        self.show_list(self._highlight)
         self.query_one(OptionList).focus()
         self.look_again()
         self.set_interval(WATCH_SECONDS, self.show_downloads)

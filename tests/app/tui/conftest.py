@@ -30,12 +30,16 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
 
     @asynccontextmanager
     async def running(
-        size: tuple[int, int] = (100, 30), pair: str = "scripted", options: Options | None = None
+        size: tuple[int, int] = (100, 30),
+        pair: str = "scripted",
+        options: Options | None = None,
+        *,
+        welcomes: bool = False,
     ) -> AsyncIterator[Chat]:
         client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
         link = EngineLink(client, PairSpec(pair, Source("/target"), Source("/draft")))
         link.start()
-        app = ChatApp(link, Settings.of(options or Options()), checked(read_config()))
+        app = ChatApp(link, Settings.of(options or Options()), checked(read_config()), welcomes=welcomes)
         try:
             async with app.run_test(size=size) as pilot:
                 yield Chat(app, pilot)

@@ -42,7 +42,7 @@ class Terminal:
 
     def start_app(self, *arguments: str) -> None:
         """Open the chat in the shell; its exit code is printed when it ends."""
-        command = shlex.join([sys.executable, "-m", "app", "chat", *arguments])
+        command = shlex.join([sys.executable, "-m", "app", "chat", "builtin", *arguments])
         self.type(f"{command}; echo ended with code $?")
         self.press("Enter")
         self.wait_for("● builtin")

@@ -1,45 +1,132 @@
 """What a person is told in the first chat, and what F1 says where."""
 
+import io
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from textual.command import CommandPalette
+from textual.events import Paste
+from textual.widgets import OptionList, Static
 
-from app.tui.first_run import OFFERED, welcome_text
+from app.cli import main
+from app.tui.first_run import OFFERED, about_offers, offers
 from app.tui.keymap import key_name
 from app.tui.last_speeds import last_speeds
+from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.totals import TotalsScreen
+from models.catalogue import find
+from models.chips import find_chip
 from models.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
+
+
+class Teletype(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
 
 MAC = Machine(24_000_000_000, 500_000_000_000, True)
 
 
-async def test_the_first_chat_explains_the_built_in_pair_and_offers_real_ones_once(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(pair="builtin") as chat:
-        await chat.until(lambda: any("ships with the program" in notice for notice in chat.notices))
-        await chat.pilot.press("h", "i")
-        assert chat.app.chat.prompt.area.text == "hi", "nothing stands between the person and the prompt"
-    async with open_chat(pair="builtin") as chat:
+@asynccontextmanager
+async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Chat]:
+    """The app as it first starts, once it has looked at the machine."""
+    async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
+        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.until(lambda: "models may use" in told(chat))
+        await chat.pilot.pause()
+        yield chat
+
+
+def told(chat: Chat) -> str:
+    return str(chat.app.screen.query_one("#offers-told", Static).content)
+
+
+async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_chat: OpenChat) -> None:
+    async with welcomed(open_chat) as chat:
+        shown = " ".join(str(one.content) for one in chat.app.screen.query(Static))
+        assert "ships with the program" in shown and "/welcome shows this again" in shown
+        await chat.pilot.press("enter")
+        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        assert chat.app.link.pair.name == "builtin"
         await chat.ask("hello")
-        assert not any("ships with the program" in notice for notice in chat.notices)
+    async with open_chat(pair="builtin", welcomes=True) as chat:
+        await chat.ask("hello")
+        assert chat.app.screen is chat.app.chat
+        await chat.type("/welcome")
+        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.screen is chat.app.chat)
 
 
-def test_pairs_that_fit_are_offered_with_their_command_and_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("arguments", [["builtin"], ["--resume", "last"], ["--target", "a/b"]])
+def test_whoever_names_a_pair_or_a_chat_is_not_welcomed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", Teletype())
+    monkeypatch.setattr("sys.stdout", Teletype())
+    monkeypatch.setattr("app.commands.chat._saved_chat", lambda name: name)
+    monkeypatch.setattr("app.commands.arguments.chosen_pair", lambda *_: find("builtin").spec)
+    monkeypatch.setattr("app.tui.app.run_chat", lambda *_, welcomes: asked.append(welcomes) or 0)
+    for given in ([], arguments):
+        main(["chat", *given])
+    assert asked == [True, False]
+
+
+async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_prompt(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = threading.Event()
+    monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: looked.wait(20) and MAC)
+    async with open_chat(pair="builtin", welcomes=True) as chat:
+        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.pilot.press("H", "i", "question_mark")
+        assert chat.app.screen is chat.app.chat
+        assert chat.app.chat.prompt.area.text == "Hi?"
+        looked.set()
+        await chat.type("/welcome")
+        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        chat.app.post_message(Paste("a\nb"))
+        await chat.until(lambda: chat.app.chat.prompt.area.text == "a\nb")
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
+async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_downloaded(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    said = welcome_text(MAC)
-    assert said.count("/pull ") == OFFERED
-    assert "/pull smollm2-1.7b  2.0 GB" in said and "qwen3-32b" not in said
-    assert "No real pair fits" in welcome_text(Machine(1_000_000_000, 10**12, True))
+    monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
+    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip("M4 Pro"))
+    async with welcomed(open_chat, size) as chat:
+        options = chat.app.screen.query_one(OptionList)
+        assert options.option_count == 1 + OFFERED and options.region.right <= size[0]
+        row = str(options.options[1].prompt)
+        assert "smollm2-1.7b" in row and "2.0 GB" in row and " to " in row and "tok/s drafted" in row
+        assert "not measured" in told(chat)
+        await chat.pilot.press("down", "enter")
+        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
+        screen = chat.app.screen
+        assert isinstance(screen, PairsScreen)
+        await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-1.7b")
+
+
+def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
+    small = Machine(1_000_000_000, 10**12, True)
+    assert offers(small, None) == [] and "No real pair fits" in about_offers(small, [])
+    found = offers(MAC, None)
+    assert [offer.speed for offer in found] == [""] * OFFERED
+    assert "No speed is predicted" in about_offers(MAC, found)
+    assert "qwen3-32b" not in {offer.pair.name for offer in found}
 
 
 async def helped(chat: Chat) -> str:
