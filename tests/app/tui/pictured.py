@@ -2,35 +2,42 @@
 
 import os
 import re
+import time
+from itertools import zip_longest
 from pathlib import Path
 
 from app.tui.app import ChatApp
+from tests.app.tui.chat_driver import Chat
 
 FOLDER = Path(__file__).parent / "pictured"
 ACCEPT = "MLX_SPEC_ACCEPT_PICTURES"
 """Set, by `make pictures`: what is drawn now becomes the truth."""
 
+PATIENCE_SECONDS = 10
+SETTLING_SECONDS = 1.0
+
 _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _NUMBER = re.compile(r"terminal-\d+-")
 
 
-def check_picture(app: ChatApp, name: str) -> None:
-    """Compare the screen with its accepted picture; where they differ, leave the new one beside it."""
-    svg = _picture(app)
+async def check_picture(chat: Chat, name: str) -> None:
+    """Wait for the screen to become its accepted picture; if it does not, leave the new one beside it."""
     accepted, drawn = FOLDER / f"{name}.svg", FOLDER / f"{name}.new.svg"
     if ACCEPT in os.environ:
-        FOLDER.mkdir(exist_ok=True)
-        accepted.write_text(svg, "utf-8")
-        drawn.unlink(missing_ok=True)
+        await chat.pilot.pause(SETTLING_SECONDS)
+        accepted.write_text(_picture(chat.app), "utf-8")
         return
-    if accepted.exists() and accepted.read_text("utf-8") == svg:
-        drawn.unlink(missing_ok=True)
+    known = accepted.read_text("utf-8") if accepted.exists() else ""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while (svg := _picture(chat.app)) != known and time.monotonic() < end:
+        await chat.pilot.pause(0.1)
+    if svg == known:
         return
     drawn.write_text(svg, "utf-8")
     raise AssertionError(
         f"The screen is not the picture {accepted}. What is drawn now: {drawn}.\n"
         f"Look at both in a browser. If the new one is right: make pictures, and commit what changed."
-        f"\n{_lines_that_differ(accepted, svg)}"
+        f"\n{_lines_that_differ(known, svg)}"
     )
 
 
@@ -41,11 +48,8 @@ def _picture(app: ChatApp) -> str:
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
-def _lines_that_differ(accepted: Path, svg: str) -> str:
-    if not accepted.exists():
-        return "There is no accepted picture yet."
-    before, after = _text(accepted.read_text("utf-8")), _text(svg)
-    changed = [f"- {a}\n+ {b}" for a, b in zip(before, after, strict=False) if a != b]
+def _lines_that_differ(known: str, svg: str) -> str:
+    changed = [f"- {a}\n+ {b}" for a, b in zip_longest(_text(known), _text(svg), fillvalue="") if a != b]
     return "\n".join(changed[:6]) or "The texts are the same: colours or places differ."
 
 

@@ -45,8 +45,7 @@ async def check(chat: Chat, name: str) -> None:
     for area in chat.app.screen.query("TextArea, Input"):
         area.set_reactive(type(area).cursor_blink, False)  # type: ignore[attr-defined]
     chat.app.chat.show_state()
-    await chat.pilot.pause(0.1)
-    check_picture(chat.app, name)
+    await check_picture(chat, name)
 
 
 async def streaming(chat: Chat) -> None:
