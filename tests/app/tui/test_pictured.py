@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.tui.screens.compare import CompareScreen
+from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.gauges import Gauges
 from models.chips import find_chip
@@ -35,9 +36,9 @@ def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
-    for module in ("app.tui.app", "app.tui.screens.pairs"):
-        monkeypatch.setattr(f"{module}.this_machine", lambda: MACHINE)
-    monkeypatch.setattr("app.tui.screens.pairs.this_chip", lambda: find_chip("M4 Pro"))
+    for screen in ("first_run", "pairs"):
+        monkeypatch.setattr(f"app.tui.screens.{screen}.this_machine", lambda: MACHINE)
+        monkeypatch.setattr(f"app.tui.screens.{screen}.this_chip", lambda: find_chip("M4 Pro"))
 
 
 async def check(chat: Chat, name: str) -> None:
@@ -62,8 +63,8 @@ async def gauges_show(chat: Chat, speed: str) -> None:
 
 
 async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> None:
-    async with open_chat(SIZE, pair="builtin") as chat:
-        await chat.until(lambda: chat.app.link.state == "ready" and bool(chat.notices))
+    async with open_chat(SIZE, pair="builtin", welcomes=True) as chat:
+        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen))
         await check(chat, "start")
 
 
