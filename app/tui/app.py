@@ -10,29 +10,25 @@ from typing import ClassVar
 from rich.theme import Theme
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
 from textual.events import Event, Paste
 from textual.screen import Screen
 
-from app import exit_codes
 from app.comparisons.wish import Wish, read_compare
-from app.config import Config, read_config
+from app.config import Config
 from app.config_file import write_setting
-from app.engine_client import EngineClient
 from app.errors import BadInput, MachineFailed
 from app.history.database import history_file
 from app.history.saving import HistoryThread, News
 from app.history.store import ChatRow
-from app.output import talk
 from app.printable import printable
-from app.tui.checked_config import checked
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.first_run import is_first_run
 from app.tui.kept_pulls import KeptPulls
-from app.tui.key_help import described_keys
+from app.tui.key_help import about_focus, described_keys
 from app.tui.keymap import default_keys
+from app.tui.markdown_text import MARKDOWN_STYLES
 from app.tui.messages import (
     CommandChosen,
     ComparisonEnded,
@@ -57,48 +53,14 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.widgets.prompt import Prompt
-from mlx_spec.types import Options
 from models.catalogue import Pair
-from models.pair import PairSpec
 from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0
 """How soon the second Ctrl+C has to follow to mean leaving."""
 
-MARKDOWN_STYLES = {
-    "markdown.code": "bold",
-    "markdown.link": "underline",
-    "markdown.link_url": "dim",
-    "markdown.item.bullet": "bold",
-    "markdown.item.number": "bold",
-    "markdown.block_quote": "italic",
-    "markdown.hr": "dim",
-}
-"""Rich's own have fixed colours, which do not suit every theme."""
-
-PALETTE_HELP = "All commands. Type some letters of one; up and down choose, Enter runs it, Esc closes."
-
 WATCH_SECONDS = 0.5
 """How often the end of a download is looked for."""
-
-
-def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, welcomes: bool = False) -> int:
-    """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
-
-    `welcomes`: nobody said which pair, so the first start explains the built-in one.
-
-    The engine process starts first, so that the pair loads while the screen is drawn.
-    """
-    link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
-    link.start()
-    try:
-        app = ChatApp(link, Settings.of(options), checked(read_config()), resume, welcomes=welcomes)
-        app.run()
-        if app.unsaved:
-            talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")
-        return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
-    finally:
-        link.close()
 
 
 class ChatApp(App[None]):
@@ -182,7 +144,7 @@ class ChatApp(App[None]):
 
     async def on_unmount(self) -> None:
         self.pulls.end()
-        self.chat.save_answer()
+        self.chat.answering.save()
         self.unsaved = await asyncio.to_thread(self.history.close)
 
     @property
@@ -229,11 +191,9 @@ class ChatApp(App[None]):
         if isinstance(self.screen, HelpScreen):
             self.screen.dismiss()
             return
-        about = [part.HELP for part in (self.focused, self.screen) if part is not None and part.HELP]
-        if isinstance(self.screen, CommandPalette):
-            about.append(PALETTE_HELP)
-        on_chat = self.screen is self.chat
-        self.push_screen(HelpScreen("\n\n".join(about), described_keys(self), commands=on_chat))
+        self.push_screen(
+            HelpScreen(about_focus(self), described_keys(self), commands=self.screen is self.chat)
+        )
 
     def action_compare(self) -> None:
         """Compare the last prompt without and with drafting."""
@@ -373,4 +333,4 @@ class ChatApp(App[None]):
         if self.pulls.problem:
             self.chat.transcript.note(self.pulls.problem, "warning")
             self.pulls.problem = ""
-        self.chat.show_download(short_pull(self.pulls.unfinished))
+        self.chat.state.take_download(short_pull(self.pulls.unfinished))

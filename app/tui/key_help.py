@@ -1,9 +1,10 @@
-"""The keys that are heard now and what they do, as the help shows them."""
+"""What the help says: what has the focus, and the keys that are heard there."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
+from textual.command import CommandPalette
 
 from app.tui.keymap import default_keys, key_name
 from app.tui.widgets.transcript import Transcript
@@ -18,6 +19,17 @@ PARTS = {
     "app": "Everywhere",
 }
 """Titles in the help by the first part of a binding's id; other screens' keys are `Here`."""
+
+
+PALETTE_HELP = "All commands. Type some letters of one; up and down choose, Enter runs it, Esc closes."
+
+
+def about_focus(app: "ChatApp") -> str:
+    """What the part that has the focus is for, and the screen it is on."""
+    about = [part.HELP for part in (app.focused, app.screen) if part is not None and part.HELP]
+    if isinstance(app.screen, CommandPalette):
+        about.append(PALETTE_HELP)
+    return "\n\n".join(about)
 
 
 def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:

@@ -10,6 +10,17 @@ from app.printable import printable
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 
+MARKDOWN_STYLES = {
+    "markdown.code": "bold",
+    "markdown.link": "underline",
+    "markdown.link_url": "dim",
+    "markdown.item.bullet": "bold",
+    "markdown.item.number": "bold",
+    "markdown.block_quote": "italic",
+    "markdown.hr": "dim",
+}
+"""Rich's own have fixed colours, which do not suit every theme."""
+
 
 def markdown(text: str, code_theme: str) -> Markdown:
     """Renderable Markdown: HTML is text, a line break stays one, link targets are written out."""

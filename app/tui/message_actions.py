@@ -42,7 +42,7 @@ class MessageActions:
         self._chat.editing = prompt
         self._chat.prompt.fill(prompt.text)
         self._chat.transcript.select_entry(None)
-        self._chat.show_state()
+        self._chat.state.show()
 
     def regenerate(self, seed: str) -> None:
         """Another answer to a prompt, beside the first: `new` seed or the `same`."""
@@ -65,7 +65,7 @@ class MessageActions:
             number = settings.options.seed
         chat.transcript.cut(chat.transcript.place_of(prompt.id) + 1)
         settings = replace(settings, options=replace(settings.options, seed=number))
-        chat.answer(prompt, settings)
+        chat.answering.answer(prompt, settings)
 
     def continue_answer(self) -> None:
         """Have a stopped answer written on."""
@@ -75,7 +75,7 @@ class MessageActions:
             raise BadInput("This answer is complete. Ask for more in a prompt.")
         if self._chat.conversation.chat.leaf != answer.id:
             raise BadInput("Other messages follow this answer. Only the last one can be continued.")
-        self._chat.go_on(answer)
+        self._chat.answering.go_on(answer)
 
     def walk(self, direction: int) -> None:
         """Bring the branch before or after this one into view."""

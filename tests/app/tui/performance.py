@@ -150,7 +150,7 @@ class MeasuredApp(ChatApp):
 
     async def _answered(self) -> None:
         self.chat.clear()
-        self.chat.send(PROMPT)
+        self.chat.answering.send(PROMPT)
         await _until(lambda: bool(self.chat.running and self.chat.running.text))
         wall, used = time.monotonic(), time.process_time()
         await _until(lambda: self.chat.running is None)

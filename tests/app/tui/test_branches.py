@@ -113,13 +113,13 @@ async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open
         assert chat.answers[0].stats.startswith(f"{first.facts.stats.tokens + 60} tokens")
         assert whole.facts.rounds[: len(first.facts.rounds)] == first.facts.rounds
         assert whole.facts.rounds[-1].end == len(whole.text) and whole.facts.covers_all
-        (log,) = chat.app.chat.logs
+        (log,) = chat.app.chat.answering.logs
         assert log.tokens == whole.facts.stats.tokens and log.text == whole.text
         line = chat.answers[0].stats
     async with open_chat() as chat:
         await chat.type("/resume last")
         await chat.until(lambda: [answer.stats for answer in chat.answers] == [line])
-        assert [(log.tokens, len(log.rounds)) for log in chat.app.chat.logs] == [
+        assert [(log.tokens, len(log.rounds)) for log in chat.app.chat.answering.logs] == [
             (whole.facts.stats.tokens, len(whole.facts.rounds))
         ]
 
@@ -166,10 +166,10 @@ async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_bac
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
         await chat.type("later")
-        await chat.until(lambda: len(chat.app.chat.queued) == 1)
+        await chat.until(lambda: len(chat.app.chat.answering.queued) == 1)
         await chat.pilot.press("up")
         await chat.until(lambda: area.text == "later")
-        assert chat.app.chat.queued == []
+        assert chat.app.chat.answering.queued == []
         await chat.pilot.press("ctrl+b")
         await chat.until(lambda: len(chat.answers) == 2)
         assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
@@ -192,7 +192,8 @@ async def test_messages_and_code_blocks_are_copied(
 async def test_a_thought_is_folded_until_it_is_asked_for(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("think")
-        assert "thought in 3 words" in (seen := screen(chat)) and "one two three" not in seen
+        await chat.until(lambda: "thought in 3 words" in screen(chat))
+        assert "one two three" not in screen(chat)
         await chat.type("/think")
         await chat.until(lambda: "one two three" in screen(chat))
 

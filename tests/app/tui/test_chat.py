@@ -105,7 +105,7 @@ async def test_a_prompt_sent_while_another_is_answered_is_queued_and_runs(open_c
         await chat.pilot.press("escape")
         await chat.until(lambda: len(chat.answers) == 2)
         assert chat.answers[1].text == TEXT
-        assert chat.app.chat.queued == []
+        assert chat.app.chat.answering.queued == []
 
 
 async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_works(

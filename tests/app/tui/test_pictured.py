@@ -45,7 +45,7 @@ async def check(chat: Chat, name: str) -> None:
     """Compare the screen with its picture once nothing moves."""
     for area in chat.app.screen.query("TextArea, Input"):
         area.set_reactive(type(area).cursor_blink, False)  # type: ignore[attr-defined]
-    chat.app.chat.show_state()
+    chat.app.chat.state.show()
     await check_picture(chat, name)
 
 

@@ -59,7 +59,8 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         await chat.pilot.press("f8")
         assert any("no rounds" in notice for notice in chat.notices)
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.logs and len(chat.app.chat.logs[0].rounds) > 2))
+        logs = chat.app.chat.answering.logs
+        await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count > 4 and rows.highlighted == rows.option_count - 1)

@@ -1,0 +1,76 @@
+"""Where the chat stands: the status line, what waits, and what the prompt's frame says."""
+
+import time
+from typing import TYPE_CHECKING
+
+from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.printable import one_line
+from app.tui.figures import status_items
+from app.tui.widgets.queue_list import QueueList
+from app.tui.widgets.status_line import StatusLine
+
+if TYPE_CHECKING:
+    from app.tui.screens.chat import ChatScreen
+
+STATE_SECONDS = 0.25
+"""How often the status line follows a growing answer: every piece would cost a few percent of a core."""
+
+
+class ChatState:
+    """Keeps the numbers of the last event and shows them, for the chat screen it belongs to."""
+
+    def __init__(self, chat: "ChatScreen") -> None:
+        self._chat = chat
+        self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
+        self._context = 0
+        """Tokens in use, those of a growing answer left out."""
+        self._download = ""
+        self._shown_at = 0.0
+
+    def restart(self, context: int = 0) -> None:
+        """Another chat is in view, which takes so many tokens of the context."""
+        self._numbers, self._context = None, context
+
+    def take(self, event: TurnEvent | None) -> None:
+        """Keep an event's numbers; None: an answer begins."""
+        match event:
+            case PrefillProgressed(total=total):
+                self._context = total
+            case TurnEnded(stats=stats):
+                self._context = stats.prompt_tokens + stats.tokens
+            case TextAdded() | None:
+                pass
+            case _:
+                return
+        self._numbers = event
+
+    def take_download(self, text: str) -> None:
+        """One item on the downloads that run; empty takes it away."""
+        if text != self._download:
+            self._download = text
+            self.show()
+
+    def show(self, *, at_once: bool = True) -> None:
+        """Bring the screen up to date; if not `at_once`, then only where it was not just done."""
+        if not at_once and time.monotonic() - self._shown_at < STATE_SECONDS:
+            return
+        self._shown_at = time.monotonic()
+        chat, link, answering = self._chat, self._chat.link, self._chat.answering
+        context = self._context
+        if isinstance(self._numbers, TextAdded):
+            context += self._numbers.tokens
+        chat.query_one(StatusLine).items = status_items(
+            one_line(link.pair.name),
+            link.state,
+            chat.settings,
+            (context, chat.context_limit),
+            self._numbers,
+            len(answering.queued),
+            download=self._download,
+            stopping=answering.running is not None and answering.running.stopping,
+            tuning=link.tuning,
+        )
+        chat.prompt.others_wait = bool(answering.queued)
+        chat.query_one(QueueList).texts = tuple(waiting.text for waiting in answering.queued)
+        title = "editing an earlier prompt: Esc leaves it as it was" if chat.editing else ""
+        chat.prompt.area.border_title = title

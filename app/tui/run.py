@@ -1,0 +1,32 @@
+"""Starting the terminal app, and what is left of it afterwards: an exit code."""
+
+from app import exit_codes
+from app.config import read_config
+from app.engine_client import EngineClient
+from app.output import talk
+from app.tui.app import ChatApp
+from app.tui.checked_config import checked
+from app.tui.engine_link import EngineLink
+from app.tui.settings import Settings
+from mlx_spec.types import Options
+from models.pair import PairSpec
+from models.paths import data_folder
+
+
+def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, welcomes: bool = False) -> int:
+    """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
+
+    `welcomes`: nobody said which pair, so the first start explains the built-in one.
+
+    The engine process starts first, so that the pair loads while the screen is drawn.
+    """
+    link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
+    link.start()
+    try:
+        app = ChatApp(link, Settings.of(options), checked(read_config()), resume, welcomes=welcomes)
+        app.run()
+        if app.unsaved:
+            talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")
+        return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
+    finally:
+        link.close()
