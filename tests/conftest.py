@@ -9,8 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import type_checks
+
 os.environ["MLX_DISABLE_COMPILE"] = "1"
 os.environ["MLX_SPEC_BLAS"] = "reference"
+type_checks.install()
 
 
 @pytest.fixture(scope="session", autouse=True)

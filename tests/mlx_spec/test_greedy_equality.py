@@ -8,7 +8,7 @@ from mlx_spec import Engine, Options
 from mlx_spec.planning import NO_OFFER, Fixed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
 
-TOKENS = 28
+TOKENS = 48
 PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(45, 4), prompt(63, 5)]
 
 

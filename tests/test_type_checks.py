@@ -1,0 +1,33 @@
+"""A wrong type or shape given to the engine fails the test that gives it."""
+
+import mlx.core as mx
+import pytest
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import TypeCheckError
+
+from mlx_spec import verify
+from mlx_spec.cache import Buffer, Extent, views
+from mlx_spec.planning import Offer
+
+
+def test_a_wrong_type_is_refused_in_functions_methods_and_dataclasses() -> None:
+    with pytest.raises(BeartypeCallHintViolation):
+        Extent.exact(3).plus("1")  # type: ignore[arg-type]
+    with pytest.raises(BeartypeCallHintViolation):
+        Buffer(window="wide")  # type: ignore[arg-type]
+    with pytest.raises(BeartypeCallHintViolation):
+        Offer("model", kind="model", prior="half", limit=8)  # type: ignore[arg-type]
+
+
+def test_a_wrong_type_is_refused_where_the_annotation_is_recursive() -> None:
+    with pytest.raises(TypeCheckError):
+        views([1], Extent.exact(0), iter([]))  # type: ignore[list-item]
+
+
+def test_shapes_of_one_call_have_to_agree() -> None:
+    draft, noise = mx.zeros((2,), mx.int32), mx.zeros((3, 5))
+    verify.coupled(draft, mx.zeros((3, 5)), noise)
+    with pytest.raises(TypeCheckError):
+        verify.coupled(draft, mx.zeros((3, 4)), noise)
+    with pytest.raises(TypeCheckError):
+        verify.coupled(draft.astype(mx.float32), mx.zeros((3, 5)), noise)
