@@ -20,8 +20,9 @@ def test_a_wrong_type_is_refused_in_functions_methods_and_dataclasses() -> None:
 
 
 def test_a_wrong_type_is_refused_where_the_annotation_is_recursive() -> None:
-    with pytest.raises(TypeCheckError):
-        views([1], Extent.exact(0), iter([]))  # type: ignore[list-item]
+    for entry in (1, (1,), ((1,),)):
+        with pytest.raises(BeartypeCallHintViolation):
+            views([entry], Extent.exact(0), iter([]))  # type: ignore[list-item]
 
 
 def test_shapes_of_one_call_have_to_agree() -> None:

@@ -5,6 +5,7 @@ more than most of the engine's functions do: those without a shape are checked b
 """
 
 import dataclasses
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, get_type_hints
@@ -28,7 +29,7 @@ def _checked(*, typechecker: Callable) -> Callable:
             if dataclasses.is_dataclass(item):
                 item.__init__ = check(item.__init__)  # type: ignore[method-assign]
             return item
-        if not isinstance(item, FunctionType) or _needs_jaxtyping(hints := _hints(item)):
+        if not isinstance(item, FunctionType) or _have_shapes(hints := _hints(item)):
             return _with_shapes(item, typechecker=typechecker)
         item.__annotations__ = hints
         return beartype(item)
@@ -36,18 +37,28 @@ def _checked(*, typechecker: Callable) -> Callable:
     return check
 
 
-def _needs_jaxtyping(hints: dict[str, Any]) -> bool:
-    """Whether there is a shape, or a recursive type, at which beartype alone fails."""
-    return any("jaxtyping." in repr(hint) or "ForwardRef" in repr(hint) for hint in hints.values())
+def _have_shapes(hints: dict[str, Any]) -> bool:
+    return any("jaxtyping." in repr(hint) for hint in hints.values())
 
 
 def _hints(function: FunctionType) -> dict[str, Any]:
     """Annotations with their names looked up, without those that only a type checker can look up."""
     hints = {}
     for name, hint in function.__annotations__.items():
-        one = type(function.__name__, (), {"__annotations__": {name: hint}})
         try:
-            hints |= get_type_hints(one, function.__globals__, include_extras=True)
+            hints[name] = _looked_up(hint, function.__globals__)
         except NameError:
             continue
     return hints
+
+
+def _looked_up(hint: Any, names: dict[str, Any]) -> Any:
+    """A recursive type goes two levels deep: beartype fails at one that refers to itself."""
+    found = _evaluated(hint, names, {})
+    within = re.findall(r"ForwardRef\('(\w+)'\)", repr(found))
+    return _evaluated(hint, names, {name: _evaluated(names[name], names, {name: Any}) for name in within})
+
+
+def _evaluated(hint: Any, names: dict[str, Any], first: dict[str, Any]) -> Any:
+    holder = type("holder", (), {"__annotations__": {"hint": hint}})
+    return get_type_hints(holder, names, first, include_extras=True)["hint"]

@@ -38,7 +38,7 @@ def test_a_pulled_pair_answers_and_can_be_removed(hub: HubServer) -> None:
     pulled = run("pull", *PAIR)
     assert (pulled.returncode, pulled.stdout) == (0, "")
     assert "downloaded" in pulled.stderr
-    assert run("generate", *PAIR, "--prompt", "x", "--max-tokens", "4").returncode == 0
+    assert run("generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2").returncode == 0
     asked = run("remove", *PAIR)
     assert asked.returncode == 2
     assert "--yes" in asked.stderr
