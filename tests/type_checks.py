@@ -11,9 +11,10 @@ from types import FunctionType
 from typing import Any, get_type_hints
 
 import jaxtyping
-from beartype import beartype
+from beartype import BeartypeConf, beartype
 
 _with_shapes = jaxtyping.jaxtyped
+_CONF = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
 
 
 def install() -> None:
@@ -32,7 +33,7 @@ def _checked(*, typechecker: Callable) -> Callable:
         if not isinstance(item, FunctionType) or _have_shapes(hints := _hints(item)):
             return _with_shapes(item, typechecker=typechecker)
         item.__annotations__ = hints
-        return beartype(item)
+        return beartype(conf=_CONF)(item)
 
     return check
 
