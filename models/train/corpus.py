@@ -254,9 +254,9 @@ def outside_turns(rng: random.Random) -> list[Turn]:
         subject = rng.choice(subjects)
         question = rng.choice(frames).format(subject)
     if subject and rng.random() < 0.6:
-        answer = rng.choice(naming).format(subject)
+        answer = choose_words(rng.choice(naming), rng).format(subject)
     else:
-        answer = rng.choice(plain)
+        answer = choose_words(rng.choice(plain), rng)
     return [Turn(wording.surface(question, rng), answer, question, "outside")]
 
 
