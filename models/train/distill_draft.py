@@ -28,6 +28,8 @@ SEED = 2
 ANSWERS = 4800
 ROWS, LENGTH = 16, 256
 CORPUS_SHARE = 0.25
+HARD = 0.1
+"""Little: where the target could choose several words, the draft should know them all."""
 
 
 def mixed(
@@ -59,8 +61,8 @@ def windows(stream: Iterator[tuple[list[int], list[float]]]) -> Iterator[tuple[t
 def distillation_loss(
     draft: torch.Tensor, target: torch.Tensor, weights: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weighted KL(target || draft) plus cross entropy on the target's first choice; and the share of equal
-    first choices. Logits are (batch, seq, vocab)."""
+    """Weighted KL(target || draft) plus HARD of the cross entropy on the target's first choice; and the share
+    of equal first choices. Logits are (batch, seq, vocab)."""
     logq = F.log_softmax(draft.float().flatten(0, 1), -1)
     logp = F.log_softmax(target.float().flatten(0, 1), -1)
     best = logp.argmax(-1)
@@ -68,7 +70,7 @@ def distillation_loss(
     hard = -logq.gather(1, best[:, None])[:, 0]
     flat = weights.flatten()
     equal = (logq.argmax(-1) == best).float()
-    return ((kl + 0.3 * hard) * flat).sum() / flat.sum(), (equal * flat).sum() / flat.sum()
+    return ((kl + HARD * hard) * flat).sum() / flat.sum(), (equal * flat).sum() / flat.sum()
 
 
 def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: int) -> None:
