@@ -1,0 +1,154 @@
+"""How well drafts are planned, without a clock: real answers, made-up costs of rounds.
+
+`python -m tests.app.policy_on_answers [--target X --draft Y]`. Which tokens of an answer the draft model
+would have had right is found once per answer, by drafting 8 everywhere; planners are then played on those,
+in simulated time. What is printed depends on the planner and the pair alone, and is the same every time.
+"""
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from app.bench.peers.prompts import read_prompts
+from app.runtime import prepare
+from mlx_spec.controller import Controller
+from mlx_spec.costs import Costs, RoundCost
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.model import OFFER
+from mlx_spec.planning import NO_OFFER, Fixed, Planner
+from mlx_spec.types import Options, Round
+
+PASSES = {1: 1.0, 2: 1.7, 3: 1.83, 4: 1.8, 5: 1.92, 8: 2.33, 16: 3.08, 32: 4.5}
+"""Passes of the target by rows, in plain rounds, as timed for the built-in pair on 2 cores with OpenBLAS."""
+STEP, READING = 0.27, 0.67
+"""Of the draft: a step, and the reading of a prompt."""
+NOISE, ORDERS = 0.08, 3
+TEMPERATURES = (0.0, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer, and which of its tokens the draft model would have had right."""
+
+    category: str
+    prompt: list[int]
+    text: list[int]
+    right: list[bool]
+
+
+def write_answers(target: str | None, draft: str | None, temperature: float) -> Iterator[Written]:
+    from app.bench.peers.ours import OurSide
+
+    side = OurSide(target, draft, tune=False)
+    for prompt in read_prompts():
+        ids, stops = side.encode(prompt.messages)
+        side.pair.engine.forget()
+        options = Options(max_tokens=96, stop_tokens=frozenset(stops), drafter="model", draft_length=8,
+                          temperature=temperature, seed=1)  # fmt: skip
+        text: list[int] = []
+        right: list[bool] = []
+        for read in side.pair.engine.generate(ids, options):
+            text += read.tokens
+            # After 8 that stood nothing was drafted: taken for right, as those around it.
+            right += [True] * read.accepted + [read.accepted == len(read.drafted) > 0]
+        yield Written(prompt.category, list(ids), text, right[: len(text)])
+
+
+def takes(drafter: str, k: int) -> float:
+    """A round, in plain rounds."""
+    low, high = max(m for m in PASSES if m <= k + 1), min(m for m in PASSES if m >= k + 1)
+    share = (k + 1 - low) / (high - low) if high > low else 0.0
+    return PASSES[low] + share * (PASSES[high] - PASSES[low]) + (STEP * k if drafter == "model" else 0.0)
+
+
+def costs() -> Costs:
+    known = {
+        name: {k: RoundCost(takes(name, k)) for k in range(1, most + 1)}
+        for name, most in (("model", 8), ("lookup", 31))
+    }
+    return Costs(RoundCost(1.0), known)
+
+
+def play(planner: Planner, answer: Written, rng: random.Random) -> float:
+    """The answer's time after its first token, in plain rounds."""
+    lookup, text, at = LookupDrafter(), answer.text, 1
+    lookup.begin(answer.prompt, ())
+    lookup.keep(answer.prompt + text[:1])
+    lookup.hindsight()
+    planner.begin()
+    planner.count(Round((), 0, (text[0],), "none", 1.0), NO_OFFER, len(answer.prompt))
+    spent, rested, unread = 0.0, 1, len(answer.prompt)
+    while at < len(text):
+        model = replace(OFFER, reviews=rested > 0, behind=unread)
+        offers = sorted(filter(None, (lookup.offer(), model)), key=lambda offer: offer.prior, reverse=True)
+        offer, k = planner.choose(offers, len(answer.prompt) + at)
+        k = min(k, len(text) - at)
+        drafted: Sequence[int] = ()
+        stood = 0
+        if k and offer.drafter == "lookup":
+            drafted = lookup.propose(k)
+            while stood < len(drafted) and at + stood < len(text) and drafted[stood] == text[at + stood]:
+                stood += 1
+        elif k:
+            drafted = [0] * k
+            while stood < k and at + stood < len(text) and answer.right[at + stood]:
+                stood += 1
+        used = offer.drafter == "model"
+        took = takes(offer.drafter, len(drafted)) + (STEP if used and not drafted else 0.0)
+        took = took * max(0.7, rng.gauss(1, NOISE)) + (READING if used and unread else 0.0)
+        if used and not drafted:
+            planner.review(offer, answer.right[at - rested : at])
+        gained = text[at : at + stood + 1]
+        steady = not (used and (unread or not drafted))
+        name = offer.drafter if drafted else "none"
+        planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), offer, at)
+        at += len(gained)
+        lookup.keep(answer.prompt + text[:at])
+        for kind, right in lookup.hindsight():
+            if name != "lookup":
+                planner.review(kind, [right])
+        rested, unread = len(gained) if used else rested + len(gained), 0 if used else unread
+        spent += took
+    return spent
+
+
+def gains(planners: Sequence[Planner], answers: Sequence[Written]) -> dict[str, float]:
+    """Plain time over planned time by category, each planner in an order of its own."""
+    plain: dict[str, float] = defaultdict(float)
+    spent: dict[str, float] = defaultdict(float)
+    for seed, planner in enumerate(planners):
+        rng = random.Random(seed)
+        for answer in rng.sample(answers, len(answers)) * 3:
+            took = play(planner, answer, rng)
+            for group in (answer.category, "all"):
+                plain[group] += len(answer.text) - 1
+                spent[group] += took
+    return {group: plain[group] / spent[group] for group in plain}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.app.policy_on_answers", description=__doc__)
+    parser.add_argument("--target")
+    parser.add_argument("--draft")
+    asked = parser.parse_args()
+    prepare()
+    found = {}
+    for temperature in TEMPERATURES:
+        answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
+        auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
+        fixed = [gains([Fixed(k)], answers) for k in range(9)]
+        rows = {}
+        for group in sorted(auto):
+            best = max(range(9), key=lambda k: fixed[k][group])
+            figures = {"auto": auto[group], "best_fixed": fixed[best][group], "length": best}
+            rows[group] = {name: round(value, 2) for name, value in figures.items()}
+            print(f"T={temperature:g}", group, rows[group])
+        found[f"{temperature:g}"] = rows
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
