@@ -26,7 +26,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Options]]:
     """What a chat was opened with."""
     seen: list[tuple[str, Options]] = []
 
-    def note(spec: Any, options: Options, resume: str | None) -> int:
+    def note(spec: Any, options: Options, resume: str | None, *, welcomes: bool) -> int:
         seen.append((spec.name, options))
         return 0
 

@@ -36,6 +36,8 @@ class HubServer:
     """`METHOD path` of every request, in order."""
     sent_bytes: int = 0
     """Bytes of file bodies."""
+    sending: set[int] = field(default_factory=set)
+    """Threads that send a body, for some time also to a client that has left."""
     cut_after: dict[str, int] = field(default_factory=dict)
     """File name to the number of bytes after which its connection is cut, again and again."""
     stall_after: dict[str, int] = field(default_factory=dict)
@@ -171,6 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, name: str, body: bytes, first: int) -> None:
         stop = self.hub.cut_after.get(name)
         body = body if stop is None else body[: max(stop - first, 0)]
+        self.hub.sending.add(threading.get_ident())
         try:
             for start in range(0, len(body), _STEP):
                 self.wfile.write(body[start : start + _STEP])
@@ -181,6 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
                     time.sleep(self.hub.seconds_per_step)
         except OSError:
             self.close_connection = True
+        finally:
+            self.hub.sending.discard(threading.get_ident())
         if stop is not None:
             self.close_connection = True
             self.wfile.flush()
