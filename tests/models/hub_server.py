@@ -76,6 +76,13 @@ class HubServer:
         """Where large files come from: another host, so far as anyone can tell by the name."""
         return self.url.replace("127.0.0.1", "localhost")
 
+    def wait_until_quiet(self) -> None:
+        """Until nothing is sent, after the clients have left."""
+        end = time.monotonic() + 30
+        while self.sending:
+            assert time.monotonic() < end, "a client is still being sent to"
+            time.sleep(0.01)
+
     def downloads(self) -> list[str]:
         """Names of the files that were sent, in order; a redirection sends none."""
         asked = [r.split("/") for r in self.requests if r.startswith("GET")]

@@ -222,7 +222,7 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
         assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)
-        await chat.until(lambda: not hub.sending)
+    hub.wait_until_quiet()
     hub.requests.clear()
     came, hub.sent_bytes = parts_of(FIRST), 0
 
