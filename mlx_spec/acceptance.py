@@ -19,8 +19,8 @@ ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
 """[levels, lengths], how likely the first 0, 1, ... k tokens all stand."""
 EXPECTED = np.cumsum(ALIVE, axis=1)
 """[levels, lengths], tokens of rounds that draft 0, 1, ... k, the target's own one included."""
-SWITCH, DRIFT = 0.03, 0.01
-"""Shares of the usual mixed in again: after a round that drafted, after a token that was reviewed."""
+SWITCH = 0.01
+"""Share of the usual mixed in again after a round that drafted, or a token that was reviewed."""
 IDLE = 0.002
 """The same after a token nobody drafted: in time drafting is tried again."""
 LEARN = 0.15
@@ -54,20 +54,20 @@ class Acceptance:
 
     def count(self, drafted: int, accepted: int) -> None:
         """Take a round. Positions after the first rejection say nothing."""
-        self._learn(ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1), SWITCH)
+        self._learn(ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
 
     def review(self, right: Iterable[bool]) -> None:
         """Take tokens that nobody drafted: whether each would have been drafted."""
         for stood in right:
-            self._learn(LEVELS if stood else 1 - LEVELS, DRIFT)
+            self._learn(LEVELS if stood else 1 - LEVELS)
 
     def idle(self) -> None:
         """A token was written of which nothing is known."""
         self.now = _mix(self.now, self.usual, IDLE)
 
-    def _learn(self, likelihood: np.ndarray, share: float) -> None:
+    def _learn(self, likelihood: np.ndarray) -> None:
         weighed = self.now * likelihood
-        self.now = _mix(weighed / weighed.sum(), self.usual, share)
+        self.now = _mix(weighed / weighed.sum(), self.usual, SWITCH)
         self._seen = True
 
     def as_json(self) -> dict[str, list[float]]:

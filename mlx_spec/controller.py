@@ -147,7 +147,8 @@ class Controller:
 
     def _prospect(self, offer: Offer, length: int, plain: float) -> Prospect:
         # Beyond what was timed, one token at a time, and only after all before it stood once.
-        tried = max(self.costs.longest(offer.drafter), self._stood.get(offer.drafter, 0) + 1)
+        timed = self.costs.timed(offer.drafter)
+        tried = timed + (self._stood.get(offer.drafter, 0) >= timed)
         curve = self.costs.curve(offer.drafter, min(offer.limit, tried))
         seconds = [plain, *(cost.at(length) * self._dearer(k) for k, cost in enumerate(curve[1:], 1))]
         reading = self.reading.get(offer.drafter, READING * (seconds[-1] - seconds[-2]))
@@ -172,14 +173,17 @@ class Controller:
         return prospect.worth_knowing(plain) * self._written >= float(step) + prospect.once
 
     def _look_at(self, offers: Sequence[Offer], offer: Offer, k: int) -> tuple[Offer, int]:
-        """By turns one token more and none: what is never run is never corrected."""
+        """By turns at plain rounds, one token more, another drafter: what is never run is never corrected."""
         self._quiet = 0
         self._looks += 1
         self._probe_after = min(2 * self._probe_after, PROBE_LAST)
-        if k and self._looks % 2:
+        others = [other for other in offers if other.drafter != offer.drafter]
+        turns = [*([NO_OFFER, offer] if k else []), *others]
+        looked = turns[self._looks % len(turns)]
+        if looked is NO_OFFER:
             self._plain_left = PLAIN_PROBE
             return NO_OFFER, 0
-        wider = offer if k else offers[0]
-        longer = min(k + 1, len(self.costs.curve(wider.drafter, wider.limit)) - 1)
-        self._look = wider.drafter, longer
-        return wider, longer
+        before = k if looked is offer else 0
+        longer = min(before + 1, len(self.costs.curve(looked.drafter, looked.limit)) - 1)
+        self._look = looked.drafter, longer
+        return looked, longer

@@ -14,7 +14,8 @@ RATE = 0.1
 REMEMBERED = 5
 """Rounds whose middle one is believed: a compilation or a page fault among them teaches nothing."""
 GROSS = 0.25
-"""A surprise of this size is laid to all lengths of a drafter: the machine changed, not one length."""
+"""A surprise of this size is laid to all lengths of a drafter: the machine changed, not one length.
+Not where a mere guess was wrong."""
 FAR = 2048
 """Context length at which a surprise is laid half to the growth and half to the rest."""
 MEASURED = 4
@@ -91,6 +92,10 @@ class Costs:
         """The longest draft whose cost is known."""
         return max(self.rounds.get(drafter) or (0,))
 
+    def timed(self, drafter: str) -> int:
+        """The longest draft that was timed."""
+        return max((k for k, cost in self.rounds.get(drafter, {}).items() if cost.seen), default=0)
+
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> bool:
         """Take a round that was timed. True if the latest of its kind were grossly off."""
         if self.plain is None:
@@ -109,14 +114,15 @@ class Costs:
                 self._filled.pop(drafter)
                 return False
             cost = known[k]
-        rate = cost.rate
+        rate, guessed = cost.rate, cost.seen < MEASURED
         off = cost.learn(seconds, length)
-        if abs(off) > GROSS:
+        gross = abs(off) > GROSS and not guessed
+        if gross:
             for other in known.values():
                 if other is not cost:
                     other.scale(off * rate)
         self._forget_guesses(drafter, k)
-        return abs(off) > GROSS
+        return gross
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them."""

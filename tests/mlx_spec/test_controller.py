@@ -215,7 +215,7 @@ def test_the_better_of_two_drafters_drafts_and_free_writing_pays_nothing_for_loo
 def test_a_longer_match_earns_a_longer_draft():
     costs = Costs(RoundCost(1.0), {"lookup": {k: RoundCost(1 + 0.08 * k) for k in range(1, 32)}})
     lengths = [Controller(costs).choose([offer], 0)[1] for offer in reversed(OFFERS.values())]
-    assert lengths == sorted(lengths) and lengths[0] < 3 and lengths[-1] > 8
+    assert lengths == sorted(lengths) and lengths[0] < 3 and lengths[-1] >= 8
     controller = Controller(costs)
     for _ in range(12):
         controller.count(Round(tuple(range(31)), 31, tuple(range(32)), "lookup", 0.0), LONG, 0)
