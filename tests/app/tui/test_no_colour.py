@@ -87,6 +87,12 @@ def is_colour(number: int) -> bool:
     return number in range(30, 39) or number in range(40, 49) or number == 58 or number in range(90, 108)
 
 
+def last_drawn(written: str, text: str) -> str:
+    """The last drawing of a text, with what its style was set by; a line may be drawn in parts."""
+    place = written.rindex(text)
+    return written[max(0, place - 40) : place + len(text)]
+
+
 @pytest.mark.parametrize("theme", ["textual-dark", "ansi-dark", "nord"])
 def test_a_start_with_no_color_sends_no_colour_and_keeps_second_cues(tmp_path: Path, theme: str) -> None:
     (tmp_path / "config.toml").write_text(f'theme = "{theme}"\nmarks = true\n')
@@ -94,9 +100,9 @@ def test_a_start_with_no_color_sends_no_colour_and_keeps_second_cues(tmp_path: P
         app.wait_for("● scripted")
         app.type("hello\r")
         app.wait_for("6 tokens")
-        answer = app.written[app.written.rindex("The target") - 40 :]
-        assert re.search(r"\x1b\[[\d;]*\b4\b[\d;]*mThe target", answer), "an accepted token is underlined"
-        assert re.search(r"\x1b\[[\d;]*\b3\b[\d;]*mchecks", answer), "a bonus token is slanted"
+        accepted, bonus = (last_drawn(app.written, text) for text in ("The target", "checks"))
+        assert re.search(r"\x1b\[[\d;]*\b4\b[\d;]*mThe target", accepted), "an accepted token is underlined"
+        assert re.search(r"\x1b\[[\d;]*\b3\b[\d;]*mchecks", bonus), "a bonus token is slanted"
         before = len(app.written)
         app.type("\x1b[17~")  # F6
         app.wait_for("1 chat", before)
