@@ -23,7 +23,7 @@ from models.incomplete import partial_file
 from models.installed import repository_folder
 from models.repository import HubFile, Repository
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA1, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
 _RANGE_REFUSED = 416
 _READ_BYTES = 1 << 22
 
@@ -41,7 +41,8 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
         HfHubHTTPError, httpx2.HTTPError, OSError: what came is kept.
     """
     blob = repository_folder(repository.source.repo) / "blobs" / file.blob
-    if blob.exists() or not constants.HF_HUB_DISABLE_XET:
+    named = _SHA256.fullmatch(file.blob) or _SHA1.fullmatch(file.blob)
+    if blob.exists() or not named or not constants.HF_HUB_DISABLE_XET:
         return
     partial = partial_file(repository.source.repo, file.blob)
     partial.parent.mkdir(parents=True, exist_ok=True)

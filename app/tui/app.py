@@ -3,7 +3,6 @@
 import asyncio
 import os
 import queue
-import signal
 import time
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ from app.history.store import ChatRow
 from app.printable import printable
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
+from app.tui.ending import end_on_signals
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.first_run import is_first_run
 from app.tui.kept_pulls import KeptPulls
@@ -127,8 +127,7 @@ class ChatApp(App[None]):
         self.set_interval(WATCH_SECONDS, self._tell_news)
         self.watch(self, "theme", self._keep_theme, init=False)
         if not self.is_headless:
-            for ending in (signal.SIGHUP, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(ending, self.exit)
+            end_on_signals(self.exit)
         if self._resume is not None:
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
         else:
