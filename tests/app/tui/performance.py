@@ -41,7 +41,8 @@ ROUND_TOKENS = 3
 SIZE = (120, 40)
 WORDS = "the target checks what the draft guessed and keeps what it would have written itself".split()
 PROMPT = "Explain speculative decoding in detail, from the beginning."
-ENGINE_TOKENS = 400
+ENGINE_TOKENS, DRAFT_LENGTH = 400, 3
+"""One length for both: a length that is being learned would differ from run to run."""
 PATIENCE_SECONDS = 120
 
 
@@ -173,7 +174,8 @@ def inside(scenario: str, seconds: float, result: Path) -> None:
     link.start()
     tokens = ENGINE_TOKENS if real else max(1, round(seconds * TOKENS_PER_SECOND))
     try:
-        MeasuredApp(link, Settings.of(Options(max_tokens=tokens)), scenario, result).run()
+        options = Options(max_tokens=tokens, draft_length=DRAFT_LENGTH)
+        MeasuredApp(link, Settings.of(options), scenario, result).run()
     finally:
         link.close()
 
@@ -218,7 +220,8 @@ def without_a_screen() -> float:
         messages = (Message(role="user", content=PROMPT),)
         rate = 0.0
         for request in range(2):
-            client.send(Answer(request, messages, Options(max_tokens=ENGINE_TOKENS)))
+            options = Options(max_tokens=ENGINE_TOKENS, draft_length=DRAFT_LENGTH)
+            client.send(Answer(request, messages, options))
             rate = _rate(client, request)
         client.close()
         return rate
