@@ -36,8 +36,8 @@ class HubServer:
     """`METHOD path` of every request, in order."""
     sent_bytes: int = 0
     """Bytes of file bodies."""
-    sending: set[int] = field(default_factory=set)
-    """Threads that send a body, for some time also to a client that has left."""
+    serving: set[int] = field(default_factory=set)
+    """Threads that answer a request, for some time also to a client that has left."""
     cut_after: dict[str, int] = field(default_factory=dict)
     """File name to the number of bytes after which its connection is cut, again and again."""
     stall_after: dict[str, int] = field(default_factory=dict)
@@ -76,12 +76,13 @@ class HubServer:
         """Where large files come from: another host, so far as anyone can tell by the name."""
         return self.url.replace("127.0.0.1", "localhost")
 
-    def wait_until_quiet(self) -> None:
-        """Until nothing is sent, after the clients have left."""
+    def count_anew(self) -> None:
+        """Set `sent_bytes` to 0 once no client is served any more, those that have left included."""
         end = time.monotonic() + 30
-        while self.sending:
-            assert time.monotonic() < end, "a client is still being sent to"
+        while self.serving:
+            assert time.monotonic() < end, "a client is still served"
             time.sleep(0.01)
+        self.sent_bytes = 0
 
     def downloads(self) -> list[str]:
         """Names of the files that were sent, in order; a redirection sends none."""
@@ -104,6 +105,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Silent."""
 
     def do_GET(self) -> None:
+        self.hub.serving.add(threading.get_ident())
+        try:
+            self._route()
+        finally:
+            self.hub.serving.discard(threading.get_ident())
+
+    def _route(self) -> None:
         self.hub.requests.append(f"{self.command} {self.path}")
         parts = self.path.split("?")[0].strip("/").split("/")
         if self.hub.status:
@@ -180,7 +188,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, name: str, body: bytes, first: int) -> None:
         stop = self.hub.cut_after.get(name)
         body = body if stop is None else body[: max(stop - first, 0)]
-        self.hub.sending.add(threading.get_ident())
         try:
             for start in range(0, len(body), _STEP):
                 self.wfile.write(body[start : start + _STEP])
@@ -191,8 +198,6 @@ class _Handler(BaseHTTPRequestHandler):
                     time.sleep(self.hub.seconds_per_step)
         except OSError:
             self.close_connection = True
-        finally:
-            self.hub.sending.discard(threading.get_ident())
         if stop is not None:
             self.close_connection = True
             self.wfile.flush()

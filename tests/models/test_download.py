@@ -221,7 +221,7 @@ def test_a_cut_connection_is_said_and_pulling_again_completes(hub: HubServer, ho
     assert here == 2 << 20, "whole steps of what came"
     hub.cut_after.clear()
     hub.requests.clear()
-    hub.sent_bytes = 0
+    hub.count_anew()
     assert last().phase == "done"
     assert installed(SPEC)
     assert hub.downloads() == ["model.safetensors"], "finished files are kept"
@@ -347,7 +347,7 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
     here = part.stat().st_size
     assert here >= 2 << 20 and removable_bytes(SPEC) > here
 
-    hub.sent_bytes = 0
+    hub.count_anew()
     seen = list(pull(SPEC))
     assert installed(SPEC) and not partial_files(["org/target", "org/draft"])
     weights = len(hub.models["org/target"].files["model.safetensors"])

@@ -222,9 +222,9 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
         assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)
-    hub.wait_until_quiet()
+    hub.count_anew()
     hub.requests.clear()
-    came, hub.sent_bytes = parts_of(FIRST), 0
+    came = parts_of(FIRST)
 
     async with open_chat(size=(80, 24)) as chat:
         await chat.until(lambda: any(f"Downloads of {FIRST}, {SECOND}" in notice for notice in chat.notices))
@@ -264,7 +264,8 @@ async def test_a_connection_cut_in_mid_file_is_said_and_r_brings_the_rest(
         assert "failed" in rows(screen)[FIRST] and text_of(chat, "#pull-line") == HINT
         assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
         hub.cut_after.clear()
-        came, hub.sent_bytes = parts_of(FIRST), 0
+        hub.count_anew()
+        came = parts_of(FIRST)
         await chat.pilot.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
         whole = sum(len(hub.models[s.repo].files["model.safetensors"]) for s in find(FIRST).spec.sources)
