@@ -29,10 +29,9 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
         )  # fmt: skip
     costs = calibration.costs()
     if costs.longest("model"):
-        model = costs.curve("model", costs.longest("model"))
-        milliseconds = [cost.at(calibration.near) * 1000 for cost in model]
+        seconds = costs.curve("model", costs.longest("model"), calibration.near)
         axes.plot(
-            range(1, len(model) + 1), milliseconds, "o-", color=MODEL, markersize=4,
+            range(1, len(seconds) + 1), seconds * 1000, "o-", color=MODEL, markersize=4,
             label="round with the draft model",
         )  # fmt: skip
     axes.set_ylim(bottom=0)

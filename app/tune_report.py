@@ -63,11 +63,11 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
 
 
 def _best(costs: "Costs", drafter: str, acceptance: float, context: int) -> dict[str, Any]:
-    curve = costs.curve(drafter, costs.longest(drafter))
     tokens, gains = 0.0, []
-    for k, cost in enumerate(curve):
+    seconds = costs.curve(drafter, costs.longest(drafter), context)
+    for k, took in enumerate(seconds):
         tokens += acceptance**k
-        gains.append(tokens * curve[0].at(context) / cost.at(context))
+        gains.append(tokens * float(seconds[0] / took))
     length = max(range(len(gains)), key=gains.__getitem__)
     return {"length": length, "gain": round(gains[length], 3)}
 

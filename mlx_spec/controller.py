@@ -7,14 +7,13 @@ text now and then and says what it would have drafted: that costs a step of its 
 target. Lossless whatever it chooses: it looks at nothing but rounds before.
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mlx_spec.acceptance import Acceptance
-from mlx_spec.costs import Costs
+from mlx_spec.costs import PLAIN, Costs
 from mlx_spec.planning import NO_OFFER, Offer
 from mlx_spec.prospects import Prospect, best
 from mlx_spec.types import Round
@@ -86,7 +85,7 @@ class Controller:
         for offer in offers:
             if self._look and self._look[0] == offer.drafter:
                 return offer, self._look[1]
-        pace = plain.at(length) / MARGIN
+        pace = self.costs.of(PLAIN, 0, length) / MARGIN
         prospects = [self._prospect(offer, length, pace) for offer in offers]
         least, most = AHEAD
         index, k = best(prospects, pace, min(max(self._written, least), most))
@@ -125,6 +124,7 @@ class Controller:
         self._quiet += 1
         if read.steady and self.costs.learn(read.drafter, drafted, read.seconds, length):
             self._probe_after = PROBE_FIRST
+            self._plain_left = PLAIN_PROBE if drafted else 0
 
     def review(self, offer: Offer, right: Sequence[bool]) -> None:
         """Take what a drafter says it would have drafted of the latest tokens."""
@@ -143,26 +143,25 @@ class Controller:
         self.costs, self.acceptance, self.reading = costs, counted, reading
 
     def _known(self, offer: Offer) -> Acceptance:
-        return self.acceptance.setdefault(offer.kind, Acceptance(offer.prior))
+        if offer.kind not in self.acceptance:
+            self.acceptance[offer.kind] = Acceptance(offer.prior)
+        return self.acceptance[offer.kind]
 
     def _prospect(self, offer: Offer, length: int, plain: float) -> Prospect:
         # Beyond what was timed, one token at a time, and only after all before it stood once.
         timed = self.costs.timed(offer.drafter)
         tried = timed + (self._stood.get(offer.drafter, 0) >= timed)
-        curve = self.costs.curve(offer.drafter, min(offer.limit, tried))
-        seconds = [plain, *(cost.at(length) * self._dearer(k) for k, cost in enumerate(curve[1:], 1))]
-        reading = self.reading.get(offer.drafter, READING * (seconds[-1] - seconds[-2]))
-        return Prospect(self._known(offer), np.array(seconds), max(0.0, offer.behind * reading))
+        seconds = self.costs.curve(offer.drafter, min(offer.limit, tried), length)
+        seconds *= AS_GOOD ** np.searchsorted(self.edges, np.arange(len(seconds)) + 1)
+        seconds[0] = plain
+        reading = self.reading.get(offer.drafter, READING * float(seconds[-1] - seconds[-2]))
+        return Prospect(self._known(offer), seconds, max(0.0, offer.behind * reading))
 
     def _learn_reading(self, read: Round, offer: Offer, length: int) -> None:
-        curve = self.costs.curve(read.drafter, len(read.drafted))
-        took = max(0.0, read.seconds - curve[-1].at(length)) / offer.behind
+        expected = self.costs.of(read.drafter, len(read.drafted), length)
+        took = max(0.0, read.seconds - expected) / offer.behind
         before = self.reading.get(read.drafter, took)
         self.reading[read.drafter] = before + BELIEVED * (took - before)
-
-    def _dearer(self, k: int) -> float:
-        """By how much to hold a length back for the edges that its pass falls off."""
-        return AS_GOOD ** bisect_left(self.edges, k + 1)
 
     def _worth_a_review(self, offer: Offer, prospect: Prospect, plain: float) -> bool:
         """Whether knowing would save more in as many tokens as were written than asking costs."""

@@ -1,32 +1,30 @@
 """What rounds cost: seconds by drafter, draft length and context length, measured once and then learned.
 
-Every kind of round is a line over the tokens in the context. What was never measured inherits from its
-neighbours in draft length.
+Every kind of round is a line over the tokens in the context, as measured, times what was learned since
+(`cost_factors.py`). What was never measured inherits from its neighbours in draft length.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import median_low
 from typing import Any
 
-RATE = 0.1
-"""Share of a surprise that is believed, once a kind of round is known."""
-REMEMBERED = 5
-"""Rounds whose middle one is believed: a compilation or a page fault among them teaches nothing."""
-GROSS = 0.25
-"""A surprise of this size is laid to all lengths of a drafter: the machine changed, not one length.
-Not where a mere guess was wrong."""
-FAR = 2048
-"""Context length at which a surprise is laid half to the growth and half to the rest."""
+import numpy as np
+
+from mlx_spec.cost_factors import FAR, CostFactors
+
 MEASURED = 4
 """Rounds that a calibrated cost is worth."""
+PLAIN = "none"
+"""Whose rounds draft nothing."""
+KEPT = 10
+"""Rounds that a cost may rest on at most when it is kept."""
 FIRST_STEP = 0.5
 """Plain rounds that drafting one token is assumed to cost until it was tried."""
 
 
 @dataclass(slots=True)
 class RoundCost:
-    """Seconds of one kind of round."""
+    """Seconds of one kind of round, as measured."""
 
     seconds: float
     """In an empty context."""
@@ -34,38 +32,6 @@ class RoundCost:
     """More for every token in the context."""
     seen: int = MEASURED
     """Rounds it rests on; 0 is a guess."""
-    _recent: list[float] = field(default_factory=list, repr=False, compare=False)
-    """The latest rounds over what was expected of them."""
-
-    def at(self, length: int) -> float:
-        """Seconds with `length` tokens in the context."""
-        return self.seconds + self.growth * length
-
-    def learn(self, seconds: float, length: int) -> float:
-        """Move towards the latest rounds; returns by which share they were off.
-
-        Normalised least mean squares on the line.
-        """
-        expected = self.at(length)
-        before = [1.0] if self.seen and not self._recent else self._recent
-        self._recent = [*before, seconds / expected][-REMEMBERED:]
-        off = median_low(self._recent) - 1
-        far = length / FAR
-        step = off * self.rate * expected / (1 + far * far)
-        self.seconds += step
-        self.growth = max(0.0, self.growth + step * far / FAR)
-        self.seen += 1
-        return off
-
-    @property
-    def rate(self) -> float:
-        """The share of a surprise that is believed."""
-        return max(RATE, 1 / (self.seen + 1))
-
-    def scale(self, share: float) -> None:
-        """Add a share of itself."""
-        self.seconds *= 1 + share
-        self.growth *= 1 + share
 
 
 @dataclass(slots=True)
@@ -74,19 +40,31 @@ class Costs:
 
     plain: RoundCost | None = None
     rounds: dict[str, dict[int, RoundCost]] = field(default_factory=dict)
-    """By drafter and draft length, as far as they are known."""
-    _filled: dict[str, list[RoundCost]] = field(default_factory=dict, repr=False, compare=False)
+    """By drafter and draft length, as far as they are known; as measured, not as they are now."""
+    _factors: CostFactors = field(default_factory=CostFactors, repr=False, compare=False)
+    _lines: dict[str, "_Lines"] = field(default_factory=dict, repr=False, compare=False)
 
-    def curve(self, drafter: str, limit: int) -> list[RoundCost]:
-        """Rounds that draft 0, 1, ... tokens: to `limit`, or one further than anybody tried."""
-        assert self.plain is not None, "plain rounds come first"
-        if drafter not in self._filled:
-            self._filled[drafter] = _filled(self.plain, self.rounds.get(drafter, {}))
-        return self._filled[drafter][: limit + 1]
+    def curve(self, drafter: str, limit: int, length: int = 0) -> np.ndarray:
+        """[lengths], seconds of rounds that draft 0, 1, ... tokens with `length` tokens in the context.
+
+        To `limit`, or one further than anybody tried: a kind that is not known is on the line between its
+        neighbours, the first one beyond on the line from plain rounds through the longest.
+        """
+        plain = self._known(PLAIN).at(length, self._factors)
+        if drafter == PLAIN:
+            return plain
+        lines = self._known(drafter)
+        if not len(lines.ks):
+            return plain * [1, 1 + FIRST_STEP][: limit + 1]
+        longest, known = int(lines.ks[-1]), lines.at(length, self._factors)
+        step = (known[-1] - plain) / longest
+        ks = np.concatenate([[0], lines.ks, [longest + 1]])
+        seconds = np.concatenate([plain, known, np.maximum(known[-1] + step, plain)])
+        return np.interp(np.arange(min(limit, longest + 1) + 1), ks, seconds)
 
     def of(self, drafter: str, k: int, length: int = 0) -> float:
         """Seconds of a round, k at most one more than the longest known."""
-        return self.curve(drafter, k)[k].at(length)
+        return float(self.curve(drafter, k, length)[k])
 
     def longest(self, drafter: str) -> int:
         """The longest draft whose cost is known."""
@@ -97,82 +75,86 @@ class Costs:
         return max((k for k, cost in self.rounds.get(drafter, {}).items() if cost.seen), default=0)
 
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> bool:
-        """Take a round that was timed. True if the latest of its kind were grossly off."""
+        """Take a round that was timed. True if its kind is grossly unlike what was thought."""
         if self.plain is None:
             if not k:
                 self.plain = RoundCost(seconds, seen=1)
             return False
-        cost, known = self.plain, {}
+        if k > self.longest(drafter) + 1:
+            return False
+        cost = self.plain
         if k:
-            if k > self.longest(drafter) + 1:
-                return False
             known = self.rounds.setdefault(drafter, {})
             if k not in known:
                 # What nobody ran before may be compiled now: the first round only makes the entry.
-                guess = self.curve(drafter, k)[k]
-                known[k] = RoundCost(guess.seconds, guess.growth, seen=0)
-                self._filled.pop(drafter)
+                known[k] = self._guess(drafter, k)
+                self._lines.pop(drafter, None)
                 return False
             cost = known[k]
-        rate, guessed = cost.rate, cost.seen < MEASURED
-        off = cost.learn(seconds, length)
-        gross = abs(off) > GROSS and not guessed
-        if gross:
-            for other in known.values():
-                if other is not cost:
-                    other.scale(off * rate)
-        self._forget_guesses(drafter, k)
-        return gross
+        expected = self.of(drafter, k, length)
+        gross = self._factors.learn(drafter if k else PLAIN, k, seconds / expected, length)
+        cost.seen += 1
+        return gross and cost.seen > MEASURED
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them."""
-        rounds = {name: {str(k): _values(c) for k, c in by.items()} for name, by in self.rounds.items()}
-        return {"plain": _values(self.plain) if self.plain else None, "rounds": rounds}
+        rounds = {
+            name: {str(k): self._values(name, k, c) for k, c in by.items()}
+            for name, by in self.rounds.items()
+        }
+        return {"plain": self._values(PLAIN, 0, self.plain) if self.plain else None, "rounds": rounds}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Costs":
         """Raises LookupError, TypeError, ValueError or AttributeError where the values make no sense."""
-        plain = RoundCost(*_read(values["plain"])) if values["plain"] is not None else None
+        plain = _read(values["plain"]) if values["plain"] is not None else None
         rounds = {
-            str(name): {int(k): RoundCost(*_read(cost)) for k, cost in by.items()}
+            str(name): {int(k): _read(cost) for k, cost in by.items()}
             for name, by in values["rounds"].items()
         }
         return cls(plain, rounds)
 
-    def _forget_guesses(self, drafter: str, k: int) -> None:
-        """Guesses rest on their neighbours: made anew where there are any and one of those moved."""
-        for name in [drafter] if k else list(self._filled):
-            if len(self._filled.get(name, ())) != len(self.rounds.get(name, ())) + 1:
-                self._filled.pop(name, None)
+    def _values(self, drafter: str, k: int, cost: RoundCost) -> list[float | int]:
+        """The line as it is now."""
+        near, far = self.of(drafter, k), self.of(drafter, k, FAR)
+        return [near, max(0.0, far - near) / FAR, min(cost.seen, KEPT)]
+
+    def _guess(self, drafter: str, k: int) -> RoundCost:
+        """What the curve says of a kind nobody ran, as what was measured would be."""
+        self._known(drafter)
+        near, far = (
+            self.of(drafter, k, length) / self._factors.drafter_at(drafter, length) for length in (0, FAR)
+        )
+        return RoundCost(near, max(0.0, far - near) / FAR, seen=0)
+
+    def _known(self, drafter: str) -> "_Lines":
+        if drafter not in self._lines:
+            assert self.plain is not None, "plain rounds come first"
+            known = {0: self.plain} if drafter == PLAIN else self.rounds.get(drafter, {})
+            self._lines[drafter] = _Lines(drafter, known, self._factors)
+        return self._lines[drafter]
 
 
-def _filled(plain: RoundCost, known: Mapping[int, RoundCost]) -> list[RoundCost]:
-    """Every length up to one beyond the longest known: the known ones themselves, the rest on lines."""
-    places = {0: plain, **known}
-    longest = max(places)
-    filled = []
-    for k in range(longest + 1):
-        below, above = max(j for j in places if j <= k), min(j for j in places if j >= k)
-        filled.append(places[k] if k in places else _between(places, below, above, k))
-    if not known:
-        return [*filled, RoundCost(plain.seconds * (1 + FIRST_STEP), plain.growth * (1 + FIRST_STEP), 0)]
-    return [*filled, _between(places, 0, longest, longest + 1)]
+class _Lines:
+    """The kinds of one drafter that are known, side by side."""
+
+    def __init__(self, drafter: str, known: Mapping[int, RoundCost], factors: CostFactors):
+        self.drafter = drafter
+        self.ks = np.array(sorted(known), int)
+        costs = [known[int(k)] for k in self.ks]
+        self.seconds = np.array([cost.seconds for cost in costs])
+        self.growth = np.array([cost.growth for cost in costs])
+        factors.add_drafter(drafter, any(cost.seen >= MEASURED for cost in costs))
+        places = [factors.add(drafter, int(k), known[int(k)].seen >= MEASURED) for k in self.ks]
+        self.places = np.array(places, int)
+
+    def at(self, length: int, factors: CostFactors) -> np.ndarray:
+        """[ks], seconds now."""
+        return (self.seconds + self.growth * length) * factors.all_at(self.drafter, self.places, length)
 
 
-def _between(places: Mapping[int, RoundCost], low: int, high: int, k: int) -> RoundCost:
-    share = (k - low) / (high - low)
-    a, b = places[low], places[high]
-    return RoundCost(
-        a.seconds + share * (b.seconds - a.seconds), max(0.0, a.growth + share * (b.growth - a.growth)), 0
-    )
-
-
-def _values(cost: RoundCost) -> list[float | int]:
-    return [cost.seconds, cost.growth, min(cost.seen, round(1 / RATE))]
-
-
-def _read(values: Any) -> tuple[float, float, int]:
+def _read(values: Any) -> RoundCost:
     seconds, growth, seen = values
     if not (seconds > 0 and growth >= 0):
         raise ValueError("a round takes time")
-    return float(seconds), float(growth), int(seen)
+    return RoundCost(float(seconds), float(growth), int(seen))

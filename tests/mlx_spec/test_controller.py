@@ -152,38 +152,17 @@ def test_a_machine_that_gets_slower_keeps_its_lengths():
     assert after / 1.5 / before < 1.05
 
 
-def test_rounds_that_grow_with_the_context_are_told_from_dear_ones():
-    """Long drafts cost more and more: at the start they pay, at the end they do not."""
-    known = Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + 0.1 * k) for k in range(1, 9)}})
-    for _ in range(400):
-        for length in (0, 4000):
-            for k in (0, 4):
-                known.learn("model", k, (1 + 0.1 * k) * (1 + 0.0001 * k * length), length)
-    assert known.of("model", 4, 0) == pytest.approx(1.4, rel=0.05)
-    assert known.of("model", 4, 4000) == pytest.approx(1.4 * 2.6, rel=0.05)
-    assert known.of("none", 0, 4000) == pytest.approx(1.0, rel=0.05)
-
-
-def test_slow_rounds_here_and_there_teach_nothing_and_a_run_of_them_does():
-    cost = RoundCost(1.0)
-    for seconds in (50.0, 1.0, 1.0, 50.0, 1.0, 1.0):
-        cost.learn(seconds, 0)
-    assert cost.seconds == 1.0
+@pytest.mark.parametrize(("curve", "rate"), [("uneven", 0.6), ("m4pro", 0.9), ("linear", 0.02)])
+def test_a_machine_that_is_slow_at_times_costs_no_draft_and_no_plain_round(curve, rate):
+    """It writes as much as on one that never is, but for the time that the machine takes."""
+    world = World(curve, 0.1)
+    controller, rng = Controller(world.measured(0.02)), random.Random(7)
+    times = []
     for _ in range(40):
-        cost.learn(2.0, 0)
-    assert cost.seconds == pytest.approx(2.0, rel=0.05)
-
-
-def test_lengths_never_run_inherit_from_their_neighbours():
-    known = Costs(RoundCost(1.0), {"model": {2: RoundCost(2.0), 4: RoundCost(3.0)}})
-    assert [known.of("model", k) for k in range(6)] == [1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
-    assert known.longest("model") == 4
-    known.learn("model", 5, 99.0, 0)
-    assert known.of("model", 5) == 3.5, "the first round of a new kind may compile"
-    known.learn("model", 5, 4.0, 0)
-    assert known.of("model", 5) == 4.0
-    known.learn("model", 9, 99.0, 0)
-    assert known.longest("model") == 5
+        world.slower = 1.5 if rng.random() < 0.4 else 1.0
+        times.append(world.answer(controller, rate) / world.slower)
+    world.slower = 1.0
+    assert min(world.fixed(rate)) / mean(times) > 0.95
 
 
 def test_a_drafter_that_became_good_is_found_again():
@@ -203,12 +182,17 @@ def test_a_drafter_that_stays_bad_is_tried_rarely():
 
 
 def test_the_better_of_two_drafters_drafts_and_free_writing_pays_nothing_for_lookup():
-    world = World("m4pro", 0.1)
     for sure, chance, wanted in ((0.95, 0.6, 1.6), (0.0, 0.6, 0.97), (0.0, 0.0, 0.97)):
-        controller = Controller(world.measured(0.02, ("model", "lookup")))
-        offers = [LONG, MODEL] if sure else [MODEL, SHORT]
-        times = [world.answer(controller, {"model": chance, LONG.kind: sure}, offers) for _ in range(PROMPTS)]
-        alone = min(world.fixed(chance))
+        offers, rates, times = (
+            [LONG, MODEL] if sure else [MODEL, SHORT],
+            {"model": chance, LONG.kind: sure},
+            [],
+        )
+        for seed in range(4):
+            world = World("m4pro", 0.1, seed)
+            controller = Controller(world.measured(0.02, ("model", "lookup")))
+            times += [world.answer(controller, rates, offers) for _ in range(PROMPTS)]
+        alone = min(World("m4pro", 0.1).fixed(chance))
         assert alone / mean(times) > wanted, (sure, chance, alone / mean(times))
 
 

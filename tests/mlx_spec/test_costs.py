@@ -1,0 +1,86 @@
+"""What rounds cost, learned from rounds that were timed."""
+
+import random
+
+import pytest
+
+from mlx_spec.costs import PLAIN, Costs, RoundCost
+
+
+def measured(step: float = 0.1) -> Costs:
+    return Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + step * k) for k in range(1, 9)}})
+
+
+def relative(costs: Costs, k: int, length: int = 0) -> float:
+    return costs.of("model", k, length) / costs.of(PLAIN, 0, length)
+
+
+@pytest.mark.parametrize("kind", [(PLAIN, 0), ("model", 4)])
+def test_a_machine_that_slows_down_makes_all_rounds_dearer_alike(kind: tuple[str, int]) -> None:
+    """Only rounds of one kind were run while it slowed down."""
+    costs = measured()
+    for _ in range(20):
+        for k in range(9):
+            costs.learn("model", k, 1 + 0.1 * k, 0)
+    drafter, k = kind
+    for _ in range(20):
+        costs.learn(drafter, k, 1.5 * (1 + 0.1 * k), 0)
+    assert costs.of(drafter, k) == pytest.approx(1.5 * (1 + 0.1 * k), rel=0.05)
+    assert relative(costs, 4) == pytest.approx(1.4, rel=0.06)
+    for _ in range(20):
+        costs.learn(drafter, k, 1 + 0.1 * k, 0)
+    assert relative(costs, 4) == pytest.approx(1.4, rel=0.06)
+
+
+def test_what_a_drafter_costs_more_than_was_thought_is_learned_from_rounds_beside_others() -> None:
+    costs = measured()
+    for _ in range(15):
+        costs.learn(PLAIN, 0, 1.0, 0)
+        costs.learn(PLAIN, 0, 1.0, 0)
+        costs.learn("model", 4, 2.8, 0)
+    assert relative(costs, 4) == pytest.approx(2.8, rel=0.1)
+    assert relative(costs, 6) > 2.2, "its other lengths are likely to be dearer too"
+
+
+def test_rounds_that_grow_with_the_context_are_told_from_dear_ones() -> None:
+    """Long drafts cost more and more: at the start they pay, at the end they do not."""
+    costs = measured()
+    for _ in range(100):
+        for length in (0, 4000):
+            for k in (0, 4):
+                costs.learn("model", k, (1 + 0.1 * k) * (1 + 0.0001 * k * length), length)
+    assert relative(costs, 4) == pytest.approx(1.4, rel=0.05)
+    assert relative(costs, 4, 4000) == pytest.approx(1.4 * 2.6, rel=0.1)
+
+
+def test_slow_rounds_here_and_there_teach_nothing() -> None:
+    costs, rng = measured(), random.Random(1)
+    for n in range(200):
+        for k in (0, 3):
+            seconds = (1 + 0.1 * k) * rng.lognormvariate(0, 0.05)
+            costs.learn("model", k, seconds * (50 if n % 20 == k else 1), 0)
+    assert relative(costs, 3) == pytest.approx(1.3, rel=0.06)
+
+
+def test_lengths_never_run_inherit_from_their_neighbours() -> None:
+    costs = Costs(RoundCost(1.0), {"model": {2: RoundCost(2.0), 4: RoundCost(3.0)}})
+    assert costs.curve("model", 9).tolist() == [1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
+    assert costs.longest("model") == 4
+    costs.learn("model", 5, 99.0, 0)
+    assert costs.of("model", 5) == 3.5, "the first round of a new kind may compile"
+    for _ in range(5):
+        costs.learn("model", 5, 4.0, 0)
+        costs.learn("model", 4, 3.0, 0)
+    assert costs.of("model", 5) == pytest.approx(4.0, rel=0.03)
+    costs.learn("model", 9, 99.0, 0)
+    assert costs.longest("model") == 5
+
+
+def test_what_was_learned_is_kept_as_what_was_measured() -> None:
+    costs = measured()
+    for _ in range(30):
+        costs.learn(PLAIN, 0, 1.0, 100)
+        costs.learn("model", 4, 2.0, 100)
+    again = Costs.from_json(costs.as_json())
+    for k in range(10):
+        assert again.of("model", k, 100) == pytest.approx(costs.of("model", k, 100), rel=0.02)
