@@ -58,6 +58,8 @@ class History:
 
     def __init__(self, path: Path, opened: Opened) -> None:
         self.connection = opened.connection
+        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
+        self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
         self.path = path
         self.file = opened.file
         self.set_aside = opened.set_aside
@@ -117,22 +119,17 @@ class History:
             return []
         titled: list[str] = []
         hits: dict[str, tuple[str, str]] = {}
-        like = [f"%{_escaped(word)}%" for word in words]
         for chat_id, title in self.connection.execute("SELECT id, title FROM chats WHERE deleted IS NULL"):
             if all(word.casefold() in title.casefold() for word in words):
                 titled.append(chat_id)
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
-        source = (
-            "texts JOIN messages m ON m.number = texts.rowid WHERE texts MATCH ? AND"
-            if long
-            else "messages m WHERE"
-        )
+        short = [word.casefold() for word in words if len(word) < TRIGRAM]
+        source = "texts JOIN messages m ON m.number = texts.rowid" if long else "messages m"
+        wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
+        query = f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted}"
         order = "rank" if long else "m.number DESC"
-        query = (
-            f"SELECT m.chat, m.id, m.text FROM {source} {' AND '.join([_LIKE] * len(words))} ORDER BY {order}"
-        )
         for chat_id, message_id, message in self.connection.execute(
-            f"{query} LIMIT {HITS}", ([long] if long else []) + like
+            f"{query} ORDER BY {order} LIMIT {HITS}", [long] * bool(long) + short
         ):
             hits.setdefault(chat_id, (message_id, excerpt(message, words)))
         found = list(dict.fromkeys([*titled, *hits]))[:limit]
@@ -262,7 +259,6 @@ SELECT {", ".join(f"c.{name}" for name in _CHAT_COLUMNS.split(", "))},
 c.deleted
 FROM chats c
 """
-_LIKE = "m.text LIKE ? ESCAPE '\\'"
 
 
 def _escaped(word: str) -> str:

@@ -75,7 +75,7 @@ def _line_lengths(text: str, width: int) -> list[int]:
             lengths.append(length)
             length = cells = 0
         if size > width:
-            for start, end, grapheme in _graphemes(word):
+            for start, end, grapheme in graphemes(word):
                 if length and cells + grapheme > width and not word[start].isspace():
                     lengths.append(length)
                     length = cells = 0
@@ -87,7 +87,7 @@ def _line_lengths(text: str, width: int) -> list[int]:
     return [*lengths, length]
 
 
-def _graphemes(text: str) -> list[tuple[int, int, int]]:
+def graphemes(text: str) -> list[tuple[int, int, int]]:
     """Begin, end and cells of each visible character. Rich takes the two halves of a flag apart."""
     out: list[tuple[int, int, int]] = []
     half = False
@@ -105,7 +105,7 @@ def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:
     """A mark per character; the parts of one visible character share the first one's."""
     marks: list[Mark] = [piece.mark for piece in pieces for _ in piece.text]
     if not text.isascii():
-        for start, end, _ in _graphemes(text):
+        for start, end, _ in graphemes(text):
             mark = marks[start]
             marks[start:end] = [mark for _ in range(start, end)]
     return marks

@@ -15,6 +15,7 @@ from app.history.records import Chat, now
 from app.history.store import ChatRow
 from app.printable import one_line
 from app.tui.ago import ago
+from app.tui.found_words import with_found
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
 
@@ -166,7 +167,7 @@ message that was found."""
         place = options.highlighted or 0
         width, time = self.app.size.width - FRAME, now()
         options.clear_options()
-        options.add_options(Option(_drawn(row, width, time)) for row in self.rows)
+        options.add_options(Option(_drawn(row, width, time, self.words)) for row in self.rows)
         options.highlighted = min(place, len(self.rows) - 1) if self.rows else None
         what = "archived chats" if self.archived and not self._text.strip() else "chats"
         options.border_title = f"{len(self.rows)} {what.removesuffix('s') if len(self.rows) == 1 else what}"
@@ -175,14 +176,15 @@ message that was found."""
             options.add_option(Option(Content.styled(nothing, "dim"), disabled=True))
 
 
-def _drawn(row: ChatRow, width: int, time: float) -> Content:
+def _drawn(row: ChatRow, width: int, time: float, words: list[str]) -> Content:
     when = ago(row.chat.changed, time)
     facts = f"{row.messages} · {one_line(row.pair)} · {when}" if width >= 70 else when
     if row.chat.archived:
         facts = f"archived · {facts}"
     title = one_line(row.chat.title) or "(no title)"
-    line = Content.styled(title, "bold").truncate(max(10, width - len(facts) - 2), ellipsis=True)
+    line = with_found(Content.styled(title, "bold"), words)
+    line = line.truncate(max(10, width - len(facts) - 2), ellipsis=True)
     parts = [Content.assemble(line, "  ", (facts, "dim"))]
     if row.excerpt:
-        parts.append(Content(f"  {one_line(row.excerpt)}"))
+        parts.append(with_found(Content(f"  {one_line(row.excerpt)}"), words))
     return Content("\n").join(parts)

@@ -6,7 +6,6 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
-from textual.widgets import Static
 
 from app.events import Piece
 from app.printable import printable
@@ -14,12 +13,13 @@ from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.markdown_text import markdown
 from app.tui.marked_lines import MarkedLines
 from app.tui.thinking import thought_of
+from app.tui.widgets.message import Message
 
 UNBROKEN = 10**9
 """A width at which no line is broken."""
 
 
-class Answer(Static):
+class Answer(Message):
     """Markdown, or the tokens with their marks; a line of numbers below. A thought before it is folded."""
 
     COMPONENT_CLASSES = {*MARK_CLASSES.values(), "answer--stats", "answer--thought"}

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from app.tui.widgets.live_answer import LiveAnswer
+from app.tui.widgets.message import Message
 from app.tui.widgets.notice import Kind, Notice
 from app.tui.widgets.welcome import Welcome
 
@@ -158,17 +159,21 @@ class Transcript(VerticalScroll, can_focus=True):
         self.select_entry(self.entries[place])
 
     def go_to(self, message_id: str, words: Sequence[str] = ()) -> None:
-        """Choose a message and bring it into view, at the first line with one of the words."""
+        """Choose a message and bring it into view, at the first line with one of the words, all marked."""
         place = self.place_of(message_id)
         self.release_anchor()
         self._make_around(place)
         self.select_entry(self.entries[place])
+        if isinstance(widget := self.entries[place].widget, Message):
+            widget.found = tuple(words)
         self.call_after_refresh(self._show_words, self.entries[place], words)
 
     def select_entry(self, entry: Entry | None) -> None:
         """Mark a message as the chosen one, or none."""
         for widget in self.query(".-selected"):
             widget.remove_class("-selected")
+            if isinstance(widget, Message):
+                widget.found = ()
         self.selected = entry
         if entry is not None and (widget := entry.widget) is not None:
             widget.add_class("-selected")

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from textual.content import Content
-from textual.widgets import Static
 
 from app.printable import one_line, printable
+from app.tui.widgets.message import Message
 
 
-class UserMessage(Static):
+class UserMessage(Message):
     """A prompt in the transcript."""
 
     def __init__(self, text: str, files: Sequence[str] = (), branch: str = "") -> None:

@@ -55,6 +55,12 @@ def test_search_finds_parts_of_words_in_any_script_and_takes_no_sign_as_syntax(
     assert titles(history, f"{words} absent") == []
 
 
+@pytest.mark.parametrize("words", ["ärger", "ÄRGER", "ü", "Ü", "ЖУК", "жу"])
+def test_search_knows_the_cases_of_every_script(history: History, words: str) -> None:
+    history.save([chat()], [prompt("p", "Viel Ärger Über жук")])
+    assert titles(history, words) == ["A title"]
+
+
 def test_search_sees_a_text_as_it_is_now_and_shows_where(history: History) -> None:
     history.save([chat()], [answer("a", "p", "word " * 50 + "begun\n\tneedle " + "word " * 50)])
     (row,) = history.search("needle")

@@ -1,0 +1,24 @@
+"""A message of the conversation: it shows where the words of a search stand."""
+
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widgets import Static
+
+from app.tui.found_words import strip_with_found
+
+FOUND_CLASS = "message--found"
+
+
+class Message(Static):
+    """What prompts and answers have in common."""
+
+    COMPONENT_CLASSES = {FOUND_CLASS}
+
+    found: reactive[tuple[str, ...]] = reactive(())
+    """The words to mark."""
+
+    def render_line(self, y: int) -> Strip:
+        line = super().render_line(y)
+        if not self.found:
+            return line
+        return strip_with_found(line, self.found, self.get_component_rich_style(FOUND_CLASS, partial=True))

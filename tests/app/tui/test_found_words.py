@@ -1,0 +1,106 @@
+"""The words of a search are marked where they stand, whatever the texts contain."""
+
+from pathlib import Path
+
+import pytest
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.content import Content
+from textual.strip import Strip
+from textual.widgets import OptionList
+
+from app.tui.found_words import places, strip_with_found, with_found
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.widgets.message import FOUND_CLASS, Message
+from tests.app.history.some_chat import answer, chat, prompt
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_saved_chats import open_hit, put
+
+MARK = Style(bold=True, underline=True, color="yellow")
+
+
+def marked(text: str, *words: str) -> list[str]:
+    content = with_found(Content(text), words)
+    return [content.plain[span.start : span.end] for span in content.spans]
+
+
+def underlined(strips: list[Strip]) -> list[str]:
+    return [
+        segment.text
+        for strip in strips
+        for segment in strip
+        if segment.style and segment.style.underline and segment.style.bold
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "found"),
+    [
+        ("Needles and needle", ["needle"], ["Needle", "needle"]),
+        ("ab abc", ["ab", "abc"], ["ab", "abc"]),
+        ("100% of [b]it[/b] (a+b)", ["[b]", "(a+b)", "%"], ["%", "[b]", "(a+b)"]),
+        ("a ␛[1m ␛[1m", ["\x1b[1m"], ["␛[1m", "␛[1m"]),
+        ("Ärger, ärger", ["ÄRGER"], ["Ärger", "ärger"]),
+        ("cafe\u0301 cafe", ["cafe"], ["cafe\u0301", "cafe"]),
+        ("an 👩‍💻 and 👩", ["👩"], ["👩‍💻", "👩"]),
+        ("nothing", ["hay"], []),
+        ("nothing", [], []),
+        ("nothing", [" "], []),
+    ],
+)
+def test_whole_visible_characters_are_marked_in_any_case(
+    text: str, words: list[str], found: list[str]
+) -> None:
+    assert [text[start:end] for start, end in places(text, words)] == found
+    assert marked(text, *words) == found
+
+
+def test_a_drawn_line_keeps_its_text_and_width_and_its_own_style_elsewhere() -> None:
+    own = Style(italic=True, underline=False)
+    line = Strip([Segment("日本 Nee", own), Segment("dle 日本 tail", own)])
+    drawn = strip_with_found(line, ["needle", "本"], MARK)
+    assert drawn.text == line.text and drawn.cell_length == line.cell_length
+    assert "".join(underlined([drawn])) == "本Needle本"
+    assert all(segment.style and segment.style.italic for segment in drawn)
+    assert strip_with_found(line, ["hay"], MARK) is line
+
+
+async def test_the_list_marks_titles_and_excerpts_with_a_colour_and_an_underline(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, (chat("c1", "A Needle", 10.0, leaf="p1"), [prompt("p1", "\x1b[4m 日本 needles \x02b")]))
+    async with open_chat(size=(80, 24)) as opened:
+        opened.app.action_sessions()
+        await opened.until(
+            lambda: isinstance(opened.app.screen, SessionsScreen) and opened.app.screen.is_mounted
+        )
+        screen = opened.app.screen
+        assert isinstance(screen, SessionsScreen)
+        await opened.pilot.press("slash", *"needle")
+        await opened.until(lambda: bool(screen.rows and screen.rows[0].excerpt))
+        options = screen.query_one(OptionList)
+        strips = [options.render_line(y) for y in range(2)]
+        assert underlined(strips) == ["Needle", "needle"]
+        assert "␛[4m 日本 needles ␂b" in strips[1].text
+        marks = [s for strip in strips for s in strip if s.style and s.style.underline]
+        others = [s for strip in strips for s in strip if s.style and not s.style.underline]
+        assert not {s.style.bgcolor for s in marks if s.style} & {s.style.bgcolor for s in others if s.style}
+
+
+async def test_an_opened_hit_shows_its_words_until_another_message_is_chosen(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    text = "Some **needles** are\n\n`needles`"
+    put(tmp_path, (chat("c1", "T", leaf="a1"), [prompt("p1", "hay"), answer("a1", "p1", text)]))
+    async with open_chat(size=(60, 24)) as opened:
+        await open_hit(opened, "needles")
+        await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+        chosen = opened.app.chat.query_one(".-selected", Message)
+        await opened.pilot.pause()
+        assert underlined(chosen.render_lines(chosen.size.region)) == ["needles", "needles"]
+        style = chosen.get_component_styles(FOUND_CLASS)
+        assert isinstance(style.color, Color) and style.color != chosen.styles.color
+        await opened.pilot.press("up")
+        await opened.pilot.pause()
+        assert underlined(chosen.render_lines(chosen.size.region)) == []
