@@ -263,10 +263,14 @@ class ChatApp(App[None]):
         if time.monotonic() - self._ctrl_c_at < CTRL_C_SECONDS:
             self.call_later(self.action_quit)
             return
-        self._ctrl_c_at = time.monotonic()
         emptied = self.screen is self.chat and self.chat.prompt.put_away()
-        kept = "Up brings the prompt back. " if emptied else ""
-        self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
+        self._tell_how_to_leave("Up brings the prompt back. " if emptied else "")
+
+    def key_ctrl_c(self) -> None:
+        """Only reached from dialogs, which hear no key of the app: it closes them, and is the first of two."""
+        if self.screen.is_modal:
+            self.screen.dismiss(None)
+            self._tell_how_to_leave()
 
     def keys_of(self, binding: str) -> list[str]:
         """The keys of a binding, as the person's keymap has them."""
@@ -315,6 +319,10 @@ class ChatApp(App[None]):
             self.chat.transcript.note(f"{theme} holds until you leave. {error}", "error")
         else:
             self.notify(f"{theme} is kept in {self.config.file}.", markup=False)
+
+    def _tell_how_to_leave(self, kept: str = "") -> None:
+        self._ctrl_c_at = time.monotonic()
+        self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 
     def _tell_news(self) -> None:
         while not self._news.empty():

@@ -45,8 +45,8 @@ def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:
     }
     everywhere = told.setdefault(PARTS["app"], [])
     everywhere.append(("Ctrl+P", "Command palette"))
-    if not app.screen.is_modal:
-        everywhere.append(("Ctrl+C", "Empty the prompt; twice: leave"))
+    what = "Close this" if app.screen.is_modal else "Empty the prompt"
+    everywhere.append(("Ctrl+C", f"{what}; twice: leave"))
     return told
 
 

@@ -28,7 +28,8 @@ class LineQuestionScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
             yield Static(Content(self._question))
-            yield Input(one_line(self._value))
+            # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
+            yield Input(one_line(self._value), select_on_focus=False)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

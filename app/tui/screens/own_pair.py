@@ -36,9 +36,13 @@ class OwnPairScreen(ModalScreen[Pair | None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="own-pair", can_focus=False):
             yield Static("Target: a Hub repository (org/name) or a folder")
-            yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target")
+            yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target", select_on_focus=False)
             yield Static("Draft: a smaller model of the same family")
-            yield Input(placeholder="left empty, one of the catalogue that fits", id="own-draft")
+            yield Input(
+                placeholder="left empty, one of the catalogue that fits",
+                id="own-draft",
+                select_on_focus=False,
+            )
             yield Static("Enter checks both. Esc closes.", id="own-said")
 
     def on_mount(self) -> None:

@@ -136,7 +136,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         await opened.pilot.press("slash", *"needle")
         await opened.until(lambda: [row.excerpt for row in screen.rows] == ["about needles"])
         await opened.pilot.press("enter", "r")
-        await opened.pilot.press(*"X", "enter")
+        await opened.pilot.press("ctrl+u", *"X", "enter")
         await opened.until(lambda: screen.rows[0].chat.title == "X")
         await opened.pilot.press("J")
         await opened.until(lambda: (tmp_path / "x.json").exists())
