@@ -143,6 +143,6 @@ def describe_death(event: Died) -> str:
             name = signal.Signals(-event.returncode).name
         except ValueError:
             name = f"signal {-event.returncode}"
-        hint = " It may lack memory: choose a smaller pair (F2) or close other programs."
+        hint = " It may lack memory: choose a smaller pair (/pairs) or close other programs."
         return f"The engine process was ended by {name}.{hint if -event.returncode in _OF_MEMORY else ''}"
     return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."

@@ -125,7 +125,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
     """Handle requests on the calling thread until told to quit or left alone."""
     inbox = _Inbox(requests)
     session: Answering | None = None
-    reason = "No pair was chosen. Press F2 and choose one."
+    reason = "No pair was chosen. /pairs has some to choose from."
     try:
         while True:
             request = inbox.next()
@@ -209,7 +209,7 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)
     if is_lack_of_memory(error):
-        return "Out of memory. Choose a smaller pair (F2) or close other programs."
+        return "Out of memory. Choose a smaller pair (/pairs) or close other programs."
     return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
 
 

@@ -21,7 +21,7 @@ Examples:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A comparison's name, its beginning, or `last`.")]
 
 group = typer.Typer(
-    help="List, show, export the comparisons made in the chat (F5, /compare, /sweep).",
+    help="List, show, export the comparisons made in the chat (/compare, /sweep).",
     epilog=EXAMPLE,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -47,7 +47,7 @@ def list_comparisons(json: args.Json = False) -> int:
             grid.add_row(record.name, one_line(str(cells["pair"])), *counts, words.sentence(record))
         print_table(grid)
     else:
-        talk("No comparison was kept yet. In the chat, F5 runs one.")
+        talk("No comparison was kept yet. In the chat, /compare runs one.")
     return exit_codes.DONE
 
 

@@ -27,7 +27,8 @@ from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.first_run import is_first_run
 from app.tui.kept_pulls import KeptPulls
 from app.tui.key_help import about_focus, described_keys
-from app.tui.keymap import default_keys
+from app.tui.keymap import short_key_name
+from app.tui.keys import Keys
 from app.tui.markdown_text import MARKDOWN_STYLES
 from app.tui.messages import (
     CommandChosen,
@@ -75,9 +76,9 @@ class ChatApp(App[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority it is heard in dialogs too.
-        Binding("f1", "help", "Help", id="app.help", key_display="F1", priority=True,
+        Binding("f1", "help", "Help", id="app.help", priority=True,
                 tooltip="Keys and commands"),
-        Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs", key_display="F2",
+        Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs",
                 tooltip="Choose or download a pair of models"),
         Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
     ]  # fmt: skip
@@ -99,6 +100,7 @@ class ChatApp(App[None]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.config = config or Config(config_file())
         self.set_keymap(self.config.keys)
+        self.keys = Keys(self.config.keys)
         if "theme" in self.config.values:
             self.theme = self.config["theme"]
         self.console.push_theme(Theme(MARKDOWN_STYLES))
@@ -116,6 +118,9 @@ class ChatApp(App[None]):
         self._untold = list(self.config.problems)
         self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
+
+    def get_key_display(self, binding: Binding) -> str:
+        return short_key_name(binding.key)
 
     def get_default_screen(self) -> Screen[None]:
         return self.chat
@@ -209,7 +214,9 @@ class ChatApp(App[None]):
         """
         self.return_to_chat()
         if self.chat.running is not None:
-            raise BadInput("An answer is being written. Stop it with Esc, then compare.")
+            raise BadInput(
+                self.keys.told("An answer is being written. Stop it with {chat.stop}, then compare.")
+            )
         plan = plan_of(wish, self.chat.conversation, self.chat.settings.for_answer(drafting=True))
         self.push_screen(CompareScreen(self.link, plan=plan))
 
@@ -267,14 +274,10 @@ class ChatApp(App[None]):
         self._tell_how_to_leave("Up brings the prompt back. " if emptied else "")
 
     def key_ctrl_c(self) -> None:
-        """Only reached from dialogs, which hear no key of the app: it closes them, and is the first of two."""
+        """Dialogs hear no binding of the app, but this: it closes them, and is the first of two."""
         if self.screen.is_modal:
             self.screen.dismiss(None)
             self._tell_how_to_leave()
-
-    def keys_of(self, binding: str) -> list[str]:
-        """The keys of a binding, as the person's keymap has them."""
-        return self.config.keys.get(binding, default_keys()[binding]).split(",")
 
     def return_to_chat(self) -> None:
         """Close whatever lies above the chat."""
@@ -286,7 +289,7 @@ class ChatApp(App[None]):
         if not self.chat.is_mounted:
             return
         if self._offered:
-            self.chat.transcript.note(paused_line(self._offered))
+            self.chat.transcript.note(paused_line(self._offered, self.keys))
             self._offered = []
         while self._untold:
             self.chat.transcript.note(self._untold.pop(0), "warning")
@@ -336,7 +339,7 @@ class ChatApp(App[None]):
         if not self.chat.is_mounted:
             return
         for job in self.pulls.advance():
-            self.chat.transcript.note(outcome(job), "error" if job.state == "failed" else "info")
+            self.chat.transcript.note(outcome(job, self.keys), "error" if job.state == "failed" else "info")
         if self.pulls.problem:
             self.chat.transcript.note(self.pulls.problem, "warning")
             self.pulls.problem = ""

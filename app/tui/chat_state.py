@@ -69,8 +69,9 @@ class ChatState:
             download=self._download,
             stopping=answering.running is not None and answering.running.stopping,
             tuning=link.tuning,
+            stop_key=chat.app.keys.name("chat.stop"),
         )
         chat.prompt.others_wait = bool(answering.queued)
         chat.query_one(QueueList).texts = tuple(waiting.text for waiting in answering.queued)
-        title = "editing an earlier prompt: Esc leaves it as it was" if chat.editing else ""
-        chat.prompt.area.border_title = title
+        title = chat.app.keys.told("editing an earlier prompt: {chat.stop} leaves it as it was")
+        chat.prompt.area.border_title = title if chat.editing else ""

@@ -81,7 +81,8 @@ class CommandRunner:
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
         here = fit(pair)
         self._app.pulls.add(pair.spec)
-        what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. F2 shows how far it is."
+        what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. "
+        what += self._app.keys.told("{app.pairs} shows how far it is.")
         self._say(
             what if here.verdict == "fits" else f"{what} {here.verdict.capitalize()} here: it {here.why}."
         )

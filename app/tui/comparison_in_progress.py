@@ -38,14 +38,14 @@ class ComparisonInProgress:
         """Counted runs that ended."""
         return self._gathering.count
 
-    def doing(self, run: Run) -> str:
+    def doing(self, run: Run, stop_key: str) -> str:
         """What a run is, and which of how many."""
         setting = self.plan.settings[run.setting]
         if run.kind == "warm-up":
-            return f"Warming up: {setting.label}. Esc stops."
+            return f"Warming up: {setting.label}. {stop_key} stops."
         told = f"Run {self.count + 1} of {self.plan.count}: {setting.label}"
         repeat = f", repeat {run.repeat + 1} of {self.plan.repeats}" if self.plan.repeats > 1 else ""
-        return f"{told}{repeat}. Esc stops and judges what ran."
+        return f"{told}{repeat}. {stop_key} stops and judges what ran."
 
     def owns(self, turn_id: int) -> bool:
         """Whether a message of the engine is about what was asked last."""

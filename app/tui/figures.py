@@ -28,16 +28,19 @@ def status_items(
     event: PrefillProgressed | TextAdded | TurnEnded | None,
     queued: int,
     *,
-    download: str = "",
-    stopping: bool = False,
-    tuning: Tuning | None = None,
+    download: str,
+    stopping: bool,
+    tuning: Tuning | None,
+    stop_key: str,
 ) -> tuple[LineItem, ...]:
     """The status line's items. `context` is tokens in use and the limit, if known."""
     items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
     drafting = f"drafting {'on' if settings.drafts else 'off'}"
     items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
     if tuning is not None:
-        items.append(LineItem(f"measuring drafting {tuning.done}/{tuning.total} · Esc skips", 11, "bold"))
+        items.append(
+            LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
+        )
     if stopping:
         items.append(LineItem("stopping", 11, "$text-warning bold"))
     if isinstance(event, PrefillProgressed):

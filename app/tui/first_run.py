@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.expected_speed import SOURCE, why_none
+from app.tui.keys import Keys
 from models.catalogue import Pair, all_pairs
 from models.chips import Chip
 from models.fit import fit
@@ -17,8 +18,8 @@ from models.size_text import size_text
 OFFERED = 3
 
 BUILTIN = """\
-The built-in pair ships with the program: two very small models, trained to show how drafting works. It \
-talks about speculative decoding and about this program, and knows little else."""
+The built-in pair ships with the program: two very small models that show how drafting works. It talks \
+about speculative decoding and this program, and knows little else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,14 @@ def offers(machine: Machine, chip: Chip | None) -> list[Offer]:
     return [Offer(pair, installed(pair.spec), expect(pair, chip) if chip else None) for pair in chosen]
 
 
-def about_offers(machine: Machine, found: list[Offer]) -> str:
+def about_offers(machine: Machine, found: list[Offer], keys: Keys) -> str:
     """What stands above them: the machine's memory, and where the speeds come from."""
     memory = size_text(machine.memory_bytes)
     if not found:
-        return f"No real pair fits this machine, where models may use {memory}. F2 says why."
+        why = keys.told("{app.pairs} says why.")
+        return f"No real pair fits this machine, where models may use {memory}. {why}"
     speeds = f"Speeds are {SOURCE}." if any(offer.expected for offer in found) else why_none()
-    return f"Real pairs that fit this machine, where models may use {memory}. {speeds}"
+    return f"These real pairs fit here, where models may use {memory}. {speeds}"
 
 
 def _rate(speed: float, within: tuple[float, float]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PARTS = {
     "prompt": "While you write",
     "chat": "In the chat",
-    "messages": "On the messages (Tab)",
+    "messages": "On the messages ({prompt.browse})",
     "app": "Everywhere",
 }
 """Titles in the help by the first part of a binding's id; other screens' keys are `Here`."""
@@ -26,7 +26,7 @@ PALETTE_HELP = "All commands. Type some letters of one; up and down choose, Ente
 
 def about_focus(app: "ChatApp") -> str:
     """What the part that has the focus is for, and the screen it is on."""
-    about = [part.HELP for part in (app.focused, app.screen) if part is not None and part.HELP]
+    about = [app.keys.told(part.HELP) for part in (app.focused, app.screen) if part is not None and part.HELP]
     if isinstance(app.screen, CommandPalette):
         about.append(PALETTE_HELP)
     return "\n\n".join(about)
@@ -36,7 +36,7 @@ def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:
     """(keys, meaning) by the part that hears them, what is heard everywhere last."""
     found: dict[str, dict[str, tuple[list[str], str]]] = {}
     for key, binding in _heard(app):
-        part = PARTS.get(str(binding.id).partition(".")[0], "Here")
+        part = app.keys.told(PARTS.get(str(binding.id).partition(".")[0], "Here"))
         meaning = binding.tooltip or binding.description
         found.setdefault(part, {}).setdefault(str(binding.id), ([], meaning))[0].append(key_name(key))
     told = {
@@ -61,4 +61,4 @@ def _heard(app: "ChatApp") -> Iterator[tuple[str, Binding]]:
         more += [b for b in Transcript.BINDINGS if isinstance(b, Binding)]
     for binding in more:
         if binding.id and binding.id not in known:
-            yield from ((key, binding) for key in app.keys_of(binding.id))
+            yield from ((key, binding) for key in app.keys.of(binding.id))

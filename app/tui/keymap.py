@@ -11,6 +11,7 @@ from textual.binding import Binding
 from textual.keys import Keys, _character_to_key
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import TextArea
 
 from app.config import bad_value, unknown_key
 
@@ -18,6 +19,7 @@ _MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
 _NAMED = {key.value for key in Keys} | {_character_to_key(char) for char in string.punctuation}
 _WHILE_TYPING = {"app", "chat", "prompt"}
 """Bindings (by the first part of their ids) that hear keys while the prompt has the focus."""
+_AROUND_THE_PROMPT = {"app", "chat"}
 _ALONE = {"help", "question"}
 """Bindings of screens that hear nothing but their own."""
 
@@ -30,6 +32,8 @@ KEY_NAMES = {
     "delete": "Del",
     "underscore": "_",
 }
+
+SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
 def all_bindings() -> Iterator[Binding]:
@@ -77,6 +81,14 @@ def key_name(key: str) -> str:
     return "+".join(KEY_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
+def short_key_name(key: str) -> str:
+    """The same in few columns: `^PgUp`."""
+    if len(key) == 1:
+        return key
+    names = KEY_NAMES | SHORT_NAMES
+    return "+".join(names.get(part, part.capitalize()) for part in key.split("+")).replace("Ctrl+", "^")
+
+
 def _places() -> Iterator[type]:
     """Our own subclasses of what may have bindings."""
     import app.tui.app  # noqa: F401 (every screen is known once the app is)
@@ -97,7 +109,7 @@ def _normal(keys: str) -> str:
 
 
 def _can_be_pressed(name: str, key: str) -> bool:
-    if _is_typed(name, key):
+    if _is_typed(name, key) or _edits_the_prompt(name, key):
         return False
     last = _MODIFIER.sub("", key)
     return len(last) == 1 or last in _NAMED
@@ -108,7 +120,20 @@ def _is_typed(name: str, key: str) -> bool:
     return len(key) == 1 and name.partition(".")[0] in _WHILE_TYPING
 
 
+def _edits_the_prompt(name: str, key: str) -> bool:
+    """A key that the prompt hears first, so that it would never come to what lies around it."""
+    if name.partition(".")[0] not in _AROUND_THE_PROMPT:
+        return False
+    first = {binding.id for binding in all_bindings() if binding.priority}
+    editing = (
+        key for binding in TextArea.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
+    )
+    return name not in first and key in editing
+
+
 def _why_not(name: str, key: str) -> str:
+    if _edits_the_prompt(name, key):
+        return "edits the text of the prompt; take another, best a function key"
     if _is_typed(name, key):
         return "is typed into the prompt; take a function key, or one with ctrl or alt"
     return "is no key; write them like f6, ctrl+g or ctrl+shift+up"

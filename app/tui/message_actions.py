@@ -142,7 +142,8 @@ class MessageActions:
 
     def _idle(self, what: str) -> None:
         if self._chat.running is not None:
-            raise BadInput(f"An answer is being written. Stop it with Esc, then {what}.")
+            stop = self._chat.app.keys.name("chat.stop")
+            raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
 
     def _chosen(self, *, or_last: bool = True) -> ChatMessage | None:
         entry = self._chat.transcript.selected

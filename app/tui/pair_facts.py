@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.duration_text import duration_text
 from app.expected_speed import SOURCE
 from app.printable import one_line, printable
+from app.tui.keys import Keys
 from app.tui.pull_queue import PullJob
 from models.catalogue import Pair
 from models.fit import Fit
@@ -153,20 +154,21 @@ def short_pull(jobs: list[PullJob]) -> str:
     return one_line(f"↓ {running.pair.name}{share}{stalled}{more}")
 
 
-def outcome(job: PullJob) -> str:
+def outcome(job: PullJob, keys: Keys) -> str:
     """How a download ended."""
     if job.state == "failed":
         return f"{job.pair.name} was not downloaded. {job.error}"
     if job.state == "cancelled":
         return f"The download of {job.pair.name} was cancelled. What came is kept."
-    return f"{job.pair.name} is installed. F2 and Enter use it."
+    return f"{job.pair.name} is installed. {keys.name('app.pairs')} and Enter use it."
 
 
-def paused_line(jobs: list[PullJob]) -> str:
+def paused_line(jobs: list[PullJob], keys: Keys) -> str:
     """What to say at the start about downloads that an earlier run of the program did not finish."""
     names = ", ".join(job.pair.name for job in jobs)
     was = "The download of" if len(jobs) == 1 else "Downloads of"
-    return f"{was} {names} had not finished when the program ended. F2, then r goes on with what came."
+    how = keys.told("{app.pairs}, then {pairs.retry} goes on with what came.")
+    return f"{was} {names} had not finished when the program ended. {how}"
 
 
 def _speeds(expected: Expectation | None) -> str:

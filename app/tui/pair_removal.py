@@ -22,7 +22,8 @@ async def remove_after_asking(app: "ChatApp", pair: Pair) -> str:
     if pair.spec == app.link.pair:
         return f"{pair.name} is in use. Use another pair first, then remove it."
     if (job := app.pulls.of(pair.spec)) and job.unfinished:
-        return f"{pair.name} is on its way. Cancel the download first (F2, c)."
+        how = app.keys.told("Cancel the download first ({app.pairs}, {pairs.cancel}).")
+        return f"{pair.name} is on its way. {how}"
     freed = await asyncio.to_thread(_removable, pair.spec)
     if not freed and not pair.own:
         return f"Nothing of {pair.name} can be removed: its files are not here, or kept for others."

@@ -49,7 +49,9 @@ class SavedChats:
         except AppError:
             return  # the history's thread has told it
         if chat is not None and not len(self._chat.conversation.tree):
-            self._say(f"F7 goes on with '{chat.title}' ({ago(chat.changed, now())}). F6 lists all chats.")
+            last, others = (self._chat.app.keys.name(key) for key in ("chat.resume_last", "chat.sessions"))
+            when = ago(chat.changed, now())
+            self._say(f"{last} goes on with '{chat.title}' ({when}). {others} lists all chats.")
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the last one.

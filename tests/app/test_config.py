@@ -66,6 +66,7 @@ def test_no_file_is_no_mistake(write: Any) -> None:
         ("keys.chat.comprae = 'f6'", "keys.chat.comprae", "Did you mean keys.chat.compare?"),
         ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),
         ("keys.chat.compare = 'x'", "keys.chat.compare", "typed into the prompt"),
+        ("keys.chat.stop = 'ctrl+x'", "keys.chat.stop", "edits the text of the prompt"),
         ("keys.chat.compare = 'f4'", "keys.chat.compare", "F4 is chat.draft's"),
         ("keys.chat.compare = 'f12'\nkeys.chat.draft = 'f12'", "keys.chat.compare", "F12 is chat.draft's"),
         ("keys.app.help = ['f1']", "keys.app.help", "a text in quotes"),
@@ -93,6 +94,11 @@ def test_keys_may_be_exchanged(write: Any) -> None:
     write("[keys]\nchat.compare = 'f4'\nchat.draft = 'F5, ctrl+t'")
     config = checked(read_config())
     assert config.problems == () and config.keys == {"chat.compare": "f4", "chat.draft": "f5,ctrl+t"}
+
+
+def test_a_binding_that_comes_before_the_prompt_may_take_a_key_of_its_editing(write: Any) -> None:
+    write("[keys]\napp.quit = 'ctrl+w'\nprompt.editor = 'ctrl+e'")
+    assert checked(read_config()).problems == ()
 
 
 def test_no_two_bindings_that_are_heard_together_share_a_key(write: Any) -> None:

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from app.attachments import attach, mentioned
 from app.engine_protocol import TuningEnded
@@ -39,6 +38,7 @@ from app.tui.screens.totals import TotalsScreen
 from app.tui.settings import Settings
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.gauges import Gauges
+from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.legend import Legend
 from app.tui.widgets.prompt import Prompt
 from app.tui.widgets.queue_list import QueueList
@@ -47,6 +47,9 @@ from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.user_message import UserMessage
 from app.tui.widgets.welcome import Welcome
 
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
@@ -54,24 +57,26 @@ HAND_OVER_SECONDS = 0.25
 class ChatScreen(Screen[None]):
     """Transcript, prompt, numbers."""
 
+    app: "ChatApp"
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f4,ctrl+t", "toggle_drafting", "Drafting", id="chat.draft", key_display="F4",
+        Binding("f4,ctrl+t", "toggle_drafting", "Draft", id="chat.draft",
                 tooltip="Switch drafting on or off for the next answer"),
-        Binding("f5,ctrl+r", "app.compare", "Compare", id="chat.compare", key_display="F5",
+        Binding("f5,ctrl+r", "app.compare", "Compare", id="chat.compare",
                 tooltip="Run the last prompt without and with drafting, side by side"),
         # Before the prompt, whose own F6 and F7 select text.
-        Binding("f6", "app.sessions", "Chats", id="chat.sessions", key_display="F6", priority=True,
+        Binding("f6", "app.sessions", "Chats", id="chat.sessions", priority=True,
                 tooltip="All chats: resume, search, rename, archive, delete, export"),
         Binding("f7", "app.resume_last", "Last chat", id="chat.resume_last", show=False, priority=True,
                 tooltip="Go on with the chat before this one"),
         Binding("ctrl+n", "new_chat", "New chat", id="chat.new", show=False, tooltip="Begin a new chat"),
         Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
-        Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds", key_display="F8",
+        Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
                 tooltip="The rounds of an answer one by one: what was drafted, what stood"),
         Binding("f9", "totals", "Totals", id="chat.totals", show=False,
                 tooltip="What drafting did in this chat so far"),
-        Binding("escape", "stop", "Stop", id="chat.stop", key_display="Esc",
+        Binding("escape", "stop", "Stop", id="chat.stop",
                 tooltip="Stop the answer and keep its text"),
     ]  # fmt: skip
 
@@ -98,7 +103,7 @@ class ChatScreen(Screen[None]):
         yield QueueList()
         yield Prompt()
         yield StatusLine()
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.prompt.area.focus()
@@ -292,7 +297,8 @@ class ChatScreen(Screen[None]):
             self.state.restart(stats.prompt_tokens + stats.tokens)
         if facts is not None and facts.pair != self.link.pair.name:
             pair = one_line(self.link.pair.name)
-            self.transcript.note(f"Written with {facts.pair}; {pair} answers from here on. F2 changes it.")
+            change = self.app.keys.told("{app.pairs} changes it.")
+            self.transcript.note(f"Written with {facts.pair}; {pair} answers from here on. {change}")
         if path and path[-1].role == "user":
             self.transcript.note("The last prompt was not answered. /regenerate has it answered.", "warning")
         self.state.show()

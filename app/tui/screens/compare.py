@@ -2,14 +2,14 @@
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import ContentSwitcher, Footer, Static
+from textual.widgets import ContentSwitcher, Static
 
 from app.comparisons import store
 from app.comparisons.export import export
@@ -26,6 +26,10 @@ from app.tui.engine_link import EngineLink
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
 from app.tui.widgets.compare_pane import ComparePane
 from app.tui.widgets.comparison_figures import ComparisonFigures
+from app.tui.widgets.key_line import KeyLine
+
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
 
 EXPORTED = (".json", ".csv", ".png")
 
@@ -33,14 +37,16 @@ EXPORTED = (".json", ".csv", ".png")
 class CompareScreen(Screen[None]):
     """Runs a plan, or shows a record. Left and right walk prompts, up and down settings."""
 
+    app: "ChatApp"
+
     HELP = """\
-The same prompts without and with drafting, one after the other on the same engine. Left and right walk the \
-prompts, up and down the settings."""
+The same prompts without and with drafting, one after the other on the same engine. {compare.left} and \
+{compare.right} walk the prompts, {compare.up} and {compare.down} the settings."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop / back", id="compare.stop", key_display="Esc",
+        Binding("escape", "stop", "Stop / back", id="compare.stop",
                 tooltip="Stop and judge what ran; once it ended, go back"),
-        Binding("f5,ctrl+r", "again", "Again", id="compare.again", key_display="F5",
+        Binding("f5,ctrl+r", "again", "Again", id="compare.again",
                 tooltip="Run the comparison again"),
         Binding("v", "view", "Texts/figures", id="compare.view",
                 tooltip="Show the texts side by side, or the figures"),
@@ -75,7 +81,7 @@ prompts, up and down the settings."""
                 yield ComparePane("With drafting", "drafted")
             yield ComparisonFigures(id="figures")
         yield Static(id="verdict")
-        yield Footer()
+        yield KeyLine()
 
     async def on_mount(self) -> None:
         if self.record is not None:
@@ -204,7 +210,7 @@ prompts, up and down the settings."""
                 self.query_one("#drafted", ComparePane).begin("With drafting")
             self._shown_prompt = run.prompt
             self._pane(run).begin(_pane_title(progress.plan.settings[run.setting]))
-        self._say(progress.doing(run))
+        self._say(progress.doing(run, self.app.keys.name("compare.stop")))
 
     async def _judge(self, progress: ComparisonInProgress) -> None:
         progress.look_for_differences()
@@ -223,9 +229,10 @@ prompts, up and down the settings."""
         self.refresh_bindings()
         if self.record is None:
             after = f"after {progress.count} of {progress.plan.count} runs"
+            how = self.app.keys.told("{compare.again} runs it again, {compare.stop} goes back.")
             self._say(
                 f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
-                "judge: both ways have to run once. F5 runs it again, Esc goes back.",
+                f"judge: both ways have to run once. {how}",
                 "$text-warning",
             )
             return

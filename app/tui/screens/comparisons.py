@@ -1,12 +1,12 @@
 """The kept comparisons: look at one again, export it, delete it."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.comparisons import store
@@ -17,17 +17,23 @@ from app.printable import one_line, printable
 from app.tui.engine_link import EngineLink
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.key_line import KeyLine
+
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
 
 
 class ComparisonsScreen(Screen[None]):
     """The newest first."""
 
+    app: "ChatApp"
+
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Back", id="comparisons.close", key_display="Esc",
+        Binding("escape,q", "dismiss", "Back", id="comparisons.close",
                 tooltip="Back to the chat"),
-        Binding("d,delete", "delete", "Delete", id="comparisons.delete", key_display="d",
+        Binding("d,delete", "delete", "Delete", id="comparisons.delete",
                 tooltip="Delete the chosen comparison"),
     ]  # fmt: skip
 
@@ -40,7 +46,7 @@ class ComparisonsScreen(Screen[None]):
         yield Static(id="comparisons-title")
         yield OptionList(markup=False, id="comparisons")
         yield Static(id="comparison-told")
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -79,7 +85,9 @@ class ComparisonsScreen(Screen[None]):
         rows.clear_options()
         rows.add_options(Option(_row(record)) for record in kept.records)
         rows.highlighted = 0 if kept.records else None
-        count = counted(len(kept.records), "comparison") if kept.records else "No comparison yet: F5 runs one"
+        count = counted(len(kept.records), "comparison")
+        if not kept.records:
+            count = self.app.keys.told("No comparison yet: in the chat, {chat.compare} runs one")
         bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
         self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
         if not kept.records:

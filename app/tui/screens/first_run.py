@@ -8,11 +8,12 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Key, Paste
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.printable import one_line
 from app.tui.first_run import BUILTIN, Offer, about_offers, offers, remember_first_run
+from app.tui.widgets.key_line import KeyLine
 from models.catalogue import DEFAULT_PAIR
 from models.machine import Machine, this_chip, this_machine
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 NARROW = 60
 """Columns below which the rows say what matters most only."""
 
-WAY_ON = "Enter takes the chosen pair. Or just type: it goes into the prompt. /welcome shows this again."
+WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this again."
 
 
 class FirstRunScreen(Screen[str | None]):
@@ -39,7 +40,7 @@ with what answers now; on another row it shows that pair, with the key that down
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Take it", id="welcome.choose", tooltip="Go on with the chosen pair"),
-        Binding("escape", "leave", "Chat", id="welcome.leave", key_display="Esc",
+        Binding("escape", "leave", "Chat", id="welcome.leave",
                 tooltip="Chat with the pair in use"),
     ]  # fmt: skip
 
@@ -50,7 +51,7 @@ with what answers now; on another row it shows that pair, with the key that down
             yield Static(Content("Looking at what fits this machine…"), id="offers-told")
             yield OptionList(markup=False)
             yield Static(Content(WAY_ON), id="way-on")
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         options = self.query_one(OptionList)
@@ -92,7 +93,9 @@ with what answers now; on another row it shows that pair, with the key that down
 
     def _take(self, machine: Machine, found: list[Offer]) -> None:
         if self.is_mounted:
-            self.query_one("#offers-told", Static).update(Content(about_offers(machine, found)))
+            self.query_one("#offers-told", Static).update(
+                Content(about_offers(machine, found, self.app.keys))
+            )
             narrow = self.app.size.width < NARROW
             rows = (Option(_row(offer, narrow=narrow), id=offer.pair.name) for offer in found)
             self.query_one(OptionList).add_options(rows)

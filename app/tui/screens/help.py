@@ -1,6 +1,6 @@
 """F1: what the keys do in the part that has the focus, and the commands."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -12,6 +12,9 @@ from textual.widgets import Static
 
 from app.tui.slash_commands import SLASH_COMMANDS
 
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
 ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target checks them all in one pass and keeps \
 those it would have written itself. The text is the target's own, word for word.
@@ -22,6 +25,8 @@ slanted, tokens without a draft are plain."""
 
 class HelpScreen(ModalScreen[None]):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
+
+    app: "ChatApp"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
@@ -44,7 +49,7 @@ class HelpScreen(ModalScreen[None]):
             if self._commands:
                 yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
                 yield Static(Text(ABOUT))
-            yield Static(Text("Esc closes this help.", "dim"))
+            yield Static(Text(self.app.keys.told("{help.close} closes this help."), "dim"))
 
     def on_mount(self) -> None:
         self.query_one("#help").border_title = "Help"

@@ -7,13 +7,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.events import DraftRound
 from app.printable import one_line, printable
 from app.tui.answer_log import AnswerLog
 from app.tui.token_text import round_sentence, round_text
+from app.tui.widgets.key_line import KeyLine
 
 REFRESH_SECONDS = 0.25
 LINES_BEFORE, LINES_AFTER = 2, 5
@@ -28,7 +29,7 @@ One row per round: milliseconds, who drafted, how many of the drafted tokens sto
 Up and down walk the rounds; the text above shows where the round stands in the answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close", key_display="Esc",
+        Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close",
                 tooltip="Back to the chat"),
         Binding("left", "answer(-1)", "Earlier answer", id="rounds.earlier", tooltip="The answer before"),
         Binding("right", "answer(1)", "Later answer", id="rounds.later", tooltip="The answer after"),
@@ -56,7 +57,7 @@ Up and down walk the rounds; the text above shows where the round stands in the 
         yield Static(id="rounds-text")
         yield Static(id="rounds-told")
         yield OptionList(markup=False, id="rounds")
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -15,7 +15,7 @@ from app.printable import one_line
 class LineQuestionScreen(ModalScreen[str | None]):
     """Gives the line, or None after Esc or for an empty one."""
 
-    HELP = "One line to fill in: Enter takes it, Esc leaves it as it was."
+    HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Leave it", id="title.leave", tooltip="Leave it as it was"),

@@ -1,7 +1,7 @@
 """A pair of one's own: two repositories or folders, checked before they are taken."""
 
 import threading
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,9 +18,14 @@ from models.own_pairs import add_own, describe_own, name_own
 from models.pair import PairSpec, read_source
 from models.progress import Progress
 
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
 
 class OwnPairScreen(ModalScreen[Pair | None]):
     """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
+
+    app: "ChatApp"
 
     HELP = "Target and draft have to read text alike. Enter fetches their small files and compares them."
 
@@ -43,7 +48,9 @@ class OwnPairScreen(ModalScreen[Pair | None]):
                 id="own-draft",
                 select_on_focus=False,
             )
-            yield Static("Enter checks both. Esc closes.", id="own-said")
+            yield Static(
+                self.app.keys.told("Enter checks both. {own.leave} closes."), id="own-said", markup=False
+            )
 
     def on_mount(self) -> None:
         self.query_one("#own-pair").border_title = "A pair of your own"

@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.tui.last_speeds import last_speeds
@@ -16,6 +16,7 @@ from app.tui.pair_removal import remove_after_asking
 from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.key_line import KeyLine
 from models.catalogue import Pair, all_pairs
 from models.fit import fit
 from models.installed import find_folder, installed
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
 WATCH_SECONDS = 0.25
-HINT = "Enter uses a pair, or downloads it first. / filters, a adds a pair of your own. ? is not verified."
+HINT = """\
+Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.own} adds a pair of your own. \
+? is not verified."""
 
 
 class PairsScreen(Screen[Pair | None]):
@@ -40,17 +43,17 @@ class PairsScreen(Screen[Pair | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Use or pull", id="pairs.choose",
                 tooltip="Use the pair, or download it first"),
-        Binding("slash", "filter", "Filter", id="pairs.filter", key_display="/",
+        Binding("slash", "filter", "Filter", id="pairs.filter",
                 tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
         Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
                 tooltip="Stop or give up the pair's download, or the one that runs; what came is kept"),
         Binding("r", "retry", "Resume", id="pairs.retry",
                 tooltip="Go on with the pair's download, or with all that were paused or failed"),
-        Binding("x,delete", "remove", "Remove", id="pairs.remove", key_display="x",
+        Binding("x,delete", "remove", "Remove", id="pairs.remove",
                 tooltip="Delete the pair's files, after asking"),
         Binding("a", "add_own", "Own pair", id="pairs.own",
                 tooltip="Put a pair together from two repositories or folders"),
-        Binding("escape", "back", "Back", id="pairs.back", key_display="Esc",
+        Binding("escape", "back", "Back", id="pairs.back",
                 tooltip="Close the filter; then back to the chat"),
     ]  # fmt: skip
 
@@ -73,8 +76,8 @@ class PairsScreen(Screen[Pair | None]):
         with VerticalScroll(id="pair-details", can_focus=False):
             yield Static()
         yield Static(id="downloads")
-        yield Static(Content(HINT), id="pull-line")
-        yield Footer()
+        yield Static(Content(self.hint), id="pull-line")
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False
@@ -86,6 +89,11 @@ class PairsScreen(Screen[Pair | None]):
 
     def on_resize(self) -> None:
         self.show_list()
+
+    @property
+    def hint(self) -> str:
+        """What can be done here."""
+        return self.app.keys.told(HINT)
 
     @property
     def chosen(self) -> Pair | None:
@@ -106,7 +114,7 @@ class PairsScreen(Screen[Pair | None]):
         if installed(pair.spec):
             self.dismiss(pair)
         elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
-            self.say(f"{pair.name} is on its way. c cancels it.")
+            self.say(f"{pair.name} is on its way. {self.app.keys.name('pairs.cancel')} cancels it.")
         elif pair.target.is_folder:
             self.say(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
         else:
@@ -139,13 +147,13 @@ class PairsScreen(Screen[Pair | None]):
         wanted = [job for job in pulls.jobs if job.is_wanted]
         of_pair = [job for job in wanted if pair and job.pair == pair.spec]
         for job in (of_pair or pulls.unfinished or wanted)[:1]:
-            self.say(f"Cancelling {job.pair.name}…" if job.state == "running" else HINT)
+            self.say(f"Cancelling {job.pair.name}…" if job.state == "running" else self.hint)
             job.cancel()
         self.show_downloads()
 
     def action_retry(self) -> None:
         pair = self.chosen
-        self.say(HINT)
+        self.say(self.hint)
         job = self.app.pulls.of(pair.spec) if pair else None
         if job is not None and not job.unfinished and job.state != "done":
             self.app.pulls.add(job.pair)
@@ -177,7 +185,7 @@ class PairsScreen(Screen[Pair | None]):
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
                 # What went wrong stands with the download itself, as long as it is there.
-                self.say(outcome(job) if job.state == "done" else HINT)
+                self.say(outcome(job, self.app.keys) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()
 
@@ -199,7 +207,8 @@ class PairsScreen(Screen[Pair | None]):
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
-            self.query_one("#pair-details Static", Static).update("No pair has these words. Esc shows all.")
+            nothing = self.app.keys.told("No pair has these words. {pairs.back} shows all.")
+            self.query_one("#pair-details Static", Static).update(Content(nothing))
 
     @property
     def _predicts(self) -> bool:

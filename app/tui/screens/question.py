@@ -1,6 +1,6 @@
 """A question with two answers."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,14 +9,21 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
 
 class QuestionScreen(ModalScreen[bool]):
     """Gives True for the first answer, False for the second and for Esc."""
 
-    HELP = "A question: y and n answer it; Tab goes from one button to the other, Enter presses it."
+    app: "ChatApp"
+
+    HELP = """\
+A question: {question.yes} and {question.no} answer it; Tab goes from one button to the other, Enter \
+presses it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,n", "answer(False)", "No", id="question.no", tooltip="No"),
+        Binding("n,escape", "answer(False)", "No", id="question.no", tooltip="No"),
         Binding("y", "answer(True)", "Yes", id="question.yes", tooltip="Yes"),
     ]
 
@@ -26,10 +33,11 @@ class QuestionScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
+            yes, no = (self.app.keys.name(f"question.{answer}") for answer in ("yes", "no"))
             yield Static(Content(self._question))
             with Horizontal():
-                yield Button(Content(f"{self._yes} (y)"), id="yes", variant="warning")
-                yield Button(Content(f"{self._no} (n)"), id="no", variant="primary")
+                yield Button(Content(f"{self._yes} ({yes})"), id="yes", variant="warning")
+                yield Button(Content(f"{self._no} ({no})"), id="no", variant="primary")
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()

@@ -1,13 +1,13 @@
 """All saved chats: find one, go on with it, put it in order."""
 
 from collections.abc import Awaitable
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.errors import AppError
@@ -18,6 +18,10 @@ from app.tui.ago import ago
 from app.tui.found_words import with_found
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
+from app.tui.widgets.key_line import KeyLine
+
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
@@ -26,13 +30,15 @@ FRAME = 8
 class SessionsScreen(Screen[ChatRow | None]):
     """Gives the chat to go on with, with the message that a search found; or None."""
 
+    app: "ChatApp"
+
     HELP = """\
-All chats. A search (/) looks through titles and every message, on all branches; Enter opens the chat at the \
-message that was found."""
+All chats. A search ({sessions.search}) looks through titles and every message, on all branches; Enter opens \
+the chat at the message that was found."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "resume", "Resume", id="sessions.resume", tooltip="Go on with the chat"),
-        Binding("/", "search", "Search", id="sessions.search", key_display="/",
+        Binding("/", "search", "Search", id="sessions.search",
                 tooltip="Search the titles and all texts"),
         Binding("r", "rename", "Rename", id="sessions.rename", tooltip="Give the chat another title"),
         Binding("a", "archive", "Archive", id="sessions.archive",
@@ -45,7 +51,7 @@ message that was found."""
                 tooltip="Write the chat as JSON, which can be imported"),
         Binding("v", "show_archived", "Archived", id="sessions.archived",
                 tooltip="Show the archived chats, or the others"),
-        Binding("escape", "back", "Back", id="sessions.back", key_display="Esc", tooltip="Back to the chat"),
+        Binding("escape", "back", "Back", id="sessions.back", tooltip="Back to the chat"),
     ]  # fmt: skip
 
     def __init__(self, saved: SavedChats, text: str = "") -> None:
@@ -53,20 +59,22 @@ message that was found."""
         self._saved = saved
         self._text = text
         self.rows: list[ChatRow] = []
+        self._is_loaded = False
         self.archived = False
 
     def compose(self) -> ComposeResult:
         yield Input(self._text, placeholder="Search all chats", id="sessions-search")
         yield OptionList(markup=False)
         yield Static(id="sessions-line")
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
         self.load()
 
     def on_resize(self) -> None:
-        self._draw()
+        if self._is_loaded:
+            self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._text = event.value
@@ -95,12 +103,16 @@ message that was found."""
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            said = "out of the archive" if chat.archived else "in the archive (v shows it)"
+            there = self.app.keys.told("in the archive ({sessions.archived} shows it)")
+            said = "out of the archive" if chat.archived else there
             self._do(self._saved.archive(chat), f"'{chat.title}' is {said}.")
 
     def action_delete(self) -> None:
         if (chat := self.chosen) is not None:
-            self._do(self._saved.delete(chat), f"Deleted '{chat.title}'. u brings it back.")
+            self._do(
+                self._saved.delete(chat),
+                f"Deleted '{chat.title}'. {self.app.keys.name('sessions.undo')} brings it back.",
+            )
 
     def action_undo(self) -> None:
         self._do(self._saved.undo(), "The deleted chat is back.")
@@ -160,6 +172,7 @@ message that was found."""
         except AppError as error:
             self.say(str(error))
             return
+        self._is_loaded = True
         self._draw()
 
     def _draw(self) -> None:

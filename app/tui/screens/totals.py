@@ -1,7 +1,7 @@
 """What drafting did in this chat, in one panel."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,12 +13,18 @@ from textual.widgets import Static
 from app.printable import one_line
 from app.tui.answer_log import AnswerLog
 from app.tui.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
+from app.tui.keys import Keys
+
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
 
 REFRESH_SECONDS = 0.5
 
 
 class TotalsScreen(ModalScreen[None]):
     """Goes on counting while an answer is written."""
+
+    app: "ChatApp"
 
     HELP = """\
 What drafting did in all answers of this chat, the one being written included. Time saved is what the \
@@ -43,11 +49,14 @@ tokens would have cost in plain rounds, as far as such rounds were measured in t
         self.set_interval(REFRESH_SECONDS, self._show)
 
     def _show(self) -> None:
-        lines = [Content.assemble((f"{name:<14}", "bold"), value) for name, value in rows(totals(self._logs))]
+        lines = [
+            Content.assemble((f"{name:<14}", "bold"), value)
+            for name, value in rows(totals(self._logs), self.app.keys)
+        ]
         self.query_one(Static).update(Content("\n").join(lines))
 
 
-def rows(chat: ChatTotals) -> list[tuple[str, str]]:
+def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
     """The figures as (name, value)."""
     if not chat.rounds:
         return [("Answers", "none in this chat since it was opened")]
@@ -60,17 +69,17 @@ def rows(chat: ChatTotals) -> list[tuple[str, str]]:
         by = ", ".join(f"{one_line(name)} {count}" for name, count in chat.rounds_by_drafter.items())
         found.append(("Drafted by", f"{by} (rounds)"))
         found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
-    found.append(("Time saved", _saved(chat)))
+    found.append(("Time saved", _saved(chat, keys)))
     return found
 
 
-def _saved(chat: ChatTotals) -> str:
+def _saved(chat: ChatTotals, keys: Keys) -> str:
     if not chat.drafted:
         return "nothing was drafted"
     if chat.saved_seconds is None:
         return (
             f"not known: {chat.plain_rounds} plain rounds were measured in this chat, "
-            f"{PLAIN_ROUNDS_NEEDED} are needed (F4 answers without drafting)"
+            f"{PLAIN_ROUNDS_NEEDED} are needed ({keys.name('chat.draft')} answers without drafting)"
         )
     basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
     if chat.saved_seconds < 0:

@@ -44,8 +44,8 @@ class PromptArea(TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
-        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", id="prompt.newline", show=False,
-                tooltip="Begin another line (Ctrl+J where the terminal does not tell Shift+Enter)"),
+        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", id="prompt.newline", show=False,
+                tooltip="Begin another line (few terminals tell Shift+Enter from Enter)"),
         Binding("ctrl+b", "submit_at_once", "Send at once", id="prompt.at_once", show=False,
                 tooltip="Stop the answer in progress and send the prompt in its place"),
         Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
@@ -53,7 +53,7 @@ class PromptArea(TextArea):
         Binding("ctrl+z", "app.suspend_process", "Suspend", id="prompt.suspend", show=False,
                 tooltip="Back to the shell; `fg` returns here"),
         Binding("ctrl+underscore,super+z", "undo", "Undo", id="prompt.undo", show=False,
-                tooltip="Take back what was typed last (Ctrl+Z goes to the shell)"),
+                tooltip="Take back what was typed last"),
         Binding("tab", "screen.browse", "Messages", id="prompt.browse", show=False,
                 tooltip="To the messages: edit, ask again, continue, copy, walk branches"),
         Binding("pageup", "screen.page(-1)", "Page up", id="prompt.page_up", show=False,
@@ -87,8 +87,8 @@ class PromptArea(TextArea):
             show_line_numbers=False,
             compact=True,
             highlight_cursor_line=False,
-            placeholder="Ask something. / for commands, F1 for help",
         )
+        self.placeholder = self.app.keys.told("Ask something. / for commands, {app.help} for help")
         self.menu_is_open = False
 
     def action_submit(self) -> None:
@@ -113,9 +113,9 @@ class PromptArea(TextArea):
         """Not left to priority bindings: those overtake letters that were typed before them."""
         if self.menu_is_open and event.key in MENU_KEYS:
             self.post_message(self.MenuKeyPressed(event.key))
-        elif event.key in self.app.keys_of("prompt.send"):
+        elif event.key in self.app.keys.of("prompt.send"):
             self.action_submit()
-        elif event.key in self.app.keys_of("prompt.newline"):
+        elif event.key in self.app.keys.of("prompt.newline"):
             self.action_newline()
         elif event.key == "up" and self._row == 0:
             self.post_message(self.PastAskedFor(-1))

@@ -1,17 +1,24 @@
 """Prompts that wait for the running answer to end."""
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
 from app.printable import one_line
 
-HINT = "↑ takes the last one back · Ctrl+B sends at once"
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
+HINT = "↑ takes the last one back · {prompt.at_once} sends at once"
 SHOWN = 3
 
 
 class QueueList(Static):
     """A line each; takes no room while nothing waits."""
+
+    app: "ChatApp"
 
     texts: reactive[tuple[str, ...]] = reactive((), layout=True)
 
@@ -20,4 +27,4 @@ class QueueList(Static):
         lines = [Content(f"⋯ next: {one_line(text)[:200]}") for text in self.texts[:SHOWN]]
         if len(self.texts) > SHOWN:
             lines.append(Content(f"⋯ and {len(self.texts) - SHOWN} more"))
-        self.update(Content("\n").join([*lines, Content.styled(HINT, "dim")]))
+        self.update(Content("\n").join([*lines, Content.styled(self.app.keys.told(HINT), "dim")]))

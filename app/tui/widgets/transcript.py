@@ -45,10 +45,6 @@ class Transcript(VerticalScroll, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "select(-1)", "Earlier", id="messages.up", show=False, tooltip="The message before"),
         Binding("down,j", "select(1)", "Later", id="messages.down", show=False, tooltip="The message after"),
-        Binding("left,h", "screen.walk(-1)", "‹ branch", id="messages.branch_before",
-                tooltip="The branch before this one"),
-        Binding("right,l", "screen.walk(1)", "branch ›", id="messages.branch_after",
-                tooltip="The branch after this one"),
         Binding("e", "screen.edit", "Edit", id="messages.edit",
                 tooltip="Edit the prompt and ask again; the old branch is kept"),
         Binding("r", "screen.regenerate('new')", "Again", id="messages.again",
@@ -58,11 +54,15 @@ class Transcript(VerticalScroll, can_focus=True):
         Binding("c", "screen.continue", "Continue", id="messages.continue",
                 tooltip="Continue a stopped answer"),
         Binding("y", "screen.copy", "Copy", id="messages.copy", tooltip="Copy the message"),
-        Binding("b", "screen.copy_code", "Copy code", id="messages.copy_code",
+        Binding("b", "screen.copy_code", "Code", id="messages.copy_code",
                 tooltip="Copy a code block; again for the next one"),
+        Binding("left,h", "screen.walk(-1)", "branch", id="messages.branch_before",
+                tooltip="The branch before this one"),
+        Binding("right,l", "screen.walk(1)", "branch", id="messages.branch_after",
+                tooltip="The branch after this one"),
         Binding("t", "screen.fold", "Thoughts", id="messages.fold", show=False,
                 tooltip="Show or fold what the model thought first"),
-        Binding("escape,tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back", key_display="Esc",
+        Binding("escape,tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back",
                 tooltip="Back to the prompt"),
     ]  # fmt: skip
 

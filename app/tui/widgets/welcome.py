@@ -1,5 +1,7 @@
 """The first thing in an empty conversation: which pair answers, and what to press."""
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 from textual.widgets import Static
 
@@ -7,11 +9,18 @@ from app.events import PairInfo
 from app.printable import one_line
 from app.tui.engine_link import EngineState
 
-TIPS = "F1 help · Enter sends · Ctrl+J new line · F4 draft · F5 compare · F2 pairs"
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
+TIPS = """\
+{app.help} help · {prompt.send} sends · {prompt.newline} new line · {chat.draft} draft · \
+{chat.compare} compare · {app.pairs} pairs"""
 
 
 class Welcome(Static):
     """Title, pair, tips."""
+
+    app: "ChatApp"
 
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
         """Describe the pair as far as it is known."""
@@ -20,7 +29,7 @@ class Welcome(Static):
                 ("mlx-spec", "bold $text-primary"), "  a small model guesses ahead, the large one checks"
             ),
             Content(_pair(name, state, info)),
-            Content.styled(TIPS, "dim"),
+            Content.styled(self.app.keys.told(TIPS), "dim"),
         ]
         self.update(Content("\n").join(lines))
 

@@ -1,6 +1,7 @@
 """What every dialog has in common: Ctrl+C closes it as Esc does, and pressed twice it leaves."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from textual.command import CommandPalette
@@ -14,7 +15,7 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.totals import TotalsScreen
 from tests.app.tui.chat_driver import OpenChat
 
-DIALOGS: list[Callable[[], ModalScreen[object]]] = [
+DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
     lambda: LineQuestionScreen("The title", "old"),
     lambda: TotalsScreen([]),

@@ -13,7 +13,8 @@ from textual.widgets import OptionList, Static
 
 from app.cli import main
 from app.tui.first_run import OFFERED, about_offers, offers
-from app.tui.keymap import key_name
+from app.tui.keymap import key_name, short_key_name
+from app.tui.keys import Keys
 from app.tui.last_speeds import last_speeds
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
@@ -120,12 +121,29 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
         await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-1.7b")
 
 
+@pytest.mark.parametrize("chip", ["M4 Pro", None])
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
+async def test_all_of_it_is_on_the_screen_at_once(
+    open_chat: OpenChat,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    size: tuple[int, int],
+    chip: str | None,
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
+    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip(chip) if chip else None)
+    async with welcomed(open_chat, size) as chat:
+        assert chat.app.screen.query_one(OptionList).option_count == 1 + OFFERED
+        assert chat.app.screen.query_one("#welcome").max_scroll_y == 0
+
+
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     small = Machine(1_000_000_000, 10**12, True)
-    assert offers(small, None) == [] and "No real pair fits" in about_offers(small, [])
+    assert offers(small, None) == [] and "No real pair fits" in about_offers(small, [], Keys({}))
     found = offers(MAC, None)
     assert [offer.speed for offer in found] == [""] * OFFERED
-    assert "No speed is predicted" in about_offers(MAC, found)
+    assert "No speed is predicted" in about_offers(MAC, found, Keys({}))
     assert "qwen3-32b" not in {offer.pair.name for offer in found}
 
 
@@ -151,6 +169,8 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
 
 def test_a_letter_is_told_from_the_same_letter_with_shift() -> None:
     assert [key_name(key) for key in ("r", "R", "f5", "ctrl+r")] == ["r", "R", "F5", "Ctrl+R"]
+    shorter = [short_key_name(key) for key in ("r", "R", "delete", "ctrl+r", "ctrl+pageup", "left")]
+    assert shorter == ["r", "R", "Del", "^R", "^PgUp", "←"]
 
 
 async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: OpenChat) -> None:
@@ -165,7 +185,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)
             focused = dialog.focused
             shown = await helped(chat)
-            assert str(dialog.HELP)[:20] in shown and said in shown and "F1" in shown
+            assert Keys({}).told(str(dialog.HELP))[:20] in shown and said in shown and "F1" in shown
             assert "While you write" not in shown and "Close this; twice: leave" in shown
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             assert dialog.focused is focused

@@ -6,6 +6,7 @@ from textual.widgets import OptionList, Static
 from app.events import DraftRound, Piece, TextAdded
 from app.tui.answer_log import AnswerLog
 from app.tui.chat_totals import totals
+from app.tui.keys import Keys
 from app.tui.screens.inspector import InspectorScreen, excerpt
 from app.tui.screens.totals import TotalsScreen, rows
 from app.tui.token_text import round_sentence, round_text
@@ -98,11 +99,11 @@ def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None
     drafting = log_of(*[drafted(3)] * 10)
     alone = totals([drafting])
     assert alone.saved_seconds is None and (alone.accepted, alone.drafted) == (30, 30)
-    assert "not known" in dict(rows(alone))["Time saved"]
+    assert "not known" in dict(rows(alone, Keys({})))["Time saved"]
     both = totals([drafting, log_of(plain(9.0), *[plain(0.02)] * 20)])
     assert both.saved_seconds == pytest.approx(10 * 4 * 0.02 - 10 * 0.03)
     slow = totals([log_of(*[drafted(0, seconds=0.05)] * 10), log_of(*[plain(0.02)] * 20)])
-    assert "lost" in dict(rows(slow))["Time saved"]
+    assert "lost" in dict(rows(slow, Keys({})))["Time saved"]
 
 
 async def test_the_totals_open_by_command_and_count_all_answers(open_chat: OpenChat) -> None:

@@ -1,5 +1,6 @@
 """Chats that are saved by themselves: resumed, found, put in order, kept through trouble."""
 
+import asyncio
 import itertools
 import json
 from dataclasses import replace
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.history.records import Chat, ChatMessage
-from app.history.store import History
+from app.history.store import ChatRow, History
+from app.tui.saved_chats import SavedChats
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.user_message import UserMessage
@@ -146,6 +148,32 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         assert opened.app.chat.conversation.chat.id == "c1"
     exported = json.loads((tmp_path / "x.json").read_text())
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
+
+
+async def test_the_list_counts_nothing_before_it_has_read_the_chats(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, (chat("c1", "Old", 10.0, leaf="p1"), [prompt("p1", "one")]))
+    read = asyncio.Event()
+    rows = SavedChats.rows
+
+    async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
+        await read.wait()
+        return await rows(self, text, archived=archived)
+
+    monkeypatch.setattr(SavedChats, "rows", late)
+    async with open_chat() as opened:
+        opened.app.action_sessions()
+        await opened.until(
+            lambda: isinstance(opened.app.screen, SessionsScreen) and opened.app.screen.is_mounted
+        )
+        for size in ((80, 24), (100, 30)):
+            await opened.pilot.resize_terminal(*size)
+            await opened.pilot.pause()
+            shown = opened.app.export_screenshot(simplify=True)
+            assert "0&#160;chats" not in shown and "No&#160;chats" not in shown
+        read.set()
+        await opened.until(lambda: "1&#160;chat" in opened.app.export_screenshot(simplify=True))
 
 
 async def test_md_is_another_word_for_markdown(open_chat: OpenChat, tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""The last line of a screen shows whole keys, and at any width those that matter."""
+
+from pathlib import Path
+
+import pytest
+
+from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.transcript import Transcript
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+
+def shown(chat: Chat) -> str:
+    """The line as it is read; every key in it has to be there to its end."""
+    line = chat.app.screen.query_one(KeyLine)
+    keys = list(line.query("FooterKey"))
+    assert all(key.region.right <= line.region.right for key in keys)
+    return " ".join(str(key.render()).strip() for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (30, "F4 Draft Esc Stop F1 Help"),
+        (40, "F4 Draft F5 Compare Esc Stop F1 Help"),
+        (80, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit"),
+        (100, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit ^P palette"),
+    ],
+)
+async def test_the_chats_keys_fit_and_help_and_stop_are_always_among_them(
+    open_chat: OpenChat, columns: int, expected: str
+) -> None:
+    async with open_chat(size=(columns, 24)) as chat:
+        await chat.until(lambda: shown(chat) == expected)
+
+
+async def test_the_line_follows_the_width_the_focus_and_the_keymap(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'ctrl+s'\napp.help = 'f12'\n")
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.until(lambda: shown(chat) == "F4 Draft F5 Compare ^S Stop F12 Help")
+        await chat.pilot.resize_terminal(80, 24)
+        await chat.until(lambda: "F2 Pairs ^Q Quit" in shown(chat))
+        chat.app.chat.query_one(Transcript).focus()
+        await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy b Code ← branch"))
+        assert "Esc Back" in shown(chat) and "F12 Help" in shown(chat)
+        await chat.pilot.press("tab")
+        await chat.until(lambda: "F5 Compare" in shown(chat))
+
+
+async def test_lists_keep_the_way_back_and_the_help_at_every_width(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        for key, screen in (("f6", SessionsScreen), ("f2", PairsScreen)):
+            await chat.pilot.press(key)
+            await chat.until(lambda screen=screen: isinstance(chat.app.screen, screen))
+            for columns in (40, 80, 120):
+                await chat.pilot.resize_terminal(columns, 24)
+                await chat.until(lambda: bool(chat.app.screen.query("FooterKey")))
+                await chat.pilot.pause(0.1)
+                words = shown(chat).split()
+                assert {"Esc", "Back", "F1", "Help"} <= set(words)
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.app.chat)

@@ -1,0 +1,157 @@
+"""With other keys in config.toml, every sentence names the key in force, and none a shipped one."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import app.tui
+from app.tui.keymap import default_keys
+from app.tui.keys import Keys
+from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.line_question import LineQuestionScreen
+from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.question import QuestionScreen
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.screens.totals import TotalsScreen
+from mlx_spec.types import Options
+from tests.app.history.some_chat import answer, chat, prompt
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_saved_chats import put
+
+A_KEY = re.compile(r"\bF\d\d?\b|\bCtrl\+\w+|\bEsc\b|\^\w\b")
+NOT_OURS = {"Ctrl+P", "Ctrl+C", "^p", "^P"}
+"""Textual's palette, and the way out: no bindings with an id."""
+NAMES_KEYS = {"KEY_NAMES", "PALETTE_HELP"}
+"""What gives keys their names, and the help of Textual's palette, whose keys nobody can change."""
+
+
+def sentences() -> Iterator[tuple[str, str]]:
+    """Every string in the screens' code but the documentation: where it stands, and the string."""
+    for file in sorted(Path(app.tui.__path__[0]).rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        left_out = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and _is_text(node.value)]
+        left_out += [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and NAMES_KEYS & {ast.unparse(target) for target in node.targets}
+        ]
+        skipped = {id(inner) for node in left_out for inner in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+                yield f"{file.name}:{node.lineno}", node.value
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_no_sentence_of_the_screens_has_a_shipped_key_written_into_it() -> None:
+    found = {place: named for place, text in sentences() if (named := set(A_KEY.findall(text)) - NOT_OURS)}
+    assert not found
+
+
+def test_every_binding_that_a_sentence_names_is_there() -> None:
+    named = {name: place for place, text in sentences() for name in re.findall(r"\{(\w+\.\w+)\}", text)}
+    assert len(named) > 10
+    assert not {name: place for name, place in named.items() if name not in default_keys()}
+
+
+def test_a_key_is_named_as_people_read_it_and_other_text_is_left_alone() -> None:
+    keys = Keys({"chat.stop": "ctrl+x,f7"})
+    assert keys.told("{chat.stop} or {app.help}, {} and {chat}") == "Ctrl+X or F1, {} and {chat}"
+    assert keys.of("chat.stop") == ["ctrl+x", "f7"]
+
+
+def other_keys() -> dict[str, str]:
+    """A key for every binding that is not the shipped one."""
+    while_typing = {"app", "chat", "prompt"}
+    shared = chain((f"alt+{letter}" for letter in ascii_lowercase), (f"ctrl+shift+f{n}" for n in range(1, 9)))
+    own: dict[str, int] = {}
+    keys: dict[str, str] = {}
+    for binding in default_keys():
+        group = binding.partition(".")[0]
+        if group in while_typing:
+            keys[binding] = next(shared)
+        else:
+            number = own[group] = own.get(group, 0) + 1
+            keys[binding] = f"alt+{number}" if number < 10 else f"f{number + 3}"
+    return keys
+
+
+async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    keys = other_keys()
+    table = "\n".join(f'{binding} = "{key}"' for binding, key in keys.items())
+    (tmp_path / "config.toml").write_text(f"[keys]\n{table}\n")
+    put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
+    allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
+    async with open_chat(size=(140, 60), options=Options(max_tokens=100_000)) as opened:
+        await opened.until(lambda: any("goes on with 'Old'" in notice for notice in opened.notices))
+        named = Keys(keys)
+        assert any(named.name("chat.resume_last") in notice for notice in opened.notices)
+        assert not any("config.toml" in notice for notice in opened.notices), opened.notices
+        seen: list[str] = []
+
+        async def look(what: str) -> None:
+            await opened.pilot.pause()
+            shown = opened.app.export_screenshot(simplify=True).replace("&#160;", " ")
+            assert not set(A_KEY.findall(shown)) - allowed, f"{what}: {set(A_KEY.findall(shown)) - allowed}"
+            seen.append(shown)
+
+        async def help_on(what: str) -> None:
+            await opened.pilot.press(keys["app.help"])
+            await opened.until(
+                lambda: isinstance(opened.app.screen, HelpScreen) and opened.app.screen.is_mounted
+            )
+            await look(f"help on {what}")
+            await opened.pilot.press(keys["help.close"])
+            await opened.until(lambda: not isinstance(opened.app.screen, HelpScreen))
+
+        async def send(text: str) -> None:
+            opened.app.chat.prompt.fill(text)
+            await opened.pilot.press(keys["prompt.send"])
+
+        await look("the empty chat")
+        await help_on("the prompt")
+        await send("slow")
+        await opened.until(lambda: bool(opened.app.chat.running and opened.app.chat.running.text))
+        await send("next")
+        await look("a prompt that waits")
+        await opened.pilot.press(keys["chat.compare"])
+        await opened.until(lambda: any("Stop it with" in notice for notice in opened.notices))
+        await look("a refusal")
+        await opened.pilot.press(keys["chat.stop"])
+        await opened.until(lambda: any(a.text.startswith("The target") for a in opened.answers))
+        await opened.until(lambda: opened.app.chat.running is None)
+        await opened.pilot.press(keys["prompt.browse"])
+        await help_on("the messages")
+        await opened.pilot.press(keys["messages.edit"])
+        await look("an edited prompt")
+        makers: list[Callable[[], Any]] = [
+            lambda: SessionsScreen(opened.app.saved),
+            lambda: PairsScreen("builtin"),
+            lambda: ComparisonsScreen(opened.app.link),
+            lambda: FirstRunScreen(),
+            lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
+            lambda: LineQuestionScreen("The title", "old"),
+            lambda: TotalsScreen(opened.app.chat.answering.logs),
+            lambda: OwnPairScreen(),
+        ]
+        for make in makers:
+            screen = make()
+            opened.app.push_screen(screen)
+            await opened.until(lambda screen=screen: opened.app.screen is screen and screen.is_mounted)
+            await opened.pilot.pause(0.2)
+            await look(type(screen).__name__)
+            await help_on(type(screen).__name__)
+            opened.app.return_to_chat()
+        for binding in ("chat.compare", "app.help", "prompt.at_once", "question.yes", "own.leave"):
+            assert any(named.name(binding) in shown for shown in seen), binding
