@@ -102,18 +102,19 @@ def details(facts: Facts) -> str:
     return "\n".join(one_line(line) for line in lines)
 
 
-def download_line(job: PullJob) -> str:
+def download_line(job: PullJob, keys: Keys) -> str:
     """A download as it stands, one line."""
     name = job.pair.name
     match job.state:
         case "waiting":
             line = f"◌ {name}: waits for its turn"
         case "failed":
-            line = f"✗ {name}: {job.error} r tries again."
+            line = f"✗ {name}: {job.error} {keys.told('{pairs.retry} tries again.')}"
         case "paused":
-            line = f"‖ {name}: paused. r goes on, c gives it up."
+            how = keys.told("{pairs.retry} goes on, {pairs.cancel} gives it up.")
+            line = f"‖ {name}: paused. {how}"
         case "cancelled":
-            line = f"- {name}: cancelled, what came is kept. r goes on."
+            line = f"- {name}: cancelled, what came is kept. {keys.told('{pairs.retry} goes on.')}"
         case "done":
             line = f"✓ {name}: installed"
         case "running":

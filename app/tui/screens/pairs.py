@@ -177,7 +177,7 @@ class PairsScreen(Screen[Pair | None]):
         jobs = [job for job in self.app.pulls.jobs if job.state != "done"]
         panel = self.query_one("#downloads", Static)
         panel.display = bool(jobs)
-        panel.update(Content("\n".join(download_line(job) for job in jobs)))
+        panel.update(Content("\n".join(download_line(job, self.app.keys) for job in jobs)))
         for job in self.app.pulls.jobs:
             if job.unfinished:
                 self._on_their_way.add(job)

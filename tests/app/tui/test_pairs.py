@@ -8,10 +8,11 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from app.tui.kept_pulls import KeptPulls
+from app.tui.keys import Keys
 from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
 from app.tui.pull_queue import PullJob, PullQueue
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.pairs import HINT, PairsScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.status_line import StatusLine
 from models.catalogue import all_pairs, find
@@ -261,7 +262,7 @@ async def test_a_connection_cut_in_mid_file_is_said_and_r_brings_the_rest(
         await answer(chat, "y")
         await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
         assert "r tries again" in text_of(chat, "#downloads")
-        assert "failed" in rows(screen)[FIRST] and text_of(chat, "#pull-line") == HINT
+        assert "failed" in rows(screen)[FIRST] and text_of(chat, "#pull-line") == screen.hint
         assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
         hub.cut_after.clear()
         hub.count_anew()
@@ -317,7 +318,7 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-said").startswith("✗"))
     if chat.app.screen is screen:
         return text_of(chat, "#own-said")
-    await chat.until(lambda: text_of(chat, "#pull-line") != HINT)
+    await chat.until(lambda: not text_of(chat, "#pull-line").startswith("Enter uses a pair, or"))
     return text_of(chat, "#pull-line")
 
 
@@ -419,5 +420,5 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
     facts = Facts(pair, False, 0, Fit("fits", "\x1b", 0.1))
     job = PullJob(replace(pair.spec, name="\x1b[31m"))
     job.state, job.error = "failed", "\x1b[2J"
-    for text in (details(facts), row(facts, "fits", width=120, predicts=False), download_line(job)):
+    for text in (details(facts), row(facts, "fits", width=120, predicts=False), download_line(job, Keys({}))):
         assert all(char.isprintable() or char == "\n" for char in text)
