@@ -7,9 +7,10 @@ MLX's CPU backend hands every operation to a thread of its own. Where all cores 
 that thread at each one, at as much cost again as the work; as a batch job it waits until there is a queue.
 """
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 
 import pytest
@@ -22,6 +23,23 @@ if sys.platform == "linux":
     with suppress(OSError):  # A sandbox may forbid it.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 type_checks.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than there are cores: the tests of screens and downloads wait half of their time."""
+    return (yield) + 1
+
+
+def pytest_collection_finish() -> None:
+    """What is imported now stays; the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _types_are_checked_anew() -> None:
+    type_checks.begin_test()
 
 
 @pytest.fixture(scope="session", autouse=True)

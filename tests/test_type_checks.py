@@ -31,3 +31,13 @@ def test_shapes_of_one_call_have_to_agree() -> None:
         verify.coupled(draft, mx.zeros((3, 4)), noise)
     with pytest.raises(TypeCheckError):
         verify.coupled(draft.astype(mx.float32), mx.zeros((3, 5)), noise)
+
+
+def test_shapes_are_checked_in_the_first_hundred_calls_of_a_test_and_at_times_after_that() -> None:
+    refused: list[int] = []
+    for call in range(1, 301):
+        try:
+            verify.coupled(mx.zeros((2,)), mx.zeros((3, 5)), mx.zeros((3, 5)))
+        except TypeCheckError:
+            refused.append(call)
+    assert refused == [*range(1, 101), 150, 200, 250, 300]

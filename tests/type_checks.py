@@ -1,12 +1,15 @@
 """While the tests run, every function of the engine is checked against its annotations.
 
 Shapes are jaxtyping's to check. Its wrapper binds and remembers the arguments of every call, which costs
-more than most of the engine's functions do: those without a shape are checked by beartype alone.
+more than most of the engine's functions do: those without a shape are checked by beartype alone, and of
+those with one each test's first calls are checked, every fiftieth after that.
 """
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Callable
+from functools import wraps
 from types import FunctionType
 from typing import Any, get_type_hints
 
@@ -15,6 +18,14 @@ from beartype import BeartypeConf, beartype
 
 _with_shapes = jaxtyping.jaxtyped
 _CONF = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
+_ALWAYS, _EVERY = 100, 50
+_calls: Counter[FunctionType] = Counter()
+"""Of this test, by function with shapes."""
+
+
+def begin_test() -> None:
+    """The first calls are checked again."""
+    _calls.clear()
 
 
 def install() -> None:
@@ -30,12 +41,24 @@ def _checked(*, typechecker: Callable) -> Callable:
             if dataclasses.is_dataclass(item):
                 item.__init__ = check(item.__init__)  # type: ignore[method-assign]
             return item
-        if not isinstance(item, FunctionType) or _have_shapes(hints := _hints(item)):
+        if not isinstance(item, FunctionType):
             return _with_shapes(item, typechecker=typechecker)
+        if _have_shapes(hints := _hints(item)):
+            return _at_times(_with_shapes(item, typechecker=typechecker), item)
         item.__annotations__ = hints
         return beartype(conf=_CONF)(item)
 
     return check
+
+
+def _at_times(checked: Callable, unchecked: FunctionType) -> Callable:
+    @wraps(unchecked)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        _calls[unchecked] = count = _calls[unchecked] + 1
+        checks = count <= _ALWAYS or count % _EVERY == 0
+        return (checked if checks else unchecked)(*args, **kwargs)
+
+    return call
 
 
 def _have_shapes(hints: dict[str, Any]) -> bool:
