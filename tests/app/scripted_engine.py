@@ -47,12 +47,12 @@ class ScriptedSession:
         self.info = PairInfo(spec.name, "target", "draft", 4096, "test (cpu)", 1_000_000, True)
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
-        """Takes 8 seconds where nobody skips it."""
+        """Takes 20 seconds where nobody skips it."""
         for done in range(1, 401):
             progress(done, 400)
             if skipped():
                 return
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def keep(self) -> None:
         """Nothing was learned."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app import drafting_state
 from app.cli import main
 from app.commands import arguments as args
 from mlx_spec.types import Round
@@ -201,7 +202,7 @@ def test_ctrl_c_keeps_the_text_and_exits_with_130(tiny_pair: TinyPair) -> None:
     assert running.stdout is not None
     first = os.read(running.stdout.fileno(), 10)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert first
     assert b"Interrupted" in err
@@ -239,18 +240,21 @@ def test_a_reader_that_leaves_is_no_error(tiny_pair: TinyPair) -> None:
     assert b"BrokenPipe" not in err
 
 
-def test_without_a_command_the_chat_opens_on_the_built_in_pair() -> None:
-    running = start()
-    out, err = running.communicate(b"Hello!\n\nHow are you?\n", timeout=60)
-    assert running.returncode == 0, err
-    assert all(len(answer) > 5 for answer in out.split(b"\n\n")[:2])
-    assert err.count(b"Measuring what drafting costs here, once") == 1
+def test_without_a_command_the_chat_opens_on_the_built_in_pair(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello!\n\nHow are you?\n")))
+    assert main([]) == 0
+    told = capfd.readouterr()
+    assert all(len(answer) > 5 for answer in told.out.split("\n\n")[:2])
+    assert told.err.count("Measuring what drafting costs here, once") == 1
 
 
 def test_answers_print_in_a_terminal_without_utf8(tiny_pair: TinyPair) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     running = start("generate", *tiny_pair.arguments, "--prompt", "é", "--no-draft", env=environment)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=60)
     assert running.returncode == 0, err
     out.decode("ascii")
 

@@ -45,6 +45,7 @@ def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineClient]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr("app.engine_client.QUIT_SECONDS", 60)
     client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
     client.start()
     yield client
@@ -52,9 +53,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineCl
 
 
 def collect(client: EngineClient, enough: Callable[[list[EngineEvent]], bool]) -> list[EngineEvent]:
-    """Poll until `enough`; fails after 30 seconds with what came."""
+    """Poll until `enough`; fails after a minute with what came."""
     events: list[EngineEvent] = []
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not enough(events):
         assert time.monotonic() < end, f"still waiting after {events}"
         time.sleep(0.01)
@@ -196,7 +197,7 @@ def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) ->
         engine = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while _is_running(engine):
         assert time.monotonic() < end, "the engine process outlived its parent"
         time.sleep(0.02)
@@ -237,7 +238,10 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(tmp_path: Path) -> None:
+def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine_client.QUIT_SECONDS", 60)
     pair = write_tiny_pair(tmp_path)
     client = EngineClient(tmp_path / "engine.log")
     client.start()

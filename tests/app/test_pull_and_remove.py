@@ -65,13 +65,13 @@ def test_a_repository_that_is_not_there_is_exit_code_2(hub: HubServer) -> None:
 
 
 def test_ctrl_c_stops_a_pull_with_exit_code_130(hub: HubServer) -> None:
-    hub.seconds_per_step = 5
+    hub.stall_after["model.safetensors"] = 0
     with subprocess.Popen([*COMMAND, "pull", *PAIR], cwd=ROOT, stderr=subprocess.PIPE, text=True) as pull:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not any(name.endswith("safetensors") for name in hub.downloads()):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         pull.send_signal(signal.SIGINT)
-        assert pull.wait(timeout=10) == 130
+        assert pull.wait(timeout=60) == 130
         assert pull.stderr is not None
         assert "Traceback" not in pull.stderr.read()

@@ -1,7 +1,5 @@
 """Calibration: left at any time it is of use, and the engine answers as if nothing had happened."""
 
-import time
-
 import pytest
 
 from mlx_spec import Engine, Options
@@ -33,9 +31,7 @@ def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
     engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2048)
     assert Calibration(engine).costs().plain is None
     calibration = Calibration(engine)
-    start = time.perf_counter()
-    assert list(calibration.run(0.0)) == []
-    assert time.perf_counter() - start < 1
+    assert list(calibration.run(0.0)) == [] and not calibration.times
     for step in calibration.run(60.0):
         assert step == (1, len(calibration._kinds()))
         break

@@ -63,6 +63,7 @@ class HubServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stall_after.clear()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -78,7 +79,7 @@ class HubServer:
 
     def count_anew(self) -> None:
         """Set `sent_bytes` to 0 once no client is served any more, those that have left included."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while self.serving:
             assert time.monotonic() < end, "a client is still served"
             time.sleep(0.01)

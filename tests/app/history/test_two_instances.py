@@ -35,7 +35,7 @@ for number in range(rounds):
     own = replace(chat(f"c{side}"), changed=float(number))
     for message in range(5):
         saving.put(own, prompt(f"{side}{message}", "hello", chat_id=own.id))
-        saving.ask(lambda history: history.chats()).result(20)
+        saving.ask(lambda history: history.chats()).result(60)
     assert saving.close() == 0
     assert all(isinstance(one, FileSetAside) for one in news), news
 """
@@ -50,7 +50,7 @@ def test_two_programs_that_start_and_write_at_once_lose_nothing(tmp_path: Path, 
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     both = [subprocess.Popen([*command, side, str(ROUNDS)], env=environment) for side in "ab"]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait(120) for process in both] == [0, 0]
     for number in range(ROUNDS):
         history = History.open(tmp_path / str(number) / "history.db")
         assert sorted((row.chat.id, row.messages) for row in history.chats()) == [("ca", 5), ("cb", 5)]
@@ -72,12 +72,12 @@ def test_a_file_that_someone_moves_or_removes_is_noticed_and_a_new_one_has_what_
 
     saving = HistoryThread(path, tell)
     saving.put(chat(), *branching())
-    saving.ask(lambda history: None).result(10)
+    saving.ask(lambda history: None).result(60)
     for end in ("", "-wal", "-shm"):
         file = path.with_name(path.name + end)
         file.rename(file.with_name(f"moved.db{end}")) if what == "moved" else file.unlink()
     saving.put(chat(), answer("a9", "p1"))
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while saving.unsaved or not news:
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -100,6 +100,6 @@ def test_a_good_file_in_the_place_of_a_damaged_one_is_left_where_it_is(tmp_path:
 def test_a_message_of_one_program_is_seen_by_the_other_at_once(tmp_path: Path) -> None:
     both = [HistoryThread(tmp_path / "history.db", lambda news: None) for _ in range(2)]
     both[0].put(chat(), prompt("p", "hello"))
-    both[0].ask(lambda history: None).result(10)
-    assert [m.text for m in both[1].ask(lambda history: history.messages(chat())).result(10)] == ["hello"]
+    both[0].ask(lambda history: None).result(60)
+    assert [m.text for m in both[1].ask(lambda history: history.messages(chat())).result(60)] == ["hello"]
     assert [saving.close() for saving in both] == [0, 0]

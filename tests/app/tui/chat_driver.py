@@ -1,5 +1,6 @@
 """Drives the running app the way a person does, and waits for what has to become true."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -28,8 +29,8 @@ class Chat:
         return list(self.app.chat.query(Answer))
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something to become true; fails after half a minute."""
-        end = time.monotonic() + 30
+        """Wait for something to become true; fails after a minute."""
+        end = time.monotonic() + 60
         while not holds():
             assert time.monotonic() < end, f"still not true; notices: {self.notices}"
             await self.pilot.pause(0.02)
@@ -49,6 +50,24 @@ class Chat:
         await self.type(text)
         await self.until(lambda: len(self.answers) > count)
         return self.answers[-1]
+
+
+async def until_quiet(app: ChatApp, *_: float) -> None:
+    """Until no widget has a message to take, in place of Textual's own wait after each key.
+
+    That one waits until the process is idle, which a busy machine makes it look like too early and an answer
+    that streams for a second too late.
+    """
+    end = time.monotonic() + 1
+    quiet = 0
+    await asyncio.sleep(0.02)
+    while quiet < 3 and time.monotonic() < end:
+        widgets = [
+            app,
+            *(widget for screen in app.screen_stack for widget in screen.walk_children(with_self=True)),
+        ]
+        quiet = 0 if any(widget.message_queue_size for widget in widgets) else quiet + 1
+        await asyncio.sleep(0)
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from app.tui.engine_link import EngineLink
 from app.tui.settings import Settings
 from mlx_spec.types import Options
 from models.pair import PairSpec, Source
-from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
 
 SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 ROOT = Path(__file__).parents[3]
@@ -27,6 +28,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)
 
     @asynccontextmanager
     async def running(
@@ -40,6 +42,8 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         link = EngineLink(client, PairSpec(pair, Source("/target"), Source("/draft")))
         link.start()
         app = ChatApp(link, Settings.of(options or Options()), checked(read_config()), welcomes=welcomes)
+        for module in ("app", "pilot"):
+            monkeypatch.setattr(f"textual.{module}.wait_for_idle", partial(until_quiet, app))
         try:
             async with app.run_test(size=size) as pilot:
                 yield Chat(app, pilot)

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "pictured"
 ACCEPT = "MLX_SPEC_ACCEPT_PICTURES"
 """Set, by `make pictures`: what is drawn now becomes the truth."""
 
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 SETTLING_SECONDS = 1.0
 
 _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)

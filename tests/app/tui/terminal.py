@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 40
+PATIENCE_SECONDS = 60
 
 
 class Terminal:

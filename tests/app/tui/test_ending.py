@@ -10,7 +10,7 @@ import asyncio, threading
 from app.tui.ending import end_on_signals
 
 async def main():
-    end_on_signals({leave}, grace=0.3)
+    end_on_signals({leave}, grace={grace})
     print("ready", flush=True)
     await asyncio.sleep(60)
 
@@ -21,20 +21,20 @@ async def main():
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_a_program_that_hangs_while_it_ends_is_ended_by_force(number):
     """What it waits for never comes, as a terminal that is gone reads nothing."""
-    program = HANGS.format(leave="threading.Event().wait", task="asyncio.run(main())")
+    program = HANGS.format(grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())")
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
         start = time.monotonic()
         child.send_signal(number)
-        assert child.wait(20) == 128 + number
+        assert child.wait(60) == 128 + number
         assert time.monotonic() - start > 0.25, "it had its time to save"
 
 
 def test_a_program_that_ends_in_time_ends_as_it_likes():
     task = "loop = asyncio.new_event_loop(); task = loop.create_task(main())\n"
     task += "try: loop.run_until_complete(task)\nexcept asyncio.CancelledError: raise SystemExit(7)"
-    program = HANGS.format(leave="lambda: task.cancel()", task=task)
+    program = HANGS.format(grace=60, leave="lambda: task.cancel()", task=task)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
         child.send_signal(signal.SIGTERM)
-        assert child.wait(20) == 7
+        assert child.wait(60) == 7

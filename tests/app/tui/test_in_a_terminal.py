@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.app.tui.terminal import ROOT, Terminal, processes_of
+from tests.app.tui.terminal import PATIENCE_SECONDS, ROOT, Terminal, processes_of
+from tests.app.tui.test_saved_chats import saved as chats
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,6 +51,13 @@ def saved(home: Path) -> list[dict[str, Any]]:
     return whole["messages"]
 
 
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_type_stream_stop_compare_and_quit(terminal: Terminal) -> None:
     terminal.start_app("--max-tokens", "400")
     terminal.type("What is speculative decoding?")
@@ -77,13 +85,14 @@ def test_a_closed_terminal_ends_everything_and_keeps_the_answer(terminal: Termin
     terminal.type(LONG)
     terminal.press("Enter")
     terminal.wait_until(streams, "streamed words")
-    time.sleep(2.5)  # A sudden end may cost the last second of text, more where the machine is busy.
+    until(
+        lambda: any(
+            len(message.text) > 10 for _, messages in chats(terminal.home) for message in messages[1:]
+        )
+    )
     assert len(processes_of(terminal.home)) == 2
     terminal.close()
-    end = time.monotonic() + 20
-    while processes_of(terminal.home):
-        assert time.monotonic() < end, processes_of(terminal.home)
-        time.sleep(0.1)
+    until(lambda: not processes_of(terminal.home))
     prompt, answer = saved(terminal.home)
     assert prompt["text"] == LONG and len(answer["text"]) > 10
 

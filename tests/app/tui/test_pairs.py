@@ -129,7 +129,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
     open_chat: OpenChat, hub: HubServer
 ) -> None:
-    hub.seconds_per_step = 0.02
+    hub.stall_after["model.safetensors"] = 2_000_000
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
         await chat.pilot.press("enter")
@@ -140,6 +140,7 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
         await chat.until(lambda: "↓" in rows(screen)[FIRST])
         await chat.pilot.press("escape")
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
+        hub.stall_after.clear()
         await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
         assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
 
@@ -158,7 +159,7 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
 async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
     open_chat: OpenChat, hub: HubServer
 ) -> None:
-    hub.seconds_per_step = 0.3
+    hub.stall_after["model.safetensors"] = 0
     async with open_chat() as chat:
         chat.app.pulls.add(find(FIRST).spec)
         chat.app.pulls.add(find(SECOND).spec)
@@ -167,7 +168,7 @@ async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
         await chat.until(lambda: f"{FIRST}: ░" in text_of(chat, "#downloads"))
         await chat.pilot.press("c")
         await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
-        hub.seconds_per_step = 0
+        hub.stall_after.clear()
         await chat.until(lambda: installed(find(SECOND).spec))
         assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
         await chat.pilot.press("r")
@@ -194,7 +195,7 @@ async def test_a_stall_is_said_as_one_and_can_be_cancelled_and_retried(
 
 
 async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub: HubServer) -> None:
-    hub.seconds_per_step = 0.5
+    hub.stall_after["model.safetensors"] = 0
     async with open_chat() as chat:
         job = chat.app.pulls.add(find(FIRST).spec)
         await chat.pilot.press("ctrl+q")
@@ -212,7 +213,7 @@ async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub
 async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go_on_when_asked(
     open_chat: OpenChat, hub: HubServer, tmp_path: Path
 ) -> None:
-    hub.seconds_per_step = 0.05
+    hub.stall_after["model.safetensors"] = 2_000_000
     async with open_chat() as chat:
         chat.app.pulls.add(find(FIRST).spec)
         chat.app.pulls.add(find(SECOND).spec)
@@ -223,6 +224,7 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
         assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)
+    hub.stall_after.clear()
     hub.count_anew()
     hub.requests.clear()
     came = parts_of(FIRST)
