@@ -323,11 +323,17 @@ def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer
     assert fresh.exists() and not old.exists()
 
 
-def cancelled_after(count: int) -> list[Progress]:
-    """The progress of a pull that is cancelled once so many bytes of it have come."""
+def cancelled_after(count: int, hub: HubServer) -> list[Progress]:
+    """The progress of a pull that is cancelled once so many bytes of it have come, and the whole draft."""
+    draft = hashlib.sha256(hub.models["org/draft"].files["model.safetensors"]).hexdigest()
+    whole = repository_folder("org/draft") / "blobs" / draft
     begun: list[Progress] = []
+
+    def enough() -> bool:
+        return bool(begun) and begun[-1].transferred_bytes > count and whole.exists()
+
     with pytest.raises(PullCancelled):
-        for progress in pull(SPEC, cancelled=lambda: bool(begun) and begun[-1].transferred_bytes > count):
+        for progress in pull(SPEC, cancelled=enough):
             begun.append(progress)
     return begun
 
@@ -338,7 +344,7 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
     hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
     hub.stall_after["model.safetensors"] = 5_000_000
 
-    begun = cancelled_after(3_000_000)
+    begun = cancelled_after(3_000_000, hub)
 
     assert begun[-1].fraction < 1
     assert not installed(SPEC) and not is_installed(SPEC.target)
@@ -349,18 +355,22 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
 
     hub.stall_after.clear()
     hub.count_anew()
-    seen = list(pull(SPEC))
+    hub.stall_after["model.safetensors"] = 0
+    pulling = pull(SPEC)
+    goes_on = next(progress for progress in pulling if progress.phase == "weights")
+    hub.stall_after.clear()
+    *_, end = pulling
     assert installed(SPEC) and not partial_files(["org/target", "org/draft"])
     weights = len(hub.models["org/target"].files["model.safetensors"])
-    assert hub.sent_bytes == seen[-1].transferred_bytes == weights - here
-    assert next(p.done_bytes for p in seen if p.phase == "weights") >= here, "the bar begins where it ended"
-    assert seen[-1].done_bytes == seen[-1].total_bytes
+    assert hub.sent_bytes == end.transferred_bytes == weights - here
+    assert goes_on.done_bytes >= here, "the bar begins where it ended"
+    assert end.done_bytes == end.total_bytes
 
 
 def test_a_hub_that_sends_a_file_from_its_beginning_again_is_understood(hub: HubServer, home: Path) -> None:
     hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
     hub.stall_after["model.safetensors"] = 5_000_000
-    cancelled_after(2_000_000)
+    cancelled_after(2_000_000, hub)
     hub.stall_after.clear()
     hub.ignores_ranges = True
 

@@ -28,6 +28,11 @@ class Chat:
     def answers(self) -> list[Answer]:
         return list(self.app.chat.query(Answer))
 
+    @property
+    def screen(self) -> str:
+        """What is drawn, as text in a picture."""
+        return self.app.export_screenshot(simplify=True).replace("&#160;", " ")
+
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for something to become true; fails after a minute."""
         end = time.monotonic() + 60

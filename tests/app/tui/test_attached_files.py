@@ -37,9 +37,7 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_to_the_lookup_draft
         text = chat.answers[0].text
         assert text.startswith("File notes.md:\n````\nthe ``` notes \x1b[2J\n````\n\necho @notes.md x|")
         assert text.endswith("|1 documents|seed 0")
-        await chat.pilot.pause()
-        shown = chat.app.export_screenshot(simplify=True)
-        assert "▤&#160;notes.md" in shown and "␛[2J" in shown
+        await chat.until(lambda: "▤ notes.md" in chat.screen and "␛[2J" in chat.screen)
         await chat.ask("echo again")
         assert chat.answers[1].text.endswith("|1 documents|seed 0"), "the file stays in the chat"
 

@@ -192,14 +192,10 @@ async def test_messages_and_code_blocks_are_copied(
 async def test_a_thought_is_folded_until_it_is_asked_for(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("think")
-        await chat.until(lambda: "thought in 3 words" in screen(chat))
-        assert "one two three" not in screen(chat)
+        await chat.until(lambda: "thought in 3 words" in chat.screen)
+        assert "one two three" not in chat.screen
         await chat.type("/think")
-        await chat.until(lambda: "one two three" in screen(chat))
-
-
-def screen(chat: Chat) -> str:
-    return chat.app.export_screenshot(simplify=True).replace("&#160;", " ")
+        await chat.until(lambda: "one two three" in chat.screen)
 
 
 async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: OpenChat) -> None:

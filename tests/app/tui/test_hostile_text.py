@@ -29,12 +29,16 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\x7f[red]x[/red] [/bad]"
 SIGN = "␛]0;owned"
 
 
-async def look(chat: Chat, holds: Callable[[], bool] = lambda: True) -> str:
-    """The screen's text once something is true of it: signs are there, and nothing that is obeyed."""
+async def look(chat: Chat, holds: Callable[[], bool], text: str = "") -> str:
+    """The screen once something is true and a text is on it: signs are there, and nothing that is obeyed."""
+
+    def drawn() -> str:
+        return "\n".join(strip.text for strip in chat.app.screen._compositor.render_strips())
+
     await chat.until(holds)
+    await chat.until(lambda: text in drawn())
     await chat.pilot.pause()
-    strips = chat.app.screen._compositor.render_strips()
-    shown = "\n".join(strip.text for strip in strips)
+    shown = drawn()
     obeyed = ascii("".join(char for char in shown if printable(char) != char))
     assert obeyed == "''", f"{type(chat.app.screen).__name__} passes on {obeyed}"
     return shown
@@ -53,37 +57,35 @@ async def test_nothing_that_a_history_holds_is_obeyed(open_chat: OpenChat, tmp_p
     history.close()
     async with open_chat() as opened:
         app, press = opened.app, opened.pilot.press
-        assert f"F7 goes on with '{SIGN}" in await look(opened, lambda: bool(opened.notices))
+        await look(opened, lambda: bool(opened.notices), f"F7 goes on with '{SIGN}")
         await press("up")
-        assert SIGN in await look(opened, lambda: bool(app.chat.prompt.area.text))
+        await look(opened, lambda: bool(app.chat.prompt.area.text), SIGN)
         app.chat.prompt.area.clear()
         await press("f6")
         await opened.until(lambda: isinstance(app.screen, SessionsScreen))
         sessions = app.screen
         assert isinstance(sessions, SessionsScreen)
-        assert SIGN in await look(opened, lambda: bool(sessions.rows))
+        await look(opened, lambda: bool(sessions.rows), SIGN)
         await press("slash", *"needle")
-        assert f"needle {SIGN}" in await look(
-            opened, lambda: bool(sessions.rows and sessions.rows[0].excerpt)
-        )
+        await look(opened, lambda: bool(sessions.rows and sessions.rows[0].excerpt), f"needle {SIGN}")
         await press("enter", "r")
-        assert SIGN in await look(opened, lambda: isinstance(app.screen, LineQuestionScreen))
+        await look(opened, lambda: isinstance(app.screen, LineQuestionScreen), SIGN)
         await press("escape", "d")
-        assert f"Deleted '{SIGN}" in await look(opened, lambda: not sessions.rows)
+        await look(opened, lambda: not sessions.rows, f"Deleted '{SIGN}")
         await press("u")
         await opened.until(lambda: bool(sessions.rows))
         await press("enter")
-        assert f"▤ {SIGN}" in await look(opened, lambda: bool(opened.answers))
+        await look(opened, lambda: bool(opened.answers), f"▤ {SIGN}")
         await press("f3")
-        assert SIGN in await look(opened, lambda: opened.answers[0].marks)
+        await look(opened, lambda: opened.answers[0].marks, SIGN)
         await opened.type("/preset")
-        assert f"Presets: {SIGN}" in await look(opened, lambda: "Presets" in opened.notices[-1])
+        await look(opened, lambda: "Presets" in opened.notices[-1], f"Presets: {SIGN}")
         await press("f8")
-        assert SIGN in await look(opened, lambda: isinstance(app.screen, InspectorScreen))
+        await look(opened, lambda: isinstance(app.screen, InspectorScreen), SIGN)
         await press("escape", "f9")
-        assert SIGN in await look(opened, lambda: isinstance(app.screen, TotalsScreen))
+        await look(opened, lambda: isinstance(app.screen, TotalsScreen), SIGN)
         await press("escape", "tab", "up", "e")
-        assert SIGN in await look(opened, lambda: app.chat.editing is not None)
+        await look(opened, lambda: app.chat.editing is not None, SIGN)
 
 
 async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
@@ -101,15 +103,15 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         shown = await look(opened, lambda: area.menu_is_open)
         assert "about" in shown and "owned" not in shown
         await press("tab", "enter")
-        assert "▤ about" in await look(opened, lambda: bool(opened.answers))
+        await look(opened, lambda: bool(opened.answers), "▤ about")
         await opened.type("slow")
         await opened.until(lambda: app.chat.running is not None)
         app.post_message(Paste(HOSTILE))
         await opened.until(lambda: bool(area.text))
         await press("enter")
-        assert f"next: {SIGN}" in await look(opened, lambda: bool(app.chat.answering.queued))
+        await look(opened, lambda: bool(app.chat.answering.queued), f"next: {SIGN}")
         await press("up")
-        assert SIGN in await look(opened, lambda: not app.chat.answering.queued)
+        await look(opened, lambda: not app.chat.answering.queued, SIGN)
         area.clear()
         await press("escape")
         await opened.until(lambda: app.chat.running is None)
@@ -118,14 +120,14 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         await opened.until(lambda: isinstance(app.screen, CompareScreen))
         compare = app.screen
         assert isinstance(compare, CompareScreen)
-        assert "␛[31m" in await look(opened, lambda: compare.record is not None)
+        await look(opened, lambda: compare.record is not None, "␛[31m")
         await press("escape")
         app.action_comparisons()
         await look(opened, lambda: isinstance(app.screen, ComparisonsScreen))
         await press("escape", "f6", "slash")
         await opened.until(lambda: isinstance(app.screen, SessionsScreen))
         app.post_message(Paste(HOSTILE))
-        assert SIGN in await look(opened, lambda: bool(app.screen.query_one(Input).value))
+        await look(opened, lambda: bool(app.screen.query_one(Input).value), SIGN)
 
 
 @pytest.mark.slow  # the download's process imports the Hub's client
