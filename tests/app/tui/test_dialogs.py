@@ -60,5 +60,5 @@ async def test_ctrl_c_copies_what_is_chosen_in_a_dialogs_line_and_leaves_it_open
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
         dialog.query_one(Input).select_all()
         await chat.pilot.press("ctrl+c")
-        await chat.pilot.pause()
-        assert chat.app.clipboard == "old title" and chat.app.screen is dialog
+        await chat.until(lambda: chat.app.clipboard == "old title")
+        assert chat.app.screen is dialog

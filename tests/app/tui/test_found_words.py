@@ -97,10 +97,10 @@ async def test_an_opened_hit_shows_its_words_until_another_message_is_chosen(
         await open_hit(opened, "needles")
         await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
         chosen = opened.app.chat.query_one(".-selected", Message)
-        await opened.pilot.pause()
-        assert underlined(chosen.render_lines(chosen.size.region)) == ["needles", "needles"]
+        await opened.until(
+            lambda: underlined(chosen.render_lines(chosen.size.region)) == ["needles", "needles"]
+        )
         style = chosen.get_component_styles(FOUND_CLASS)
         assert isinstance(style.color, Color) and style.color != chosen.styles.color
         await opened.pilot.press("up")
-        await opened.pilot.pause()
-        assert underlined(chosen.render_lines(chosen.size.region)) == []
+        await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [])
