@@ -122,7 +122,7 @@ def stats_line(event: TurnEnded) -> str:
     parts = [f"{stats.tokens} tokens", f"{stats.tokens_per_second:.0f} tok/s"]
     if stats.draft_n:
         accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n} ({stats.acceptance_rate:.0%})"
-        parts.append(f"{accepted}, {stats.accepted_per_round:.2f} per round")
+        parts.append(f"{accepted}, {stats.accepted_per_round:.2f}/round")
     else:
         parts.append("no draft")
     parts.append(f"first token {stats.time_to_first_token * 1000:.0f} ms")

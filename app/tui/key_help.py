@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.screen import Screen
+from textual.widgets import OptionList
 
 from app.tui.keymap import default_keys, key_name
 from app.tui.widgets.transcript import Transcript
@@ -50,6 +52,13 @@ def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:
     return told
 
 
+def passed_on(screen: Screen[object]) -> list[Binding]:
+    """The own bindings of a screen whose list has the focus: with their keys it does the same, or nothing."""
+    if not isinstance(screen.focused, OptionList):
+        return []
+    return [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]
+
+
 def _heard(app: "ChatApp") -> Iterator[tuple[str, Binding]]:
     active = [(key, heard.binding) for key, heard in app.screen.active_bindings.items()]
     yield from ((key, binding) for key, binding in active if binding.id in default_keys())
@@ -57,6 +66,7 @@ def _heard(app: "ChatApp") -> Iterator[tuple[str, Binding]]:
     more: list[Binding] = []
     if app.screen.is_modal:
         more += [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority]
+    more += passed_on(app.screen)
     if app.screen is app.chat:
         more += [b for b in Transcript.BINDINGS if isinstance(b, Binding)]
     for binding in more:

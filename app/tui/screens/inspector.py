@@ -31,8 +31,8 @@ Up and down walk the rounds; the text above shows where the round stands in the 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close",
                 tooltip="Back to the chat"),
-        Binding("left", "answer(-1)", "Earlier answer", id="rounds.earlier", tooltip="The answer before"),
-        Binding("right", "answer(1)", "Later answer", id="rounds.later", tooltip="The answer after"),
+        Binding("left", "answer(-1)", "Earlier", id="rounds.earlier", tooltip="The answer before"),
+        Binding("right", "answer(1)", "Later", id="rounds.later", tooltip="The answer after"),
     ]  # fmt: skip
 
     def __init__(self, logs: Sequence[AnswerLog]) -> None:

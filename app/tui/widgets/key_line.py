@@ -1,6 +1,7 @@
 """The last line of a screen: its keys, whole ones only, those that matter most where not all of them fit."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
@@ -10,7 +11,11 @@ from textual.events import Resize
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
+from app.tui.key_help import passed_on
 from app.tui.keymap import default_keys
+
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
 
 EDGES = {True: 2, False: 3}
 """Columns beside a key and its label, by whether the line is compact."""
@@ -35,6 +40,8 @@ class _Shown:
 
 class KeyLine(Footer):
     """Textual's own footer cuts a key in two where the line ends, whichever key that is."""
+
+    app: "ChatApp"
 
     def on_resize(self, event: Resize) -> None:
         self.refresh(recompose=True)
@@ -68,6 +75,13 @@ class KeyLine(Footer):
         for heard in active.values():
             if heard.binding.show and heard.binding.id in order:
                 found.setdefault(str(heard.binding.id), heard)
+        for binding in passed_on(self.screen):
+            # That Enter takes what is chosen goes without saying.
+            if binding.show and binding.id and binding.key != "enter":
+                heard = ActiveBinding(
+                    self.screen, binding.with_key(self.app.keys.of(binding.id)[0]), True, binding.tooltip
+                )
+                found.setdefault(binding.id, heard)
         ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
         palette = [heard for key, heard in active.items() if key == self.app.COMMAND_PALETTE_BINDING]
         return [_Shown(heard, self.app.get_key_display(heard.binding)) for heard in [*ours, *palette]]

@@ -93,7 +93,7 @@ async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat
         await chat.pilot.press("escape")
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].text == chat.app.chat.answering.logs[0].text
-        assert "(100%), 1.00 per round" in chat.answers[0].stats
+        assert "(100%), 1.00/round" in chat.answers[0].stats
         await chat.type("/clear")
         await chat.until(lambda: str(gauges.content) == "")
         assert not chat.app.chat.answering.logs

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from app.tui.key_help import described_keys
+from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
@@ -48,6 +50,20 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
         assert "Esc Back" in shown(chat) and "F12 Help" in shown(chat)
         await chat.pilot.press("tab")
         await chat.until(lambda: "F5 Compare" in shown(chat))
+
+
+async def test_keys_that_a_list_passes_on_are_named_in_the_line_and_in_the_help(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 40)) as chat:
+        await chat.ask("hello")
+        await chat.pilot.press("f8")
+        await chat.until(lambda: isinstance(chat.app.screen, InspectorScreen))
+        await chat.until(lambda: "← Earlier → Later" in shown(chat))
+        assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
+        await chat.pilot.press("escape", "f6")
+        await chat.until(lambda: isinstance(chat.app.screen, SessionsScreen))
+        await chat.until(lambda: "r Rename" in shown(chat))
+        assert "Enter" not in shown(chat)
+        assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
 
 
 async def test_lists_keep_the_way_back_and_the_help_at_every_width(open_chat: OpenChat) -> None:
