@@ -53,6 +53,7 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
+from app.tui.suspending import suspend_between_steps
 from app.tui.widgets.prompt import Prompt
 from models.catalogue import Pair
 from models.paths import config_file, data_folder
@@ -130,9 +131,13 @@ class ChatApp(App[None]):
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch_pulls)
         self.set_interval(WATCH_SECONDS, self._tell_news)
+        # The shell has written over the screen meanwhile.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.watch(self, "theme", self._keep_theme, init=False)
         if not self.is_headless:
             end_on_signals(self.exit)
+            if (driver := self._driver) is not None and driver.can_suspend:
+                suspend_between_steps(lambda: driver._auto_restart)
         if self._resume is not None:
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
         else:

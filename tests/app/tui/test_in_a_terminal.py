@@ -101,6 +101,7 @@ def test_suspending_resuming_and_resizing_lose_nothing(terminal: Terminal) -> No
     terminal.start_app()
     terminal.type("What is a draft?")
     terminal.press("Enter")
+    terminal.wait_for("first token")
     terminal.press("C-z")
     terminal.wait_for("Stopped", gone="● builtin")
     terminal.type("fg")
