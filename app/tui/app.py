@@ -11,6 +11,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Event, Paste
 from textual.screen import Screen
+from textual.scrollbar import ScrollBar
 
 from app.comparisons.wish import Wish, read_compare
 from app.config import Config
@@ -55,6 +56,7 @@ from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.suspending import suspend_between_steps
 from app.tui.widgets.prompt import Prompt
+from app.tui.widgets.scroll_bar import BarVisual
 from models.catalogue import Pair
 from models.paths import config_file, data_folder
 
@@ -104,6 +106,7 @@ class ChatApp(App[None]):
         self.keys = Keys(self.config.keys)
         if "theme" in self.config.values:
             self.theme = self.config["theme"]
+        ScrollBar.renderer = BarVisual
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 from app.printable import one_line
 from app.tui.figures import status_items
+from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.queue_list import QueueList
 from app.tui.widgets.status_line import StatusLine
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
 
 STATE_SECONDS = 0.25
-"""How often the status line follows a growing answer: every piece would cost a few percent of a core."""
+"""How often the numbers follow a growing answer: often enough to read. They change together with the text, in
+one frame, and not with every piece: either would cost a percent of a core."""
 
 
 class ChatState:
@@ -26,6 +28,8 @@ class ChatState:
         """Tokens in use, those of a growing answer left out."""
         self._download = ""
         self._shown_at = 0.0
+        self._is_behind = False
+        """Something was not shown because it came too soon after what was."""
 
     def restart(self, context: int = 0) -> None:
         """Another chat is in view, which takes so many tokens of the context."""
@@ -50,11 +54,17 @@ class ChatState:
             self._download = text
             self.show()
 
+    def catch_up(self) -> None:
+        """Show the last numbers where the text that would bring newer ones stays away."""
+        if self._is_behind and time.monotonic() - self._shown_at >= 2 * STATE_SECONDS:
+            self.show()
+
     def show(self, *, at_once: bool = True) -> None:
         """Bring the screen up to date; if not `at_once`, then only where it was not just done."""
         if not at_once and time.monotonic() - self._shown_at < STATE_SECONDS:
+            self._is_behind = True
             return
-        self._shown_at = time.monotonic()
+        self._shown_at, self._is_behind = time.monotonic(), False
         chat, link, answering = self._chat, self._chat.link, self._chat.answering
         context = self._context
         if isinstance(self._numbers, TextAdded):
@@ -71,7 +81,10 @@ class ChatState:
             tuning=link.tuning,
             stop_key=chat.app.keys.name("chat.stop"),
         )
+        chat.query_one(Gauges).show()
         chat.prompt.others_wait = bool(answering.queued)
         chat.query_one(QueueList).texts = tuple(waiting.text for waiting in answering.queued)
         title = chat.app.keys.told("editing an earlier prompt: {chat.stop} leaves it as it was")
-        chat.prompt.area.border_title = title if chat.editing else ""
+        title = title if chat.editing else ""
+        if title != chat.prompt.area.border_title:
+            chat.prompt.area.border_title = title

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -18,7 +19,7 @@ from app.history.saving import HistoryThread
 from app.printable import one_line
 from app.tui.answer_in_progress import AnswerInProgress
 from app.tui.answering import Answering, Waiting
-from app.tui.chat_state import ChatState
+from app.tui.chat_state import STATE_SECONDS, ChatState
 from app.tui.conversation import Conversation
 from app.tui.engine_link import EngineLink
 from app.tui.figures import branch_label, stored_line
@@ -80,6 +81,9 @@ class ChatScreen(Screen[None]):
                 tooltip="Stop the answer and keep its text"),
     ]  # fmt: skip
 
+    BLANK = True
+    """Its background is all it draws; without this each line of it would be drawn with every frame."""
+
     def __init__(self, link: EngineLink, settings: Settings, history: HistoryThread) -> None:
         super().__init__()
         self.link = link
@@ -98,11 +102,13 @@ class ChatScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         with Transcript():
             yield Welcome()
-        yield Legend()
-        yield Gauges()
-        yield QueueList()
-        yield Prompt()
-        yield StatusLine()
+        # Of what lies apart from the transcript, Textual draws nothing while text streams there.
+        with Vertical(id="below"):
+            yield Legend()
+            yield Gauges()
+            yield QueueList()
+            yield Prompt()
+            yield StatusLine()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -110,6 +116,7 @@ class ChatScreen(Screen[None]):
         self.show_pair()
         self.run_worker(self._load_prompts())
         self.set_interval(HAND_OVER_SECONDS, self.answering.save)
+        self.set_interval(STATE_SECONDS, self.state.catch_up)
 
     @property
     def transcript(self) -> Transcript:

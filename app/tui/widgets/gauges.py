@@ -4,9 +4,6 @@ from app.tui.answer_log import AnswerLog
 from app.tui.figures import gauge_items
 from app.tui.widgets.item_line import ItemLine
 
-REFRESH_SECONDS = 0.25
-"""Often enough to read. What changes with every token costs the engine's time."""
-
 
 class Gauges(ItemLine):
     """Follows one answer's log."""
@@ -15,13 +12,11 @@ class Gauges(ItemLine):
         super().__init__()
         self._answer: AnswerLog | None = None
 
-    def on_mount(self) -> None:
-        self.set_interval(REFRESH_SECONDS, self._refresh_items)
-
     def follow(self, log: AnswerLog | None) -> None:
         """Show this answer from now on; nothing for None."""
         self._answer = log
-        self._refresh_items()
+        self.show()
 
-    def _refresh_items(self) -> None:
+    def show(self) -> None:
+        """Bring the numbers up to date."""
         self.items = gauge_items(self._answer) if self._answer else ()

@@ -8,6 +8,8 @@ from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.geometry import Size
+from textual.reactive import var
 from textual.widget import Widget
 
 from app.tui.widgets.live_answer import LiveAnswer
@@ -39,6 +41,13 @@ class Transcript(VerticalScroll, can_focus=True):
     """Holds one widget per message. A click does not take the focus: what is typed goes to the prompt."""
 
     FOCUS_ON_CLICK = False
+
+    BLANK = True
+    """Nothing but a background behind the messages."""
+
+    virtual_size = var(Size(0, 0))
+    """Textual would lay out and draw everything a second time whenever it grows; the scrollbar's coming and
+    the scrolling ask for that themselves."""
 
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 

@@ -58,7 +58,7 @@ async def streaming(chat: Chat) -> None:
 
 
 async def gauges_show(chat: Chat, speed: str) -> None:
-    """They follow on a timer of their own."""
+    """They follow the text a little later."""
     await chat.until(lambda: speed in str(chat.app.chat.query_one(Gauges).content))
 
 
