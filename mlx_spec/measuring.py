@@ -6,6 +6,7 @@ from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import mlx.core as mx
+import numpy as np
 
 from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters import Context
@@ -29,6 +30,8 @@ DRAFTED = (1, 3, 8)
 TIMED_ROUNDS = 2
 """Rounds of a kind in one go; there are as many goes as time allows."""
 GOES = 6
+BETWEEN = 4
+"""Kinds timed between two looks at how fast plain rounds are: the machine may be slow for a while."""
 UNEVEN = 1.25
 """How much dearer than a longer round a round may be; what is beyond was a disturbance."""
 
@@ -87,18 +90,35 @@ class Calibration:
         self.near, self.far = min(NEAR, limit // 4), min(FAR, limit // 2)
         if not engine.can_assume:
             self.far = self.near  # to read a long text takes longer than there is
+        self.plain: list[float] = []
+        """Seconds of plain rounds at the near context, again and again."""
         self.times: dict[Kind, list[float]] = {}
+        """Of all other kinds, in such plain rounds as were timed just before and after."""
 
     def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
-        """Measure, telling (kinds timed, kinds in all) after each; later goes make the same ones surer."""
+        """Measure, telling (kinds timed, kinds in all) now and then; later goes make the same ones surer."""
         deadline = time.perf_counter() + seconds
         kinds = self._kinds()
+        count = 1 + len(kinds)
         for go in range(GOES):
-            for done, kind in enumerate(kinds, 1):
+            for first in range(0, len(kinds), BETWEEN):
                 if time.perf_counter() > deadline:
                     return
-                self.times.setdefault(kind, []).extend(self._timed(kind, warm=go > 0))
-                yield (done if not go else len(kinds)), len(kinds)
+                if not self.plain:
+                    self._time_plain(warm=False)
+                    if not self.plain:
+                        return
+                    yield 1, count
+                timed: dict[Kind, list[float]] = {}
+                for kind in kinds[first : first + BETWEEN]:
+                    if time.perf_counter() <= deadline:
+                        timed[kind] = self._timed(kind, warm=go > 0)
+                before = self.plain[-1]
+                self._time_plain(warm=True)
+                pace = min(before, self.plain[-1])
+                for kind, each in timed.items():
+                    self.times.setdefault(kind, []).extend(taken / pace for taken in each)
+                yield 1 + len(self.times), count
 
     def finish(self) -> Costs:
         """Give the engine's controller what was found, and the engine back as it was after loading."""
@@ -139,30 +159,26 @@ class Calibration:
             longer = min(longer, timed[k])
         return dict(sorted(smoothed.items()))
 
-    def drafting(self, context: int) -> dict[int, float]:
-        """Seconds that drafting 1, 3, ... tokens adds to the pass over them."""
-        passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
-        timed = self._timed_at("model", context)
-        return {k: seconds - _on_line(passes, k) for k, seconds in sorted(timed.items())} if passes else {}
-
     def draft_step(self, context: int) -> float | None:
         """Seconds of one more drafted token; None where there is no draft model or too little was timed."""
-        extra = self.drafting(context)
-        if len(extra) < 2:
-            return None
-        first, last = min(extra), max(extra)
-        return (extra[last] - extra[first]) / (last - first)
+        drafting = self._drafting(context)
+        return drafting[1] if drafting else None
 
     def _kinds(self) -> list[Kind]:
         kinds: list[Kind] = []
         for lengths in (FIRST, REST):
             for context in dict.fromkeys((self.near, self.far)):
                 fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
-                kinds.append(Kind("none", 0, context))
+                if context != self.near:
+                    kinds.append(Kind("none", 0, context))
                 kinds += [Kind("lookup", k, context) for k in fitting]
                 if lengths is FIRST and self.engine.can_draft:
                     kinds += [Kind("model", k, context) for k in DRAFTED if k in fitting]
         return kinds
+
+    def _time_plain(self, warm: bool) -> None:
+        times = self._timed(Kind("none", 0, self.near), warm)
+        self.plain += [min(times)] if times else []
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
         """Seconds of a few rounds; the first of a kind ever is left out, it may compile."""
@@ -194,11 +210,28 @@ class Calibration:
 
     def _timed_at(self, drafter: str, context: int) -> dict[int, float]:
         """Seconds by draft length, as timed."""
-        return {
-            kind.k: median_low(times)
+        if not self.plain:
+            return {}
+        plain = median_low(self.plain)
+        timed = {
+            kind.k: median_low(times) * plain
             for kind, times in self.times.items()
             if times and (kind.drafter, kind.context) == (drafter, context)
         }
+        return {0: plain, **timed} if (drafter, context) == ("none", self.near) else timed
+
+    def _drafting(self, context: int) -> tuple[float, float] | None:
+        """Seconds that drafting adds to the pass over the tokens: once, and for each of them.
+
+        The line nearest to what was timed, never falling. None where there is no draft model or too
+        little was timed.
+        """
+        passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
+        extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at("model", context).items()}
+        if len(extra) < 2:
+            return None
+        step, once = np.polyfit(list(extra), list(extra.values()), 1)
+        return max(0.0, float(once)), max(0.0, float(step))
 
     def _rounds(self, context: int) -> dict[str, dict[int, float]]:
         """Seconds of plain rounds (k = 0) and of each drafter's, those of the model filled in between."""
@@ -206,9 +239,10 @@ class Calibration:
         rounds = {"plain": {0: passes.pop(0)}} if 0 in passes else {}
         if passes:
             rounds["lookup"] = passes
-        if passes and (extra := self.drafting(context)):
+        if passes and (drafting := self._drafting(context)):
+            once, step = drafting
             reach = range(1, min(max(passes), OFFER.limit) + 1)
-            rounds["model"] = {k: _on_line(passes, k) + _on_line(extra, k) for k in reach}
+            rounds["model"] = {k: _on_line(passes, k) + once + step * k for k in reach}
         return rounds
 
     def _cost(self, seconds: float, growth: float) -> RoundCost:

@@ -33,15 +33,32 @@ def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
     calibration = Calibration(engine)
     assert list(calibration.run(0.0)) == [] and not calibration.times
     for step in calibration.run(60.0):
-        assert step == (1, len(calibration._kinds()))
+        assert step == (1, 1 + len(calibration._kinds()))
         break
     assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
+
+
+def test_a_machine_that_is_slow_for_a_while_makes_no_kind_of_round_dearer(monkeypatch):
+    """Times are given: 1 and 0.1 a row, half as much again for some of the kinds."""
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2048)
+    calibration, asked = Calibration(engine), []
+
+    def timed(kind, warm):
+        asked.append(kind)
+        return [(1 + 0.1 * kind.k) * (1.5 if 12 < len(asked) < 24 else 1.0)] * 2
+
+    monkeypatch.setattr(calibration, "_timed", timed)
+    steps = [done for done, _ in calibration.run(0.5)]
+    assert steps == sorted(steps) and steps[-1] == 1 + len(set(calibration._kinds()))
+    for rows, seconds in calibration.verifying(calibration.near).items():
+        assert seconds == pytest.approx(1 + 0.1 * (rows - 1), rel=0.01), rows
 
 
 def test_what_was_timed_becomes_costs_at_both_contexts():
     """Times are given: 1 and 0.1 a row, twice that far away; a drafted token is 0.05."""
     engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=8192)
     calibration = Calibration(engine)
+    calibration.plain = [1.0]
     for kind in calibration._kinds():
         seconds = 1 + 0.1 * kind.k + (0.05 * kind.k if kind.drafter == "model" else 0.0)
         calibration.times[kind] = [seconds * (2 if kind.context == calibration.far else 1)]
@@ -55,5 +72,5 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
         assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
         assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
     assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)
-    calibration.times[calibration._kinds()[2]] = [99.0]
+    calibration.times[calibration._kinds()[1]] = [99.0]
     assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
