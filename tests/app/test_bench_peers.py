@@ -81,16 +81,17 @@ def test_a_group_adds_tokens_and_time_up_and_needs_all_its_categories() -> None:
     }  # fmt: skip
 
 
-def test_the_best_length_is_the_fastest_over_all_repeats_of_its_category() -> None:
+def test_the_best_length_is_the_fastest_over_all_repeats_of_its_categories() -> None:
     short, long = Side("ours 1", "p", "model", 1), Side("ours 8", "p", "model", 8)
     records = [
         record("ours 1", 10, 1.0), record("ours 1", 10, 1.0, 1),
         record("ours 8", 10, 0.5), record("ours 8", 10, 3.0, 1),
-        record("ours 8", 10, 0.1, category="code"),
+        record("ours 8", 10, 0.1, category="code"), record("ours 1", 10, 1.0, category="code"),
     ]  # fmt: skip
-    assert best(records, [short, long], "chat", 0.0) is short
-    assert best(records, [short, long], "code", 0.0) is long
-    assert best(records, [short, long], "chat", 0.8) is None
+    assert best(records, [short, long], ["chat"], 0.0) is short
+    assert best(records, [short, long], ["code"], 0.0) is long
+    assert best(records, [short, long], ["chat", "code"], 0.0) is short
+    assert best(records, [short, long], ["chat"], 0.8) is None
 
 
 class Scripted:

@@ -196,10 +196,14 @@ class _Bench:
         """The fastest fixed lengths: by (name it gets, category, temperature)."""
         searched = self.records.of("search")
         found: dict[tuple[str, str, float], Side] = {}
-        for name, sides in (("ours best", SEARCHED_OURS), ("mlx-lm best", SEARCHED_MLX_LM)):
+        for name, sides, alone in (
+            ("ours best", SEARCHED_OURS, True),
+            ("mlx-lm best", SEARCHED_MLX_LM, True),
+            ("mlx-lm best of all", SEARCHED_MLX_LM, False),
+        ):
             for category in self.categories:
                 for t in TEMPERATURES:
-                    if side := best(searched, sides, category, t):
+                    if side := best(searched, sides, [category] if alone else self.categories, t):
                         found[name, category, t] = side
         return found
 
@@ -239,7 +243,7 @@ class _Bench:
         """How long it will take, from what the warm-up took is too rough: count answers."""
         each = len(TEMPERATURES) * len(self.prompts)
         self.answers = each * (
-            searched * self.settings["search_repeats"] + (len(self.compared) + 2) * self.settings["repeats"]
+            searched * self.settings["search_repeats"] + (len(self.compared) + 3) * self.settings["repeats"]
         )
         self.begun, self.start = len(self.records), time.perf_counter()
         talk(f"{len(self.prompts)} prompts, {self.answers} answers of at most "

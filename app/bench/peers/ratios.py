@@ -12,6 +12,7 @@ PAIRS = (
     ("ours auto", "mlx-lm plain"),
     ("ours auto", "ours best"),
     ("ours auto", "mlx-lm best"),
+    ("ours auto", "mlx-lm best of all"),
     ("ours auto", "mlx-lm 2"),
     ("ours auto", "ours plain"),
     ("ours auto", "transformers plain"),
@@ -80,7 +81,7 @@ def wanted(ours: str, peer: str, group: str, temperature: float) -> float | None
             return NEVER_SLOWER
         case ("ours auto", "ours best", _):
             return 0.95
-        case ("ours auto", "mlx-lm best", _):
+        case ("ours auto", "mlx-lm best", _) | ("ours auto", "mlx-lm best of all", "all"):
             return 1.1 if greedy else 1.35
         case ("ours auto, other draft", "mlx-lm plain" | "ours plain", _):
             return NEVER_SLOWER
@@ -192,10 +193,12 @@ def speeds(records: Sequence[Record], groups: Mapping[str, Sequence[str]]) -> li
     return [speed for speed in found if speed is not None]
 
 
-def best(records: Sequence[Record], sides: Sequence[Side], category: str, temperature: float) -> Side | None:
+def best(
+    records: Sequence[Record], sides: Sequence[Side], categories: Sequence[str], temperature: float
+) -> Side | None:
     """The side that was fastest over all repeats of a search; None where none was measured."""
     paces = Paces(records)
-    found = {side: paces.records(side.name, temperature, [category]) for side in sides}
+    found = {side: paces.records(side.name, temperature, categories) for side in sides}
     measured = {side: _pace(those)[0] for side, those in found.items() if those}
     return max(measured, key=lambda side: measured[side]) if measured else None
 

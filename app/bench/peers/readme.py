@@ -14,6 +14,7 @@ NAMES = {
     ("ours auto", "mlx-lm plain"): "auto / mlx-lm's `generate_step`",
     ("ours auto", "ours best"): "auto / our best fixed length",
     ("ours auto", "mlx-lm best"): "auto / mlx-lm's `speculative_generate_step` at its best length",
+    ("ours auto", "mlx-lm best of all"): "auto / the same at the one length that is best for all prompts",
     ("ours auto", "mlx-lm 2"): "auto / the same at its default of 2",
     ("ours auto", "transformers plain"): "auto / transformers",
     ("ours auto", "transformers assistant"): "auto / transformers with `assistant_model`",
@@ -23,7 +24,7 @@ NAMES = {
     ("ours auto, other draft", "mlx-lm plain"): "auto with a draft of other text / `generate_step`",
 }
 """What the README shows of the pairs, in its words."""
-GROUPS = ("chat", "code", "copying", "editing", "out of domain")
+GROUPS = ("chat", "code", "copying", "editing", "out of domain", "all")
 
 
 def tables(found: Mapping[str, Any]) -> Iterator[str]:

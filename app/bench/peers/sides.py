@@ -48,7 +48,8 @@ COMPARED = (
     Side("ours auto, other draft", OTHER_DRAFT, "auto", None, ("chat", "code")),
     Side("ours 3, other draft", OTHER_DRAFT, "model", 3, ("chat", "code")),
 )
-"""Beside these stand the best of each search, as `ours best` and `mlx-lm best`."""
+"""Beside these stand the best of each search, as `ours best` and `mlx-lm best`, both by category
+and temperature, and `mlx-lm best of all`: one length for all prompts, as mlx-lm is given one."""
 
 
 def available(sides: Sequence[Side], processes: Sequence[str]) -> list[Side]:
