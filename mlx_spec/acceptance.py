@@ -61,9 +61,9 @@ class Acceptance:
         for stood in right:
             self._learn(LEVELS if stood else 1 - LEVELS)
 
-    def idle(self) -> None:
-        """A token was written of which nothing is known."""
-        self.now = _mix(self.now, self.usual, IDLE)
+    def idle(self, tokens: int) -> None:
+        """So many tokens were written of which nothing is known."""
+        self.now = _mix(self.now, self.usual, 1 - (1 - IDLE) ** tokens)
 
     def _learn(self, likelihood: np.ndarray) -> None:
         weighed = self.now * likelihood

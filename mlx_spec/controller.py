@@ -8,6 +8,7 @@ target. Lossless whatever it chooses: it looks at nothing but rounds before.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,27 @@ PLAIN_PROBE = 3
 """Plain rounds of a look: only those between others of their kind are timed."""
 READING = 1 / 32
 """Draft steps that it takes to read a missed token, until it was seen."""
+HOPELESS = 1.15
+"""Plain rounds per token from which on drafting is not weighed again at once: that takes its time too."""
+RESTS, SETTLED = 8, 8
+"""Plain rounds that follow then at most, one for each of so many tokens written: they teach little."""
 FAR_BEHIND = 32
 """Missed tokens from which on the reading of them is timed."""
 BELIEVED = 0.3
 """How much the latest such time counts."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """A choice that stands for some rounds as long as the same is offered."""
+
+    offered: list[tuple[str, int]] = field(default_factory=list)
+    """Kinds and limits."""
+    index: int = -1
+    k: int = 0
+    is_longest: bool = False
+    """Nothing longer was to be had."""
+    rounds: int = 0
 
 
 class Controller:
@@ -69,10 +87,13 @@ class Controller:
         self._look: tuple[str, int] | None = None
         """Drafter and length that are looked at until a round of them was read."""
         self._plain_left = 0
+        self._idle = 0
+        """Plain rounds that are not counted as such yet."""
+        self._settled = Settled()
 
     def begin(self) -> None:
         """A new prompt."""
-        self._look = None
+        self._look, self._settled = None, Settled()
         self._written, self._rested, self._review_after = 0, {}, REVIEW_FIRST
         for known in self.acceptance.values():
             known.begin()
@@ -85,18 +106,25 @@ class Controller:
         for offer in offers:
             if self._look and self._look[0] == offer.drafter:
                 return offer, self._look[1]
+        offered = [(offer.kind, offer.limit) for offer in offers]
+        settled = self._settled
+        if settled.rounds and offered == settled.offered and self._quiet < self._look_after(settled.k):
+            return offers[settled.index] if settled.k else NO_OFFER, settled.k
         pace = self.costs.of(PLAIN, 0, length) / MARGIN
         prospects = [self._prospect(offer, length, pace) for offer in offers]
         least, most = AHEAD
         index, k = best(prospects, pace, min(max(self._written, least), most))
         offer = offers[index] if k else NO_OFFER
-        if self._quiet >= (self._probe_after if k else RESTING * self._probe_after):
+        if self._quiet >= self._look_after(k):
             return self._look_at(offers, offer, k)
         if not k:
             for offer, prospect in zip(offers, prospects, strict=True):
                 if offer.reviews and self._worth_a_review(offer, prospect, pace):
                     return offer, 0
+            hopeless = plain.seen >= SETTLED and all(p.pace > HOPELESS * pace for p in prospects)
+            self._settled = Settled(offered, rounds=min(self._written // SETTLED, RESTS) * hopeless)
             return NO_OFFER, 0
+        self._settled = Settled(offered, index, k, is_longest=k == offer.limit)
         return offer, k
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
@@ -116,12 +144,21 @@ class Controller:
             self._review_after *= 2
             self._rested[offer.drafter] = 0
         else:
-            for known in self.acceptance.values():
-                known.idle()
+            self._idle += 1
         self._plain_left = max(0, self._plain_left - (not drafted))
         if self._look and self._look[0] == offer.drafter:
             self._look = None
         self._quiet += 1
+        settled = self._settled
+        if drafted:
+            # What stood as a whole, and could not be longer, is as good once more.
+            settled.rounds = int(settled.is_longest and read.accepted == settled.k)
+        elif settled.rounds:
+            settled.rounds -= 1
+            return
+        for known in self.acceptance.values() if self._idle else ():
+            known.idle(self._idle)
+        self._idle = 0
         if read.steady and self.costs.learn(read.drafter, drafted, read.seconds, length):
             self._probe_after = PROBE_FIRST
             self._plain_left = PLAIN_PROBE if drafted else 0
@@ -152,7 +189,8 @@ class Controller:
         timed = self.costs.timed(offer.drafter)
         tried = timed + (self._stood.get(offer.drafter, 0) >= timed)
         seconds = self.costs.curve(offer.drafter, min(offer.limit, tried), length)
-        seconds *= AS_GOOD ** np.searchsorted(self.edges, np.arange(len(seconds)) + 1)
+        if self.edges:
+            seconds *= AS_GOOD ** np.searchsorted(self.edges, np.arange(len(seconds)) + 1)
         seconds[0] = plain
         reading = self.reading.get(offer.drafter, READING * float(seconds[-1] - seconds[-2]))
         return Prospect(self._known(offer), seconds, max(0.0, offer.behind * reading))
@@ -170,6 +208,10 @@ class Controller:
             return False
         step = prospect.seconds[-1] - prospect.seconds[-2]
         return prospect.worth_knowing(plain) * self._written >= float(step) + prospect.once
+
+    def _look_after(self, k: int) -> int:
+        """Rounds after which something else is looked at, where k is chosen."""
+        return self._probe_after if k else RESTING * self._probe_after
 
     def _look_at(self, offers: Sequence[Offer], offer: Offer, k: int) -> tuple[Offer, int]:
         """By turns at plain rounds, one token more, another drafter: what is never run is never corrected."""

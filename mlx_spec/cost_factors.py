@@ -64,7 +64,7 @@ class CostFactors:
 
     def drafter_at(self, drafter: str, length: int) -> float:
         """What the factors of a drafter's kinds have in common."""
-        machine, machine_growth, own, own_growth = self._log[self._common[drafter]]
+        machine, machine_growth, own, own_growth = (float(self._log[at]) for at in self._common[drafter])
         return math.exp(machine + own + (machine_growth + own_growth) * math.log1p(length / FAR))
 
     def learn(self, drafter: str, k: int, surprise: float, length: int) -> bool:

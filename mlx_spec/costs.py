@@ -14,6 +14,8 @@ from mlx_spec.cost_factors import FAR, CostFactors
 
 MEASURED = 4
 """Rounds that a calibrated cost is worth."""
+HELD = 2
+"""A first round that takes so much longer than was guessed has to be followed by another."""
 PLAIN = "none"
 """Whose rounds draft nothing."""
 KEPT = 10
@@ -42,6 +44,8 @@ class Costs:
     rounds: dict[str, dict[int, RoundCost]] = field(default_factory=dict)
     """By drafter and draft length, as far as they are known; as measured, not as they are now."""
     _factors: CostFactors = field(default_factory=CostFactors, repr=False, compare=False)
+    _first: dict[tuple[str, int], float] = field(default_factory=dict, repr=False, compare=False)
+    """Seconds of the first round of a kind that was not measured, where it was that slow."""
     _lines: dict[str, "_Lines"] = field(default_factory=dict, repr=False, compare=False)
 
     def curve(self, drafter: str, limit: int, length: int = 0) -> np.ndarray:
@@ -56,11 +60,13 @@ class Costs:
         lines = self._known(drafter)
         if not len(lines.ks):
             return plain * [1, 1 + FIRST_STEP][: limit + 1]
-        longest, known = int(lines.ks[-1]), lines.at(length, self._factors)
-        step = (known[-1] - plain) / longest
-        ks = np.concatenate([[0], lines.ks, [longest + 1]])
-        seconds = np.concatenate([plain, known, np.maximum(known[-1] + step, plain)])
-        return np.interp(np.arange(min(limit, longest + 1) + 1), ks, seconds)
+        known = lines.at(length, self._factors)
+        seconds = np.empty(len(known) + 2)
+        seconds[0], seconds[1:-1] = plain[0], known
+        seconds[-1] = max(known[-1] + (known[-1] - plain[0]) / lines.ks[-1], plain[0])
+        if len(known) < lines.ks[-1]:
+            seconds = np.interp(lines.all_ks, lines.on_curve, seconds)
+        return seconds[: limit + 1]
 
     def of(self, drafter: str, k: int, length: int = 0) -> float:
         """Seconds of a round, k at most one more than the longest known."""
@@ -92,6 +98,11 @@ class Costs:
                 return False
             cost = known[k]
         expected = self.of(drafter, k, length)
+        if not cost.seen and seconds > HELD * expected and (drafter, k) not in self._first:
+            # A disturbance must not decide that it is never run again: the next one has to be as slow.
+            self._first[drafter, k] = seconds
+            return False
+        seconds = min(seconds, self._first.pop((drafter, k), seconds))
         gross = self._factors.learn(drafter if k else PLAIN, k, seconds / expected, length)
         cost.seen += 1
         return gross and cost.seen > MEASURED
@@ -140,12 +151,15 @@ class _Lines:
 
     def __init__(self, drafter: str, known: Mapping[int, RoundCost], factors: CostFactors):
         self.drafter = drafter
-        self.ks = np.array(sorted(known), int)
-        costs = [known[int(k)] for k in self.ks]
+        self.ks = sorted(known)
+        if self.ks:
+            self.all_ks = np.arange(self.ks[-1] + 2)
+            self.on_curve = [0, *self.ks, self.ks[-1] + 1]
+        costs = [known[k] for k in self.ks]
         self.seconds = np.array([cost.seconds for cost in costs])
         self.growth = np.array([cost.growth for cost in costs])
         factors.add_drafter(drafter, any(cost.seen >= MEASURED for cost in costs))
-        places = [factors.add(drafter, int(k), known[int(k)].seen >= MEASURED) for k in self.ks]
+        places = [factors.add(drafter, k, known[k].seen >= MEASURED) for k in self.ks]
         self.places = np.array(places, int)
 
     def at(self, length: int, factors: CostFactors) -> np.ndarray:

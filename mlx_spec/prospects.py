@@ -7,13 +7,14 @@ and after each way it can end the time of the tokens left, by the length that is
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from mlx_spec.acceptance import ALIVE, EXPECTED, LEVELS, SWITCH, Acceptance
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prospect:
     """One drafter's lengths."""
 
@@ -25,10 +26,10 @@ class Prospect:
 
     @property
     def pace(self) -> float:
-        """Seconds per token if it goes on with the length that is best by what is known."""
-        return float((self.acceptance.now @ self._paces).min())
+        """Seconds per token if it goes on drafting, with the length that is best by what is known."""
+        return float((self.acceptance.now @ self._paces)[1:].min())
 
-    @property
+    @cached_property
     def _paces(self) -> np.ndarray:
         """[levels, lengths], seconds per token."""
         return self.seconds / EXPECTED[:, : len(self.seconds)]
