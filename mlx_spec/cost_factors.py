@@ -17,7 +17,7 @@ NOISE = 0.08
 """Standard deviation of the logarithm of a round's time."""
 DRIFT = {"machine": 0.05, "drafter": 0.003, "length": 0.002, "growth": 0.001}
 """Standard deviations by which the logarithms move from round to round."""
-KNOWN = {"machine": 0.1, "drafter": 0.05, "length": 0.05, "growth": 0.1}
+KNOWN = {"machine": 0.1, "drafter": 0.05, "length": 0.1, "growth": 0.1}
 """The same at first, of what was measured; `growth` is a power."""
 GUESSED = {"machine": 0.1, "drafter": 0.5, "length": 0.3, "growth": 0.3}
 """The same of what was not."""
