@@ -39,7 +39,9 @@ READING = 1 / 32
 """Draft steps that it takes to read a missed token, until it was seen."""
 HOPELESS = 1.15
 """Plain rounds per token from which on drafting is not weighed again at once: that takes its time too."""
-RESTS, SETTLED = 8, 8
+WELL_TIMED = 8
+"""Plain rounds that have to be timed before drafting counts as hopeless."""
+RESTS, TOKENS_PER_REST = 8, 8
 """Plain rounds that follow then at most, one for each of so many tokens written: they teach little."""
 FAR_BEHIND = 32
 """Missed tokens from which on the reading of them is timed."""
@@ -121,8 +123,8 @@ class Controller:
             for offer, prospect in zip(offers, prospects, strict=True):
                 if offer.reviews and self._worth_a_review(offer, prospect, pace):
                     return offer, 0
-            hopeless = plain.seen >= SETTLED and all(p.pace > HOPELESS * pace for p in prospects)
-            self._settled = Settled(offered, rounds=min(self._written // SETTLED, RESTS) * hopeless)
+            hopeless = plain.seen >= WELL_TIMED and all(p.pace > HOPELESS * pace for p in prospects)
+            self._settled = Settled(offered, rounds=min(self._written // TOKENS_PER_REST, RESTS) * hopeless)
             return NO_OFFER, 0
         self._settled = Settled(offered, index, k, is_longest=k == offer.limit)
         return offer, k
