@@ -86,6 +86,10 @@ class Buffer:
         arrays, self.arrays = self.arrays, ()
         return arrays
 
+    def drop(self) -> None:
+        """As it was before anything was written."""
+        self.capacity, self.arrays = 0, ()
+
     def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:
         """Write rows from `start` on, in place where nothing else holds the buffer.
 

@@ -89,9 +89,20 @@ class CachedModel:
         for buffer in self.buffers:
             buffer.grow(self._bounds.high)
         start = mx.array([at.value], mx.int32) if isinstance(at.value, int) else at.value
-        logits, rows = self._compiled(ids, start, [buffer.take() for buffer in self.buffers])
+        try:
+            logits, rows = self._compiled(ids, start, [buffer.take() for buffer in self.buffers])
+        except BaseException:
+            # The rows were given away, and what a graph that was not finished left here is none.
+            self.drop()
+            raise
         self._hold(rows)
         return logits
+
+    def drop(self) -> None:
+        """Forget all that was read, and the memory for it."""
+        for buffer in self.buffers:
+            buffer.drop()
+        self.seen, self._bounds = 0, Extent.exact(0)
 
     def follow(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
         """`decode` right after a pass over several tokens; the next of the others may go back into both."""

@@ -40,6 +40,7 @@ class Engine:
 
     Raises:
         UnsupportedModel: a model keeps state that cannot be rewound.
+        BadOption: `draft_head` is given and both models are one.
     """
 
     def __init__(
@@ -54,6 +55,10 @@ class Engine:
         self.target = CachedModel(target, kv_bits)
         self.context_limit = context_limit
         if draft is not None and draft_head is not None:
+            if draft is target:
+                raise BadOption(
+                    "draft_head would change the target too: load the draft as a model of its own."
+                )
             restrict_head(draft, draft_head)
         self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
         self.lookup: Drafter = LookupDrafter()
@@ -86,16 +91,19 @@ class Engine:
             progress: told (done, total) prompt tokens after each chunk.
 
         Raises:
-            BadOption: the prompt is empty, or a draft model is asked for and there is none.
+            BadOption: the prompt is empty, a token is none of the target's, or a draft model is asked for
+                and there is none.
             ContextFull: the prompt leaves no room for an answer.
         """
-        if not prompt:
+        if len(prompt) == 0:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= self.context_limit:
             raise ContextFull(
                 f"The prompt has {len(prompt)} tokens and the model's context holds {self.context_limit}. "
                 "Shorten the prompt."
             )
+        for tokens in filter(len, (prompt, *documents)):
+            self._check_tokens(tokens)
         self._turn = Turn(self, list(prompt), options, self._choice(options))
         return self._turn.run(documents, progress)
 
@@ -148,6 +156,15 @@ class Engine:
             mx.array(list(tokens), mx.int32), Extent.exact(len(tokens)), 0
         )
         return rule.scores(logits)[0]
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        """MLX checks no bounds: what it reads there is whatever lies in memory."""
+        for token in (min(tokens), max(tokens)):
+            if not 0 <= token < self.target.vocab:
+                raise BadOption(
+                    f"The target has no token {token}: its vocabulary has {self.target.vocab}. "
+                    "Use the tokenizer that belongs to it."
+                )
 
     def _choice(self, options: Options) -> Choice:
         if options.drafter == "model" and self.model_drafter is None:

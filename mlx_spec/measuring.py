@@ -87,7 +87,7 @@ class Calibration:
     def __init__(self, engine: "Engine"):
         self.engine = engine
         limit = engine.context_limit
-        self.near, self.far = min(NEAR, limit // 4), min(FAR, limit // 2)
+        self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
         if not engine.can_assume:
             self.far = self.near  # to read a long text takes longer than there is
         self.plain: list[float] = []
@@ -121,8 +121,7 @@ class Calibration:
                 yield 1 + len(self.times), count
 
     def finish(self) -> Costs:
-        """Give the engine's controller what was found, and the engine back as it was after loading."""
-        self.engine.forget()
+        """Give the engine's controller what was found."""
         costs = self.costs()
         self.engine.controller.costs = costs
         return costs
@@ -192,6 +191,7 @@ class Calibration:
             ]
         finally:
             self.engine.lookup = lookup
+            self.engine.forget()  # the text was never read
 
     def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
         found: list[float] = []

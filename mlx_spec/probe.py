@@ -104,6 +104,11 @@ class Probe:
             return self._pass(caches)
         except REFUSALS as error:
             kind = type(self._model).__module__.rpartition(".")[2]
+            if self._kv_bits is not None:
+                raise UnsupportedModel(
+                    f"{kind} cannot run with keys and values of {self._kv_bits} bits ({error}). "
+                    "Leave kv_bits out."
+                ) from error
             raise UnsupportedModel(
                 f"{kind} cannot run with a cache that rewinds ({error}). "
                 "Use another model: `mlx-spec pairs` lists some that work."

@@ -122,7 +122,9 @@ class CoupledRound:
         return mx.argmax(noisy, axis=-1).astype(mx.int32), None
 
     def judge(self, draft: Draft, logits: Float[mx.array, "rows vocab"]) -> Verdict:
-        return verify.coupled(draft.tokens, self._law(logits, 0, draft.tokens), self.gumbel)
+        # The noise is for as many as were asked for; a draft may be shorter.
+        gumbel = self.gumbel[: draft.length + 1]
+        return verify.coupled(draft.tokens, self._law(logits, 0, draft.tokens), gumbel)
 
     def scores(self, logits: Float[mx.array, "1 vocab"]) -> Float[mx.array, "1 vocab"]:
         return self._law(logits, 0, NO_DRAFT.tokens) + self.gumbel[:1]

@@ -29,7 +29,7 @@ class Stats:
     """All tokens over prefill and decoding."""
     rounds: int
     draft_n: int
-    """Drafted tokens."""
+    """Drafted tokens, without those behind the end of the text."""
     draft_n_accepted: int
     """Drafted tokens that stood."""
     acceptance_rate: float

@@ -100,6 +100,7 @@ class Turn:
         self.read_at = 0.0
 
     def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
+        self.engine.hold(self)
         self._prefill(documents, progress)
         self.choice.planner.begin()
         while not self._stopped():
@@ -261,15 +262,20 @@ class Turn:
             self.choice.planner.review(pending.offer, reviewed)
         self._settle(before + len(gained))
         now = time.perf_counter()
+        if stop is not None:
+            drafted = drafted[: len(tokens)]
         last = Round(
-            drafted=tuple(drafted if stop is None else drafted[: len(tokens)]),
+            drafted=tuple(drafted),
             accepted=min(accepted, len(tokens)),
             tokens=tuple(tokens),
             drafter=pending.drafter.name if pending.drafter else "none",
             seconds=now - self.read_at,
             stop=stop,
             draft_seconds=pending.draft_seconds,
-            steady=pending.steady and self._flies(pending.drafter, pending.behind),
+            # A draft that is cut here took as long as the whole of it.
+            steady=pending.steady
+            and self._flies(pending.drafter, pending.behind)
+            and len(drafted) == pending.drafted,
         )
         self.read_at = now
         self.rounds.append(last)
@@ -281,7 +287,7 @@ class Turn:
         for i, token in enumerate(gained, 1):
             if token in self.options.stop_tokens:
                 return gained[:i], "stop"
-            if len(self.known) + i == self.limit:
+            if len(self.known) + i >= self.limit:
                 return gained[:i], "length"
         return gained, None
 

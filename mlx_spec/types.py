@@ -19,6 +19,9 @@ DrafterName = Literal["auto", "model", "lookup", "none"]
 
 MAX_DRAFT_LENGTH = 31
 """With the token before it, a draft fills a matrix tile of 32 rows."""
+LEAST = 0.0001
+"""Of temperature, top_p and repetition_penalty: with far less float32 overflows."""
+MAX_REPETITION_CONTEXT = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,15 @@ class Options:
 
     def __post_init__(self) -> None:
         _check(self.max_tokens >= 1, "max_tokens", self.max_tokens, "at least 1")
-        _check(0 <= self.temperature <= 10, "temperature", self.temperature, "between 0 and 10")
-        _check(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1")
+        _check(self.temperature == 0 or LEAST <= self.temperature <= 10, "temperature",
+               self.temperature, f"between 0 and 10, and not between 0 and {LEAST}")  # fmt: skip
+        _check(LEAST <= self.top_p <= 1, "top_p", self.top_p, f"between {LEAST} and 1")
         _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
         _check(0 <= self.min_p <= 1, "min_p", self.min_p, "between 0 and 1")
-        _check(0 < self.repetition_penalty <= 10, "repetition_penalty", self.repetition_penalty,
-               "above 0 and at most 10; 1 is off")  # fmt: skip
-        _check(self.repetition_context >= 1, "repetition_context", self.repetition_context, "at least 1")
+        _check(LEAST <= self.repetition_penalty <= 10, "repetition_penalty", self.repetition_penalty,
+               f"between {LEAST} and 10; 1 is off")  # fmt: skip
+        _check(1 <= self.repetition_context <= MAX_REPETITION_CONTEXT, "repetition_context",
+               self.repetition_context, f"between 1 and {MAX_REPETITION_CONTEXT}")  # fmt: skip
         _check(0 <= self.seed < 2**64, "seed", self.seed, "between 0 and 2^64 - 1")
         if self.draft_length is not None:
             _check(0 <= self.draft_length <= MAX_DRAFT_LENGTH, "draft_length", self.draft_length,
@@ -75,7 +80,7 @@ class Round:
     """One round: a draft, one pass of the target over it, and what the text gained."""
 
     drafted: tuple[int, ...]
-    """What the drafter proposed; empty in a plain round."""
+    """What the drafter proposed, up to where the text ends; empty in a plain round."""
     accepted: int
     """How many drafted tokens stood; the bonus token is not counted."""
     tokens: tuple[int, ...]

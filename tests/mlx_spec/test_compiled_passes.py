@@ -86,3 +86,26 @@ def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
     wanted = texts(engine)
     engine.target = asking
     assert texts(engine) == wanted
+
+
+@pytest.mark.parametrize("whose", ["target", "draft"])
+def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, whose):
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=1000)
+    assert engine.model_drafter is not None
+    wanted = texts(engine, drafter="none")[0]
+    broken = engine.target if whose == "target" else engine.model_drafter.cached
+    honest, left = cached_model.CachedModel._pass, [1]
+
+    def interrupted(self, ids, at, recurrent):
+        logits = honest(self, ids, at, recurrent)
+        if self is broken and not isinstance(at.value, int):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+        return logits
+
+    monkeypatch.setattr(cached_model.CachedModel, "_pass", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        texts(engine, drafter="model", draft_length=3)
+    assert texts(engine, drafter="model", draft_length=3) == [wanted, wanted]
+    assert engine.target.compiles and left[0] < 0

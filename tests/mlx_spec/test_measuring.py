@@ -74,3 +74,19 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)
     calibration.times[calibration._kinds()[1]] = [99.0]
     assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
+
+
+def test_measuring_that_is_left_and_not_finished_leaves_nothing_that_was_not_read():
+    """Its text is made of token 1: a prompt of the same must be read all the same."""
+    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=512), [1] * 20
+    options = Options(max_tokens=20)
+    wanted = [t for r in engine.generate(ids, options) for t in r.tokens]
+    for _ in Calibration(engine).run(60.0):
+        break
+    assert [t for r in engine.generate(ids, options) for t in r.tokens] == wanted
+
+
+@pytest.mark.parametrize("limit", [2, 3, 10])
+def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=limit)
+    list(Calibration(engine).run(0.2))

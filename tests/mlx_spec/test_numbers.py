@@ -17,6 +17,7 @@ from mlx_spec.stats import joined
         {"temperature": -0.1}, {"temperature": 11.0}, {"top_p": 0.0}, {"top_p": 1.1}, {"top_k": -1},
         {"min_p": 1.5}, {"repetition_penalty": 0.0}, {"seed": -1}, {"draft_length": -1},
         {"draft_length": 32}, {"repetition_context": 0},
+        {"temperature": 1e-9}, {"top_p": 1e-9}, {"repetition_penalty": 1e-9}, {"repetition_context": 2**31},
     ],
 )  # fmt: skip
 def test_an_option_out_of_range_is_named_with_its_value(bad):

@@ -179,3 +179,19 @@ def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
         assert [t for r in rounds for t in r.tokens] == wanted
         drafters |= {r.drafter for r in rounds}
     assert drafters == {"none", "model", "lookup"}
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
+    """The documents hold the answer's first tokens and end: lookup drafts fewer than it was asked for."""
+    engine, ids = Engine(tiny_llama(0), context_limit=2048), prompt(20, 3)
+    options = {**SAMPLED, "verify": rule}
+    wanted, shorter = text(engine, ids, drafter="none", **options), 0
+    for known in range(3, 30):
+        document = [*ids[-4:], *wanted[:known]]
+        asked = Options(drafter="lookup", draft_length=8, **options)
+        rounds = list(engine.generate(ids, asked, documents=[document]))
+        shorter += any(0 < len(r.drafted) < 8 for r in rounds[:-1])
+        written = [t for r in rounds for t in r.tokens]
+        assert len(written) == len(wanted) and (rule != "coupled" or written == wanted)
+    assert shorter > 3

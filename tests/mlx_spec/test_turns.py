@@ -8,8 +8,9 @@ import pytest
 from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
 
-from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError
+from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
 from tests.mlx_spec.tiny_models import (
+    VOCAB,
     nearly,
     prompt,
     tiny_gemma3,
@@ -276,3 +277,46 @@ def test_a_round_that_is_read_at_once_gives_the_same_text(engine):
     for drafter in ("none", "model", "auto", "lookup"):
         for length in (1, 3, 5):
             assert text(engine, ids, max_tokens=60, drafter=drafter, draft_length=length) == wanted
+
+
+@pytest.mark.parametrize("in_flight", [0, 1])
+def test_an_answer_that_begins_after_it_was_overtaken_leaves_the_other_alone(engine, in_flight):
+    engine.drafts_in_flight = in_flight
+    ids = prompt(25, 2)
+    wanted = text(engine, ids, max_tokens=30, drafter="none")
+    overtaken = engine.generate(prompt(30, 1), Options(max_tokens=30))
+    rounds = engine.generate(ids, Options(max_tokens=30, drafter="model", draft_length=3))
+    written = list(next(rounds).tokens)
+    with pytest.raises(SpecError, match="later one"):
+        next(overtaken)
+    assert written + [t for r in rounds for t in r.tokens] == wanted
+
+
+def test_a_draft_that_the_end_of_the_text_cuts_says_nothing_about_costs(engine):
+    engine.drafts_in_flight, ids = 0, prompt(9, 1)
+    wanted = text(engine, ids, max_tokens=60)
+    seen = set()
+    for stop in dict.fromkeys(wanted):
+        options = Options(max_tokens=200, drafter="model", draft_length=8, stop_tokens=frozenset([stop]))
+        *whole, last = engine.generate(ids, options)
+        seen.add((len(last.drafted) in (0, 8), last.steady))
+        assert all(r.steady for r in whole[4:] if len(r.drafted) == 8 and r.draft_seconds is None)
+    assert seen >= {(False, False)} and (False, True) not in seen
+
+
+def test_tokens_that_the_target_does_not_have_are_refused(engine):
+    for ids, documents in (([1, VOCAB, 2], []), ([1, -3], []), ([1, 10**9], []), ([1, 2], [[], [VOCAB]])):
+        with pytest.raises(BadOption, match="The target has no token"):
+            engine.generate(ids, Options(), documents=documents)
+    assert text(engine, [0, VOCAB - 1], max_tokens=3)
+
+
+def test_a_head_for_the_draft_is_refused_where_the_draft_is_the_target():
+    target = tiny_llama(0)
+    with pytest.raises(BadOption, match="a model of its own"):
+        Engine(target, target, context_limit=100, draft_head=[1, 2, 3])
+
+
+def test_keys_and_values_that_cannot_be_quantized_are_named_as_the_reason():
+    with pytest.raises(UnsupportedModel, match="keys and values of 7 bits.*Leave kv_bits out"):
+        Engine(tiny_llama(0, dim=256), context_limit=100, kv_bits=7)
