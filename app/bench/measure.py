@@ -1,6 +1,6 @@
 """Runs the prompts with and without drafting, alternating, in one process after a warm-up."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,8 @@ def measure(
     repeats: int,
     raw: bool = False,
     progress: Callable[[int, BenchPrompt], None] = lambda done, prompt: None,
-) -> list[Measured]:
-    """Measure every prompt. Each run reads its prompt from the beginning; the order alternates.
+) -> Iterator[Measured]:
+    """Measure prompt after prompt. Each run reads its prompt from the beginning; the order alternates.
 
     Raises:
         SpecError: a prompt does not fit the context, or the options do not fit the pair.
@@ -36,11 +36,9 @@ def measure(
     bench = _Bench(pair, replace(options, stop_tokens=options.stop_tokens | pair.stop_tokens), repeats)
     ids = [_ids(pair, prompt, options, raw) for prompt in prompts]
     bench.warm_up(ids[0])
-    results: list[Measured] = []
     for number, (prompt, tokens) in enumerate(zip(prompts, ids, strict=True)):
         progress(number, prompt)
-        results.append(bench.compare(prompt, tokens))
-    return results
+        yield bench.compare(prompt, tokens)
 
 
 def _ids(pair: "LoadedPair", prompt: BenchPrompt, options: Options, raw: bool) -> list[int]:

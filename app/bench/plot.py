@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.bench.comparison import Comparison
 from app.errors import BadInput, MachineFailed
+from app.output_file import check_place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,12 +20,11 @@ def check_plot(file: Path) -> None:
     """Refuse a picture that could not be made, before the measuring begins.
 
     Raises:
-        BadInput: another kind of file, or no such folder.
+        BadInput: another kind of file, or a place where none can be written.
     """
     if file.suffix.lower() not in SUFFIXES:
         raise BadInput(f"--plot {file}: the name must end in .png or .svg.")
-    if not file.absolute().parent.is_dir():
-        raise BadInput(f"--plot {file}: there is no folder {file.absolute().parent}.")
+    check_place("--plot", file)
 
 
 def plot(

@@ -8,7 +8,7 @@ import typer
 
 from app import exit_codes
 from app.commands import arguments as args
-from app.errors import BadInput
+from app.counted import counted
 from app.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
@@ -44,10 +44,11 @@ def command(
     """Measure drafting against plain decoding.
 
     The same prompts both ways, alternating, after a warm-up; the texts are compared too.
-    Exit code 1 if drafting was slower.
+    Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower.
     """
     from app.bench.plot import check_plot
     from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.output_file import check_place
 
     options = Options(
         max_tokens=max_tokens,
@@ -59,32 +60,46 @@ def command(
     )
     if plot is not None:
         check_plot(plot)
-    if csv is not None and not csv.absolute().parent.is_dir():
-        raise BadInput(f"--csv {csv}: there is no folder {csv.absolute().parent}.")
+    if csv is not None:
+        check_place("--csv", csv)
     source = prompts or DEFAULT_PROMPTS
     wanted = read_prompts(source)
     loaded = args.tuned_pair(args.chosen_pair(pair, target, draft, revision, draft_head), options)
     measured = _measure(loaded, wanted, options, repeats, raw)
     args.keep_learned(loaded, options)
-    facts = _facts(loaded, options, repeats, raw, source)
-    return _report(measured, facts, json=json, csv=csv, plot=plot)
+    complete = len(measured) == len(wanted)
+    facts = {"complete": complete, **_facts(loaded, options, repeats, raw, source)}
+    if not complete:
+        talk(f"Broken off after {len(measured)} of {counted(len(wanted), 'prompt')}.")
+    try:
+        code = _report(measured, facts, json=json)
+    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+        _write(measured, facts, csv, plot)
+    return code if complete else exit_codes.INTERRUPTED
 
 
 def _measure(
     pair: "LoadedPair", prompts: Sequence["BenchPrompt"], options: Options, repeats: int, raw: bool
 ) -> list["Measured"]:
+    """All prompts, or at Ctrl+C those that are done."""
     from app.bench.measure import measure
 
     line = Progress()
+    done: list[Measured] = []
 
-    def progress(done: int, prompt: "BenchPrompt") -> None:
-        line.show(f"Prompt {done + 1} of {len(prompts)}: {prompt.category} {prompt.id}")
+    def progress(number: int, prompt: "BenchPrompt") -> None:
+        line.show(f"Prompt {number + 1} of {len(prompts)}: {prompt.category} {prompt.id}")
 
     line.show("Warming up ...")
     try:
-        return measure(pair, prompts, options, repeats=repeats, raw=raw, progress=progress)
+        for measured in measure(pair, prompts, options, repeats=repeats, raw=raw, progress=progress):
+            done.append(measured)
+    except KeyboardInterrupt:
+        if not done:
+            raise
     finally:
         line.clear()
+    return done
 
 
 def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source: Path) -> dict[str, Any]:
@@ -119,25 +134,13 @@ def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source
     }
 
 
-def _report(
-    measured: Sequence["Measured"], facts: dict[str, Any], *, json: bool, csv: Path | None, plot: Path | None
-) -> int:
+def _report(measured: Sequence["Measured"], facts: dict[str, Any], *, json: bool) -> int:
     from app.bench import comparison, report
     from app.tables import print_table
 
     overall, categories = comparison.compare(measured), comparison.by_category(measured)
-    rows = [report.row(m) for m in measured]
-    if csv is not None:
-        report.write_csv(csv, rows)
-    if plot is not None:
-        from app.bench.plot import plot as draw
-
-        chosen = facts["options"]
-        note = (
-            f"{facts['device']}, temperature {chosen['temperature']:g}, draft length {chosen['draft_length']}"
-        )
-        draw(plot, categories, overall, f"{facts['pair']['name']}: with and without drafting", note)
     if json:
+        rows = [report.row(m) for m in measured]
         by_category = {name: c.as_json() for name, c in categories.items()}
         json_data({"rows": rows, "by_category": by_category, "overall": overall.as_json(), **facts})
     else:
@@ -145,6 +148,24 @@ def _report(
         data(overall.verdict)
     differences = _tell_differences(measured, facts["options"], talk if json else data)
     return exit_codes.NO if overall.lost or differences else exit_codes.DONE
+
+
+def _write(
+    measured: Sequence["Measured"], facts: dict[str, Any], csv: Path | None, plot: Path | None
+) -> None:
+    from app.bench import comparison, report
+
+    if csv is not None:
+        report.write_csv(csv, [report.row(m) for m in measured])
+    if plot is not None:
+        from app.bench.plot import plot as draw
+
+        chosen = facts["options"]
+        note = (
+            f"{facts['device']}, temperature {chosen['temperature']:g}, draft length {chosen['draft_length']}"
+        )
+        title = f"{facts['pair']['name']}: with and without drafting"
+        draw(plot, comparison.by_category(measured), comparison.compare(measured), title, note)
 
 
 def _tell_differences(

@@ -7,12 +7,14 @@ import typer
 
 from app import exit_codes
 from app.commands import arguments as args
+from app.counted import counted
 from app.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
     from app.bench.prompts import BenchPrompt
     from app.check.lossless import Checked
+    from models.load import LoadedPair
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
@@ -37,28 +39,48 @@ def command(
     """Prove that drafting keeps the text.
 
     Greedy and sampled answers with and without drafting, over all drafters and lengths.
-    Exit code 1 if one differs and rounding does not explain it.
+    Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
-    from app.check import lossless, report
+    from app.check import report
     from app.machine import device_name, versions
     from app.tables import print_table
 
     Options(max_tokens=max_tokens, seed=seed)
     wanted = _prompts(prompts)
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    line = Progress()
-    try:
-        steps = lossless.check(loaded, wanted, max_tokens=max_tokens, seed=seed, raw=raw, progress=line.show)
-        results = list(steps)
-    finally:
-        line.clear()
+    results, complete = _check(loaded, wanted, max_tokens, seed, raw)
+    if not complete:
+        talk(f"Broken off after {counted(len(results), 'text')}.")
     if json:
-        json_data({**report.as_json(results), "versions": versions(), "device": device_name()})
+        found = {"complete": complete, **report.as_json(results)}
+        json_data({**found, "versions": versions(), "device": device_name()})
     else:
         print_table(report.table(results))
         data(report.verdict(results))
     _tell_differences(results)
+    if not complete:
+        return exit_codes.INTERRUPTED
     return exit_codes.NO if report.unexplained(results) else exit_codes.DONE
+
+
+def _check(
+    pair: "LoadedPair", prompts: "list[BenchPrompt]", max_tokens: int, seed: int, raw: bool
+) -> "tuple[list[Checked], bool]":
+    """Every comparison and True, or at Ctrl+C those that are done and False."""
+    from app.check.lossless import check
+
+    line = Progress()
+    done: list[Checked] = []
+    try:
+        for checked in check(pair, prompts, max_tokens=max_tokens, seed=seed, raw=raw, progress=line.show):
+            done.append(checked)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        return done, False
+    finally:
+        line.clear()
+    return done, True
 
 
 def _tell_differences(results: "list[Checked]") -> None:

@@ -10,6 +10,7 @@ from app.commands import arguments as args
 from app.output import data, json_data
 
 if TYPE_CHECKING:
+    from mlx_spec.measuring import Calibration
     from models.load import LoadedPair
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec tune\n  mlx-spec tune qwen3-8b --plot costs.svg"
@@ -30,24 +31,30 @@ def command(
     What a kept pair learned is begun anew. Ctrl+C ends the measuring early.
     """
     from app.bench.plot import check_plot
-    from app.tune_report import as_json, tables
 
     if plot is not None:
         check_plot(plot)
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
     calibration = args.measured(loaded)
-    if plot is not None:
-        from app.tune_plot import draw
+    try:
+        _report(loaded, calibration, json=json)
+    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+        if plot is not None:
+            from app.tune_plot import draw
 
-        draw(plot, calibration, _title(loaded))
-    if json:
-        json_data({**as_json(calibration, loaded.shape), **_facts(loaded)})
-        return exit_codes.DONE
-    from app.tables import print_table
-
-    for part in tables(calibration, loaded.shape):
-        data(part) if isinstance(part, str) else print_table(part)
+            draw(plot, calibration, _title(loaded))
     return exit_codes.DONE
+
+
+def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> None:
+    from app.tables import print_table
+    from app.tune_report import as_json, tables
+
+    if json:
+        json_data({**as_json(calibration, pair.shape), **_facts(pair)})
+        return
+    for part in tables(calibration, pair.shape):
+        data(part) if isinstance(part, str) else print_table(part)
 
 
 def _title(pair: "LoadedPair") -> str:

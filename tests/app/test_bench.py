@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from app.bench.comparison import by_category, compare
 from app.bench.measured import Measured
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.cli import main
-from app.errors import BadInput
+from app.commands import arguments as args
+from app.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats, summarise
 from tests.app.tiny_pair import TinyPair
 
@@ -104,6 +107,76 @@ def test_bench_reports_rows_categories_and_the_whole(
     with table.open() as stream:
         assert [row["category"] for row in csv.DictReader(stream)] == ["one", "one", "two"]
     assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize("option", ["--csv", "--plot"])
+def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_loaded(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def load(*_: object) -> None:
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(args, "loaded_pair", load)
+    folder = tmp_path / "folder.svg"
+    folder.mkdir()
+    assert main(["bench", option, str(folder)]) == 2
+    assert main(["bench", option, ""]) == 2
+    assert main(["bench", option, str(tmp_path / "none" / "x.svg")]) == 2
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert main(["bench", option, str(tmp_path / "x.svg")]) == 2
+    assert "Name another place" in capfd.readouterr().err
+    assert not (tmp_path / "x.svg").exists()
+
+
+@pytest.mark.parametrize("writer", ["report.write_csv", "plot.plot"])
+def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
+    writer: str,
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def full(*_: object) -> None:
+        raise MachineFailed("the disk is full")
+
+    monkeypatch.setattr(f"app.bench.{writer}", full)
+    code = main(
+        ["bench", *tiny_pair.arguments, "--prompts", str(one_prompt), "--max-tokens", "4", "--repeats", "1"]
+        + ["--json", "--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.svg")]
+    )
+    told = capfd.readouterr()
+    assert code == 3 and "the disk is full" in told.err
+    assert len(json.loads(told.out)["rows"]) == 1
+
+
+def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done(
+    tiny_pair: TinyPair,
+    three_prompts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    from app.bench.measure import _Bench
+
+    compare_one = _Bench.compare
+
+    def pressed_at_the_third(bench: _Bench, prompt: BenchPrompt, ids: list[int]) -> Measured:
+        if prompt.id == "c":
+            signal.raise_signal(signal.SIGINT)
+        return compare_one(bench, prompt, ids)
+
+    monkeypatch.setattr(_Bench, "compare", pressed_at_the_third)
+    table = tmp_path / "rows.csv"
+    code = main(
+        ["bench", *tiny_pair.arguments, "--prompts", str(three_prompts), "--max-tokens", "4"]
+        + ["--repeats", "1", "--json", "--csv", str(table)]
+    )
+    told = capfd.readouterr()
+    report = json.loads(told.out)
+    assert code == 130 and "Broken off after 2 of 3 prompts." in told.err
+    assert [row["id"] for row in report["rows"]] == ["a", "b"] and not report["complete"]
+    assert len(table.read_text().splitlines()) == 3
 
 
 def test_every_run_reads_its_prompt_from_the_beginning(

@@ -1,6 +1,7 @@
 """`check` proves the text is the target's own, and notices when it is not."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,28 @@ def test_a_sampled_text_that_depends_on_drafting_fails_the_check(
     code, report = run(tiny_pair.arguments, one_prompt, capfd)
     assert code == 1
     assert {row["mode"] for row in report["rows"] if not row["same_text"]} == {"sampled"}
+
+
+def test_ctrl_c_in_check_keeps_what_was_compared(
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    compared = []
+
+    def pressed_at_the_third(*arguments: Any) -> Difference | None:
+        compared.append(arguments)
+        if len(compared) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return first_difference(*arguments)
+
+    monkeypatch.setattr("app.check.lossless.first_difference", pressed_at_the_third)
+    code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
+    told = capfd.readouterr()
+    report = json.loads(told.out)
+    assert code == 130 and "Broken off after 2 texts." in told.err
+    assert (report["complete"], report["compared"]) == (False, 2)
 
 
 def test_a_difference_is_a_near_tie_only_within_what_rounding_can_do() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from app import drafting_state
 from app.cli import main
+from app.errors import MachineFailed
 from app.tune_report import best_lengths, pays_from
 from mlx_spec import Options
 from mlx_spec.costs import Costs, RoundCost
@@ -136,6 +137,24 @@ def test_best_lengths_follow_from_costs() -> None:
     assert pays_from(costs, "model", 0) == 0.11
     dear = Costs(RoundCost(1.0), {"model": {1: RoundCost(2.5)}})
     assert best_lengths(dear, 0)["model"][0]["length"] == 0 and pays_from(dear, "model", 0) is None
+
+
+def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
+    tiny_pair: TinyPair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(*_: object) -> None:
+        raise MachineFailed("the disk is full")
+
+    monkeypatch.setattr("app.tune_plot.draw", full)
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
+    told = capsys.readouterr()
+    assert "best length" in told.out and "the disk is full" in told.err
+    folder = tmp_path / "folder.svg"
+    folder.mkdir()
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(folder)]) == 2
 
 
 def test_tune_prints_tables_json_and_a_picture(
