@@ -36,9 +36,8 @@ class Finding:
 
 def diagnose(ask_hub: bool = True) -> Iterator[Finding]:
     """Look at everything. A look that fails is itself a bad finding."""
-    looks: list[Callable[[], Iterator[Finding]]] = [_program, _machine, _mlx, _builtin_pair, _disk, _terminal]
-    if ask_hub:
-        looks.insert(4, _hub)
+    looks: list[Callable[[], Iterator[Finding]]] = [_program, _machine, _mlx, _builtin_pair, _pulled_pairs]
+    looks += [_hub, _disk, _terminal] if ask_hub else [_disk, _terminal]
     for look in looks:
         try:
             yield from look()
@@ -83,13 +82,19 @@ def _mlx() -> Iterator[Finding]:
 
 
 def _builtin_pair() -> Iterator[Finding]:
-    from models.catalogue import DEFAULT_PAIR, all_pairs, find
+    from models.catalogue import DEFAULT_PAIR, find
     from models.installed import installed
 
     if installed(find(DEFAULT_PAIR).spec):
         yield Finding("built-in pair", "complete")
     else:
         yield Finding("built-in pair", "files are missing or broken", "bad", "Install the program again.")
+
+
+def _pulled_pairs() -> Iterator[Finding]:
+    from models.catalogue import DEFAULT_PAIR, all_pairs
+    from models.installed import installed
+
     here = [pair.name for pair in all_pairs() if pair.name != DEFAULT_PAIR and installed(pair.spec)]
     yield Finding("pulled pairs", ", ".join(here) or "none")
 

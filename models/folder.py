@@ -88,8 +88,7 @@ def check_safetensors(path: Path) -> int:
     Raises:
         BrokenFile: they do not.
     """
-    size = path.stat().st_size
-    header, start = _read_header(path, size)
+    header, start, size = _read_header(path)
     end = 0
     for name, tensor in header.items():
         if name != "__metadata__":
@@ -103,7 +102,7 @@ def bytes_by_dtype(folder: Path) -> Counter[str]:
     """Bytes of a whole model's tensors per kind of number, named as in safetensors (`BF16`, `U32`)."""
     count: Counter[str] = Counter()
     for path in weight_files(folder):
-        header, _ = _read_header(path, path.stat().st_size)
+        header, _, _ = _read_header(path)
         for name, tensor in header.items():
             if name != "__metadata__":
                 first, last = tensor["data_offsets"]
@@ -128,20 +127,24 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found
 
 
-def _read_header(path: Path, size: int) -> tuple[dict[str, Any], int]:
-    """The header and where the tensors start: 8 bytes of length, then JSON."""
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
-        if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
-            raise BrokenFile(path, f"({size:,} bytes) is no safetensors file or is truncated")
-        text = file.read(length)
+def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
+    """The header (8 bytes of length, then JSON), where the tensors start, and the file's bytes."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
+            if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
+                raise BrokenFile(path, f"({size:,} bytes) is no safetensors file or is truncated")
+            text = file.read(length)
+    except OSError as error:
+        raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
     try:
         header = json.loads(text)
     except ValueError as error:
         raise BrokenFile(path, "is no safetensors file: its header cannot be read") from error
     if not isinstance(header, dict):
         raise BrokenFile(path, "is no safetensors file: its header names no tensors")
-    return header, 8 + length
+    return header, 8 + length, size
 
 
 def _check_tensor(path: Path, name: str, tensor: Any) -> int:

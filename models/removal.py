@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import scan_cache_dir
-from huggingface_hub.utils import DeleteCacheStrategy
+from huggingface_hub.utils import DeleteCacheStrategy, HFCacheInfo
 
 from models.catalogue import DEFAULT_PAIR, all_pairs, find
-from models.errors import NotInstalled
+from models.errors import MachineTrouble, NotInstalled
 from models.incomplete import partial_files, sweep
-from models.installed import find_folder, installed
+from models.installed import find_folder, installed, repository_folder
 from models.pair import PairSpec, Source
 from models.paths import hub_cache
 from models.revisions import forget
@@ -41,7 +41,7 @@ def plan_removal(spec: PairSpec) -> Removal:
     """
     deleted, kept = _sort(spec)
     parts = sum(file.stat().st_size for file in _partial_files(deleted))
-    return Removal(deleted, kept, parts + (_strategy(deleted).expected_freed_size if deleted else 0))
+    return Removal(deleted, kept, parts + (_freed(deleted) if deleted else 0))
 
 
 def removable_bytes(spec: PairSpec) -> int:
@@ -57,15 +57,31 @@ def remove(spec: PairSpec) -> Removal:
 
     Raises:
         NotInstalled: nothing of the pair is in the Hub's cache.
+        MachineTrouble: a model could not be deleted.
     """
+    for source in _sort(spec)[0]:
+        _mend(repository_folder(source.repo))
     plan = plan_removal(spec)
-    commits = [_commit(source) for source in plan.deleted]
+    folders = [_folder(source) for source in plan.deleted]
     sweep(_partial_files(plan.deleted))
     if plan.deleted:
-        _strategy(plan.deleted).execute()
-    for source, commit in zip(plan.deleted, commits, strict=True):
-        forget(source.repo, commit)
+        _strategy(_scan(), folders).execute()
+    for source, folder in zip(plan.deleted, folders, strict=True):
+        if folder.is_dir():
+            raise MachineTrouble(f"{source} could not be deleted. Delete {repository_folder(source.repo)}.")
+        forget(source.repo, folder.name)
     return plan
+
+
+def _mend(repository: Path) -> None:
+    """Drop links and branches that lead nowhere: the Hub's library skips a repository that has one."""
+    snapshots = repository / "snapshots"
+    for link in snapshots.rglob("*"):
+        if link.is_symlink() and not link.exists():
+            link.unlink()
+    for branch in (repository / "refs").rglob("*"):
+        if branch.is_file() and not (snapshots / branch.read_text()).is_dir():
+            branch.unlink()
 
 
 def _partial_files(sources: tuple[Source, ...]) -> frozenset[Path]:
@@ -99,13 +115,27 @@ def _is_builtin(source: Source) -> bool:
     return source in find(DEFAULT_PAIR).spec.sources
 
 
-def _strategy(sources: tuple[Source, ...]) -> DeleteCacheStrategy:
+def _freed(sources: tuple[Source, ...]) -> int:
+    """Bytes; a model in a damaged repository, which the scan skips, counts with all its files."""
+    cache, folders = _scan(), [_folder(source) for source in sources]
+    scanned = {revision.snapshot_path for repo in cache.repos for revision in repo.revisions}
+    skipped = [file for folder in folders if folder.resolve() not in scanned for file in folder.rglob("*")]
+    return _strategy(cache, folders).expected_freed_size + sum(
+        f.stat().st_size for f in skipped if f.is_file()
+    )
+
+
+def _strategy(cache: HFCacheInfo, folders: list[Path]) -> DeleteCacheStrategy:
+    return cache.delete_revisions(*(folder.name for folder in folders))
+
+
+def _scan() -> HFCacheInfo:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    return scan_cache_dir(hub_cache()).delete_revisions(*(_commit(source) for source in sources))
+    return scan_cache_dir(hub_cache())
 
 
-def _commit(source: Source) -> str:
-    """The commit of a model that is in the cache."""
+def _folder(source: Source) -> Path:
+    """The snapshot of a model that is in the cache."""
     folder = find_folder(source)
     assert folder is not None, "only what was found is deleted"
-    return folder.name
+    return folder

@@ -45,9 +45,15 @@ def discard_damaged(repository: Repository) -> None:
 
 
 def discard(path: Path) -> None:
-    """Delete a file of a snapshot and the blob behind it."""
-    path.resolve().unlink(missing_ok=True)
-    path.unlink(missing_ok=True)
+    """Delete a file of a snapshot, the blob behind it, and what links to it in the other snapshots.
+
+    The Hub's library treats a repository with a link to nothing as corrupt.
+    """
+    blob = path.resolve()
+    for link in path.parents[1].rglob("*"):
+        if link.is_symlink() and link.resolve() == blob:
+            link.unlink()
+    blob.unlink(missing_ok=True)
 
 
 def finish(repository: Repository) -> None:

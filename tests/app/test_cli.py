@@ -16,6 +16,7 @@ from app import drafting_state
 from app.cli import main
 from app.commands import arguments as args
 from mlx_spec.types import Round
+from models.pair import PairSpec
 from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
 
@@ -269,6 +270,22 @@ def test_doctor_tells_how_to_mend_what_is_wrong(
     names = {finding["name"] for finding in report["findings"]}
     assert {"python", "mlx", "device", "memory", "BLAS", "Hub token", "Hub", "terminal"} <= names
     assert all(finding["mend"] for finding in report["findings"] if finding["state"] == "bad")
+
+
+def test_doctor_does_not_blame_the_builtin_pair_for_another(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fails_for_others(spec: PairSpec) -> bool:
+        if spec.name != "builtin":
+            raise RuntimeError("unforeseen")
+        return True
+
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("models.installed.installed", fails_for_others)
+    main(["doctor", "--json"])
+    findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
+    assert findings["built-in pair"]["state"] == "good"
+    assert findings["pulled pairs"]["state"] == "bad"
 
 
 def test_doctor_never_prints_the_token(

@@ -296,6 +296,26 @@ def test_files_damaged_after_a_pull_are_fetched_again(
     assert hub.downloads() == ["model.safetensors"]
 
 
+def test_a_file_that_is_discarded_leaves_no_link_to_nothing_in_another_revision(hub: HubServer) -> None:
+    hub.models["org/target"].commits["old"] = OLD
+    new, old = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "old"))
+    last(new)
+    last(old)
+    folders = [find_folder(spec.target) for spec in (new, old)]
+    assert folders[0] and folders[1] and folders[0] != folders[1]
+    blob = (folders[0] / "model.safetensors").resolve()
+    blob.write_bytes(blob.read_bytes()[:1000])
+    hub.cut_after["model.safetensors"] = 0
+
+    with pytest.raises(DownloadFailed):
+        last(new)
+
+    assert all(path.exists() for folder in folders if folder for path in folder.iterdir())
+    hub.cut_after.clear()
+    last(old)
+    assert installed(old)
+
+
 def test_a_file_whose_bytes_are_here_counts_without_being_transferred(hub: HubServer) -> None:
     last()
     folder = find_folder(SPEC.target)

@@ -51,6 +51,16 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def _link_to_nothing(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("deleted"))
+
+
+def _make_unreadable(path: Path) -> None:
+    path.unlink()
+    path.mkdir()  # not by its mode, which root may ignore
+
+
 def _shorten_a_tensor(path: Path) -> None:
     body = path.read_bytes()
     path.write_bytes(body.replace(b'"F32","shape":[32]', b'"F32","shape":[31]', 1))
@@ -63,6 +73,15 @@ def test_damaged_weights_are_named(folder: Path, damage: Callable[[Path], None])
     assert (folder / "model.safetensors").read_bytes() != before
 
     with pytest.raises(BrokenFiles, match="model.safetensors in .* (is|has) "):
+        check_folder(folder)
+    assert not is_whole(folder)
+
+
+@pytest.mark.parametrize("damage", [_link_to_nothing, _make_unreadable])
+def test_weights_that_cannot_be_opened_are_named(folder: Path, damage: Callable[[Path], None]) -> None:
+    damage(folder / "model.safetensors")
+
+    with pytest.raises(BrokenFiles, match=r"model.safetensors in .* cannot be read \("):
         check_folder(folder)
     assert not is_whole(folder)
 

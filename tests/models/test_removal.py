@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from models.catalogue import find
-from models.errors import NotInstalled
+from models.errors import MachineTrouble, NotInstalled
 from models.incomplete import partial_file
 from models.installed import find_folder, installed, repository_folder
 from models.pair import PairSpec, Source
@@ -88,6 +88,42 @@ def test_a_pair_that_was_cut_off_can_be_removed(home: Path) -> None:
     assert not installed(spec)
 
     assert remove(spec).deleted == (spec.target,)
+
+
+def test_a_model_with_a_link_to_nothing_is_deleted_and_the_freed_bytes_are_said(home: Path) -> None:
+    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
+    place(spec.target, "a" * 40, home / "a")
+    place(other.target, "b" * 40, home / "b")
+    snapshot = find_folder(spec.target)
+    assert snapshot is not None
+    (snapshot / "model.safetensors").resolve().unlink()
+    left = sum(file.stat().st_size for file in snapshot.iterdir() if file.is_file())
+
+    assert removable_bytes(spec) == left
+    assert remove(spec).freed_bytes == left
+
+    assert not snapshot.exists() and find_folder(spec.target) is None
+    assert installed(other)
+
+
+def test_a_branch_that_leads_nowhere_does_not_keep_a_model_from_being_deleted(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target", "v1"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    (repository_folder("org/target") / "refs").mkdir()
+    (repository_folder("org/target") / "refs" / "main").write_text("b" * 40)
+
+    assert removable_bytes(spec) == remove(spec).freed_bytes == size
+    assert not repository_folder("org/target").exists()
+
+
+def test_a_model_that_could_not_be_deleted_is_said(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    place(spec.target, "a" * 40, home / "a")
+    (repository_folder("org/target") / "snapshots" / "stray").write_text("the library skips this repository")
+
+    with pytest.raises(MachineTrouble, match="org/target could not be deleted. Delete .*models--org--target"):
+        remove(spec)
+    assert installed(spec) and recorded_commit(spec.target) == "a" * 40
 
 
 def test_a_model_that_another_tool_deleted_and_fetched_anew_is_found(home: Path) -> None:
