@@ -24,7 +24,7 @@ from app.commands import (
 )
 from app.config import read_config
 from app.errors import AppError, MachineFailed, is_lack_of_memory
-from app.output import ReaderGone, data, make_streams_tolerant, talk
+from app.output import ReaderGone, data, make_streams_tolerant, open_closed_streams, talk
 
 DEBUG = "--debug"
 """Accepted anywhere on the command line."""
@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Every error becomes one or two lines on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in given
+    open_closed_streams()
     make_streams_tolerant()
     try:
         defaults = read_config().option_defaults(given)

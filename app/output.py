@@ -2,13 +2,25 @@
 
 import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from app.printable import json_text, printable
 
 
 class ReaderGone(Exception):
     """Whoever read our output stopped reading (`mlx-spec generate | head`)."""
+
+
+def open_closed_streams() -> None:
+    """Put the null device in the place of every standard stream that was closed (`<&-`, `>&-`).
+
+    Otherwise the next file opened would get its number, and MLX reads no weights from file 0.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is the stream's
+            os.set_inheritable(null, True)
+            setattr(sys, name, open(null, mode, encoding="utf-8", closefd=False))
 
 
 def make_streams_tolerant() -> None:
@@ -25,9 +37,11 @@ def data(text: str, end: str = "\n") -> None:
         sys.stdout.write(printable(text) + end)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes stdout once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         raise ReaderGone from None
+    except OSError:
+        _silence(sys.stdout)
+        raise
 
 
 def json_data(value: Any) -> None:
@@ -72,5 +86,12 @@ def _to_stderr(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except BrokenPipeError:
-        return
+    except OSError:  # nobody reads it, or its disk is full: the answer is still to come
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Let what is left in the stream go nowhere: the interpreter writes it once more when it exits."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

@@ -21,7 +21,7 @@ def read_prompt(text: str | None, file: Path | None) -> str:
         return _not_empty(text, "--prompt")
     if file is not None:
         return _not_empty(read_text(file), str(file))
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin.isatty():
         raise BadInput("No prompt. Give --prompt TEXT or --prompt-file FILE, or pipe text in.")
     return _not_empty(decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin"), "stdin")
 

@@ -62,7 +62,7 @@ def command(
 
 
 def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: bool) -> int:
-    if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+    if sys.stdin.isatty() and sys.stdout.isatty():
         from app.tui.run import run_chat
 
         return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)

@@ -52,7 +52,7 @@ def command(
 
 
 def _agrees(plan: "Removal", freed: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         raise BadInput("Without a terminal nobody can be asked. Add --yes to remove.")
     for source in plan.deleted:
         talk(f"  {source}")

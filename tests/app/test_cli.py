@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,6 +28,16 @@ def start(*arguments: str, **kwargs: object) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "app", *arguments]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, cwd=ROOT, **(pipes | kwargs))  # type: ignore[call-overload]
+
+
+def in_a_shell(words: list[str], redirection: str) -> "subprocess.CompletedProcess[bytes]":
+    line = f"{shlex.join([sys.executable, '-m', 'app', *words])} {redirection}"
+    if redirection.startswith("|"):
+        line += "; exit ${PIPESTATUS[0]}"
+    return subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, timeout=120)
+
+
+needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
 
 @pytest.mark.parametrize(
@@ -239,6 +250,36 @@ def test_a_reader_that_leaves_is_no_error(tiny_pair: TinyPair) -> None:
     assert running.returncode == 130
     assert b"Traceback" not in err
     assert b"BrokenPipe" not in err
+
+
+@pytest.mark.parametrize(
+    "redirection",
+    ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", pytest.param("2>/dev/full", marks=needs_full_device)],
+)
+def test_a_closed_or_full_standard_stream_costs_no_answer(redirection: str, tiny_pair: TinyPair) -> None:
+    words = ["generate", *tiny_pair.arguments, "--prompt", "hi", "--max-tokens", "4", "--draft-length", "2"]
+    done = in_a_shell(words, redirection)
+    assert done.returncode == 0, done.stderr
+    assert bool(done.stdout) == (">&-" not in redirection.split())
+    assert b"failed inside" not in done.stderr
+
+
+@pytest.mark.parametrize(("redirection", "code"), [(">&-", 0), ("2>&-", 0), ("| true", 130)])
+@pytest.mark.parametrize("words", [["--version"], ["pairs"]])
+def test_words_that_nobody_reads_are_no_error(words: list[str], redirection: str, code: int) -> None:
+    done = in_a_shell(words, redirection)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@needs_full_device
+def test_a_full_disk_behind_stdout_is_told_once() -> None:
+    done = in_a_shell(["pairs"], ">/dev/full")
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"The system says:") and len(done.stderr.splitlines()) == 1
+
+
+def test_wrong_use_keeps_its_exit_code_without_stderr() -> None:
+    assert in_a_shell(["generate", "--max-tokens", "0"], "2>&-").returncode == 2
 
 
 def test_without_a_command_the_chat_opens_on_the_built_in_pair(
