@@ -3,6 +3,7 @@
 import json
 import struct
 from collections import Counter
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def check_config(config: dict[str, Any], where: str) -> None:
-    """Refuse what only runs with Python code from the repository, or names no architecture.
+    """Refuse what needs Python code from the repository, names no architecture, or has an odd shape.
 
     Raises:
         UnsupportedFormat: `where` names the model in the message.
@@ -62,6 +63,12 @@ def check_config(config: dict[str, Any], where: str) -> None:
         )
     if not isinstance(config.get("model_type"), str):
         raise UnsupportedFormat(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
+    for key in ("quantization", "text_config", "rope_scaling"):
+        if not isinstance(config.get(key) or {}, dict):
+            raise UnsupportedFormat(f"config.json of {where} has a {key} that is no object: {config[key]!r}.")
+    bits = (config.get("quantization") or {}).get("bits", 1)
+    if not isinstance(bits, int) or bits < 1:
+        raise UnsupportedFormat(f"config.json of {where} names weights of {bits!r} bits.")
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -69,11 +76,14 @@ def weight_files(folder: Path) -> list[Path]:
 
     Raises:
         UnsupportedFormat: there is none.
-        BrokenFiles: the index names a file that is missing.
+        BrokenFiles: the index is damaged or names a file that is missing.
     """
     files = sorted(folder.glob("model*.safetensors"))
     index = read_json(folder / INDEX)
-    named = set(index.get("weight_map", {}).values()) if index else set()
+    weight_map = index.get("weight_map", {}) if index else {}
+    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
+        raise BrokenFile(folder / INDEX, "names no weight files")
+    named = set(weight_map.values())
     if missing := sorted(named - {path.name for path in files}):
         count = f"{len(missing)} of {len(named)} weight files"
         raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
@@ -120,7 +130,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise BrokenFile(path, f"cannot be read as JSON ({error})") from error
     if not isinstance(found, dict):
         raise BrokenFile(path, "holds no JSON object")
@@ -140,7 +150,7 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
         raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenFile(path, "is no safetensors file: its header cannot be read") from error
     if not isinstance(header, dict):
         raise BrokenFile(path, "is no safetensors file: its header names no tensors")
@@ -151,11 +161,11 @@ def _check_tensor(path: Path, name: str, tensor: Any) -> int:
     """Where the tensor ends, when its shape and its place agree."""
     try:
         first, last = tensor["data_offsets"]
-        bits = _BITS[tensor["dtype"]]
-        for length in tensor["shape"]:
-            bits *= length
+        bits, shape = _BITS[tensor["dtype"]], tensor["shape"]
+        if not all(isinstance(number, int) for number in (first, last, *shape)):
+            raise TypeError("lengths and places are whole numbers")
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenFile(path, f"has an unreadable header at tensor {name}") from error
-    if (last - first) * 8 != bits:
+    if (last - first) * 8 != bits * prod(shape):
         raise BrokenFile(path, f"has a damaged header: tensor {name} does not fill its place")
     return last

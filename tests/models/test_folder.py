@@ -1,6 +1,7 @@
 """Whole and damaged model folders, judged without loading weights."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,6 +67,27 @@ def _shorten_a_tensor(path: Path) -> None:
     path.write_bytes(body.replace(b'"F32","shape":[32]', b'"F32","shape":[31]', 1))
 
 
+def _put_text_where_numbers_belong(path: Path) -> None:
+    body = path.read_bytes()
+    found = re.search(rb'"data_offsets":\[(\d+),(\d+)\]', body)
+    assert found
+    quoted = b'"data_offsets":["%s","%s"]' % found.groups()
+    length = int.from_bytes(body[:8], "little") + len(quoted) - len(found[0])
+    path.write_bytes(length.to_bytes(8, "little") + body[8:].replace(found[0], quoted, 1))
+
+
+def _nest_the_header(path: Path) -> None:
+    path.write_bytes((10**6).to_bytes(8, "little") + b"[" * 10**6)
+
+
+@pytest.mark.parametrize("damage", [_put_text_where_numbers_belong, _nest_the_header])
+def test_a_header_of_odd_shape_is_damage(folder: Path, damage: Callable[[Path], None]) -> None:
+    damage(folder / "model.safetensors")
+
+    with pytest.raises(BrokenFiles, match="model.safetensors in .* header"):
+        check_folder(folder)
+
+
 @pytest.mark.parametrize("damage", [_truncate, _lengthen, _replace, _empty, _shorten_a_tensor])
 def test_damaged_weights_are_named(folder: Path, damage: Callable[[Path], None]) -> None:
     before = (folder / "model.safetensors").read_bytes()
@@ -96,6 +118,14 @@ def test_a_weight_file_that_the_index_names_is_missed(folder: Path) -> None:
         check_folder(folder)
 
 
+@pytest.mark.parametrize("weight_map", [["a"], "a", {"a": ["model.safetensors"]}, {"a": None}])
+def test_an_index_of_odd_shape_is_damage(folder: Path, weight_map: object) -> None:
+    (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
+
+    with pytest.raises(BrokenFiles, match=r"model\.safetensors\.index\.json in .* names no weight files"):
+        check_folder(folder)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -111,11 +141,29 @@ def test_a_missing_file_is_named(folder: Path, name: str, said: str) -> None:
         check_folder(folder)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\xff"])
+@pytest.mark.parametrize("text", ["{", "[1]", "\xff", '{"a":' * 100_000])
 def test_a_configuration_that_is_no_json_object_is_said(folder: Path, text: str) -> None:
     (folder / "config.json").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(BrokenFiles, match="config.json in"):
+        check_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"quantization": "x"}, "quantization that is no object: 'x'"),
+        ({"quantization": {"bits": 0}}, "weights of 0 bits"),
+        ({"quantization": {"bits": "4"}}, "weights of '4' bits"),
+        ({"text_config": [1]}, r"text_config that is no object: \[1\]"),
+        ({"rope_scaling": 2.0}, r"rope_scaling that is no object: 2\.0"),
+    ],
+)
+def test_a_configuration_of_odd_shape_is_refused(folder: Path, odd: dict[str, object], said: str) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | odd))
+
+    with pytest.raises(UnsupportedFormat, match=said):
         check_folder(folder)
 
 
