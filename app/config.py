@@ -70,15 +70,15 @@ def read_config() -> Config:
     """The person's file, checked; no file is an empty one. Never raises."""
     file = config_file()
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        settings = list(_flat(tomllib.loads(file.read_text(encoding="utf-8"))))
     except FileNotFoundError:
         return Config(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return Config(file, problems=(f"{file} cannot be read ({error}). All defaults are used.",))
     values: dict[str, Any] = {}
     keys: dict[str, str] = {}
     problems: list[str] = []
-    for name, value in _flat(table):
+    for name, value in settings:
         try:
             if name.startswith(KEYS_TABLE):
                 keys[name.removeprefix(KEYS_TABLE)] = _text(value)

@@ -25,7 +25,7 @@ def write_setting(file: Path, name: str, value: str) -> None:
         if tomllib.loads(changed) != before | {name: value}:
             raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
         _replace(file, changed)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MachineFailed(f"{name} cannot be written to {file} ({error}).") from error
 
 

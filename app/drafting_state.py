@@ -27,7 +27,7 @@ def restore(pair: "LoadedPair") -> bool:
         if kept["circumstances"] != _circumstances(pair):
             return False
         pair.engine.controller.restore(kept["learned"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
     return True
 

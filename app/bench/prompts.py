@@ -44,6 +44,8 @@ def _prompt(line: str, where: str) -> BenchPrompt:
         fields = json.loads(line)
     except ValueError as error:
         raise BadInput(f"{where} is not JSON: {error}.") from None
+    except RecursionError:
+        raise BadInput(f"{where} is no JSON object: its brackets are nested too deep.") from None
     if not isinstance(fields, dict):
         raise BadInput(f"{where} is no JSON object. Give {', '.join(FIELDS)}.")
     for name in FIELDS:

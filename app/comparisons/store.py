@@ -51,7 +51,7 @@ def kept() -> Kept:
     for file in sorted(folder().glob("*.json"), reverse=True):
         try:
             records.append(record_from_json(json.loads(file.read_text(encoding="utf-8"))))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             unreadable.append(file)
     return Kept(tuple(records), tuple(unreadable))
 

@@ -1,6 +1,7 @@
 """Chats as Markdown for people and as JSON that can be imported again."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -14,6 +15,7 @@ from app.history.records import (
     Chat,
     ChatMessage,
     Finish,
+    is_time,
     options_from,
     options_json,
     rounds_from,
@@ -109,6 +111,8 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         raise MachineFailed(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
+    except RecursionError:
+        raise BadInput(f"{path} is no export: its brackets are nested too deep.") from None
     try:
         return _import(history, value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -195,8 +199,8 @@ def _chat_from(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
     chat = Chat(
         id=_text(value, "id"),
         title=_text(value, "title"),
-        created=float(value["created"]),
-        changed=float(value["changed"]),
+        created=_time(value, "created"),
+        changed=_time(value, "changed"),
         archived=bool(value["archived"]),
         system=_text(value, "system"),
         options=options_from(value["options"]),
@@ -205,7 +209,18 @@ def _chat_from(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
     )
     if not chat.id:
         raise BadInput("a chat without an id.")
-    return chat, [replace(_message_from(m), chat=chat.id) for m in value["messages"]]
+    messages = [replace(_message_from(m), chat=chat.id) for m in value["messages"]]
+    _check_order(messages)
+    return chat, messages
+
+
+def _check_order(messages: Sequence[ChatMessage]) -> None:
+    """A message comes after its parent, as they were written; so none is its own ancestor."""
+    later = {message.id for message in messages}
+    for message in messages:
+        if message.parent in later:
+            raise BadInput(f"the message {message.id} comes before {message.parent}, which it follows.")
+        later.discard(message.id)
 
 
 def _message_from(value: dict[str, Any]) -> ChatMessage:
@@ -223,7 +238,17 @@ def _message_from(value: dict[str, Any]) -> ChatMessage:
     attachments = tuple(Attachment(_text(a, "name"), _text(a, "text")) for a in value["attachments"])
     parent = None if value["parent"] is None else _text(value, "parent")
     message_id, text = _text(value, "id"), _text(value, "text")
-    return ChatMessage(message_id, "", parent, role, text, float(value["created"]), attachments, facts)
+    return ChatMessage(message_id, "", parent, role, text, _time(value, "created"), attachments, facts)
+
+
+def _time(value: dict[str, Any], name: str) -> float:
+    try:
+        seconds = float(value[name])
+    except OverflowError:
+        seconds = math.inf
+    if not is_time(seconds):
+        raise BadInput(f"{name} is {seconds:g}, which is no time in seconds since 1970.")
+    return seconds
 
 
 def _text(value: dict[str, Any], name: str) -> str:

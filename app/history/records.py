@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 from app.events import DraftRound, Mark, Piece
@@ -100,6 +101,15 @@ def new_id() -> str:
 def now() -> float:
     """Seconds since 1970."""
     return time.time()
+
+
+def is_time(seconds: float) -> bool:
+    """Whether a calendar has it."""
+    try:
+        datetime.fromtimestamp(seconds)
+    except (OverflowError, OSError, ValueError):
+        return False
+    return True
 
 
 def title_of(prompt: str) -> str:

@@ -15,6 +15,7 @@ from app.history.records import (
     Preset,
     attachments_from,
     attachments_json,
+    is_time,
     now,
     options_from,
     options_json,
@@ -308,9 +309,13 @@ def _message_values(message: ChatMessage) -> tuple[Any, ...]:
 
 def _chat(row: Sequence[Any]) -> Chat:
     chat_id, title, created, changed, archived, system, options, drafting, leaf = row
-    return Chat(
-        chat_id, title, created, changed, bool(archived), system, options_from(options), bool(drafting), leaf
-    )
+    times = _time(created), _time(changed)
+    return Chat(chat_id, title, *times, bool(archived), system, options_from(options), bool(drafting), leaf)
+
+
+def _time(seconds: float) -> float:
+    """1970 where the file holds no time: once, an import could bring anything."""
+    return seconds if is_time(seconds) else 0.0
 
 
 def _row(row: Sequence[Any]) -> ChatRow:
@@ -326,4 +331,6 @@ def _message(row: Sequence[Any]) -> ChatMessage:
             pair, options_from(options), finish, stats_from(stats), marks or "", rounds_from(rounds)
         )
     message_id, chat, parent, role, text, created = head
-    return ChatMessage(message_id, chat, parent, role, text, created, attachments_from(attachments), facts)
+    return ChatMessage(
+        message_id, chat, parent, role, text, _time(created), attachments_from(attachments), facts
+    )

@@ -39,13 +39,12 @@ class MessageTree:
         del self._children[message.id], self._messages[message.id]
 
     def path(self, leaf: str | None) -> list[ChatMessage]:
-        """From the root to this message."""
-        out: list[ChatMessage] = []
-        while leaf is not None and leaf in self._messages:
-            message = self._messages[leaf]
-            out.append(message)
-            leaf = message.parent
-        return out[::-1]
+        """From the root to this message; from where it began if messages of a damaged file go in a ring."""
+        out: dict[str, ChatMessage] = {}
+        while leaf is not None and leaf in self._messages and leaf not in out:
+            out[leaf] = self._messages[leaf]
+            leaf = out[leaf].parent
+        return [*out.values()][::-1]
 
     def branches(self, message: ChatMessage) -> list[ChatMessage]:
         """The message and the others with its parent, oldest first."""

@@ -42,7 +42,9 @@ def test_only_the_setting_changes(tmp_path: Path, before: str, after: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["theme = [\n", '"theme" = "old"\n', 'theme = """\nold"""\n', "theme = {a = 1}\n"]
+    "text",
+    ["theme = [\n", '"theme" = "old"\n', 'theme = """\nold"""\n', "theme = {a = 1}\n", f"a = {'[' * 20_000}"],
+    ids=lambda text: text[:9],
 )
 def test_a_file_that_is_not_understood_stays_as_it_is(tmp_path: Path, text: str) -> None:
     file = tmp_path / "config.toml"

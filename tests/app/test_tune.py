@@ -40,7 +40,11 @@ def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> No
     assert again.engine.controller.as_json() == learned
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "not json", '{"circumstances": 1, "learned": 2}'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", '{"x": 1}', "not json", '{"circumstances": 1, "learned": 2}', "[" * 100_000],
+    ids=lambda content: content[:9],
+)
 def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
     tiny_pair: TinyPair, content: str
 ) -> None:

@@ -125,8 +125,10 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
     damaged = file.with_name("broken.json")
     damaged.write_text(file.read_text()[:-50])
+    nested = file.with_name("a-nested.json")
+    nested.write_text("[" * 100_000)
     assert store.kept().records == (record,)
-    assert store.kept().unreadable == (damaged,)
+    assert store.kept().unreadable == (damaged, nested)
     assert record_from_json(record.as_json()) == record
     assert main(["comparisons", "list"]) == 0
     assert record.name in capfd.readouterr().out

@@ -83,6 +83,61 @@ def test_a_file_that_is_no_export_adds_nothing(
     assert len(json.loads(capfd.readouterr().out)["chats"]) == 2
 
 
+def exported(tmp_path: Path, **changed: object) -> tuple[Path, dict]:
+    """A file with one chat of two messages, `m` after `p`, as JSON that can be spoilt."""
+    messages = [prompt("p", "hi", chat_id="cc33"), prompt("m", "ho", "p", chat_id="cc33")]
+    value = json.loads(json.dumps(as_json([(chat("cc33", "Third", leaf="m"), messages)])))
+    value["chats"][0] |= changed
+    return tmp_path / "x.json", value
+
+
+@pytest.mark.parametrize("parents", [("m", "p"), ("p", None), ("m", None)])
+def test_messages_that_go_in_a_ring_or_stand_before_their_parent_are_not_imported(
+    tmp_path: Path, parents: tuple[str | None, str | None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, value = exported(tmp_path)
+    for message, parent in zip(value["chats"][0]["messages"], parents, strict=True):
+        message["parent"] = parent
+    file.write_text(json.dumps(value))
+    assert main(["history", "import", str(file)]) == 2
+    assert "comes before" in capfd.readouterr().err
+    assert main(["history", "show", "cc33"]) == 2
+
+
+@pytest.mark.parametrize("field", ["changed", "created"])
+@pytest.mark.parametrize(
+    "seconds", [float("inf"), float("nan"), 1e300, -1e18, pytest.param(10**400, id="huge")]
+)
+def test_a_time_that_no_calendar_has_is_not_imported(
+    tmp_path: Path, field: str, seconds: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, value = exported(tmp_path, **{field: seconds})
+    file.write_text(json.dumps(value))
+    assert main(["history", "import", str(file)]) == 2
+    assert f"{field} is" in capfd.readouterr().err
+
+
+def test_brackets_nested_too_deep_are_no_export(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("[" * 100_000)
+    assert main(["history", "import", str(file)]) == 2
+    assert "too deep" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e300, -1e18])
+def test_a_history_with_impossible_times_is_listed_and_is_json(
+    seconds: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    history = History.open(history_file())
+    history.save([chat("cc33", "Third", seconds)], [])
+    history.connection.execute("UPDATE messages SET created = ?", (seconds,))
+    history.close()
+    assert main(["history", "list"]) == 0
+    assert "1970-01-01" in capfd.readouterr().out
+    assert main(["history", "export", "all", "--json"]) == 0
+    json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
+
+
 def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "delete", "aa"]) == 0
     assert "restore aa11" in capfd.readouterr().out

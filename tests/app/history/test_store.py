@@ -44,6 +44,11 @@ def test_branches_are_kept_in_the_order_they_were_written(history: History) -> N
     assert tree.end_of("p1") == "a2" and tree.end_of(None) == "a3"
 
 
+def test_the_path_to_a_message_ends_where_messages_go_in_a_ring() -> None:
+    tree = MessageTree([prompt("a", "x", "b"), prompt("b", "y", "a")])
+    assert [m.id for m in tree.path("a")] == ["b", "a"]
+
+
 @pytest.mark.parametrize(
     "words", ["decid", "TARGET decides", "日本 👩‍💻", "本", "e", '"', "a%", "title", "words AND", "(x"]
 )
