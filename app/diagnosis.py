@@ -100,6 +100,12 @@ def _pulled_pairs() -> Iterator[Finding]:
 
 
 def _hub() -> Iterator[Finding]:
+    from models.endpoint import endpoint, is_web_address
+
+    if not is_web_address():
+        mend = "Unset HF_ENDPOINT, or set it to one like https://huggingface.co."
+        yield Finding("Hub", f"HF_ENDPOINT is '{endpoint()}', which is no web address", "bad", mend)
+        return
     from huggingface_hub import constants, get_token
     from huggingface_hub.utils import get_session
 
@@ -114,14 +120,12 @@ def _hub() -> Iterator[Finding]:
         answer = get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT, follow_redirects=True)
     except Exception as error:  # whatever the network raises, it means the same here
         mend = "Pulling pairs needs it; everything else works without. Check the network or HF_ENDPOINT."
-        yield Finding("Hub", f"{constants.ENDPOINT} does not answer ({type(error).__name__})", "note", mend)
+        yield Finding("Hub", f"{endpoint()} does not answer ({type(error).__name__})", "note", mend)
         return
     if answer.status_code < 500:
-        yield Finding("Hub", f"{constants.ENDPOINT} answers")
+        yield Finding("Hub", f"{endpoint()} answers")
     else:
-        yield Finding(
-            "Hub", f"{constants.ENDPOINT} answers with {answer.status_code}", "note", "Try again later."
-        )
+        yield Finding("Hub", f"{endpoint()} answers with {answer.status_code}", "note", "Try again later.")
 
 
 def _disk() -> Iterator[Finding]:

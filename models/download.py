@@ -8,6 +8,7 @@ from typing import Any
 
 import models.errors
 from models.download_process import DownloadProcess, Task
+from models.endpoint import check_endpoint
 from models.errors import ModelsError, PullCancelled
 from models.installed import installed
 from models.pair import PairSpec
@@ -49,6 +50,7 @@ def check(
 
 
 def _run(spec: PairSpec, task: Task, cancelled: Callable[[], bool]) -> Iterator[Progress]:
+    check_endpoint()
     child = DownloadProcess(spec, task)
     try:
         yield from _follow(spec, child, cancelled)

@@ -26,6 +26,7 @@ class DownloadProcess:
         self._repos = [source.repo for source in spec.sources if not source.is_folder]
         self._before = incomplete_files(self._repos)
         self._talk = tempfile.TemporaryFile()
+        self._printed = ""
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "models.download_child", task],
             stdin=subprocess.PIPE,
@@ -43,7 +44,7 @@ class DownloadProcess:
         self._reader.start()
 
     def next_message(self, seconds: float) -> dict[str, Any] | None:
-        """What the child says next; None if it says nothing for so long.
+        """What the child says next; None if it says nothing for so long, or no message.
 
         Raises:
             DownloadFailed: the child died without a word.
@@ -52,9 +53,15 @@ class DownloadProcess:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
             return None
-        if line:
+        if not line:
+            raise DownloadFailed(
+                f"The download process ended unexpectedly ({self._last_words()}). Pull again."
+            )
+        try:
             return json.loads(line)
-        raise DownloadFailed(f"The download process ended unexpectedly ({self._last_words()}). Pull again.")
+        except ValueError:  # A library's import may print.
+            self._printed = line.decode(errors="replace").strip()
+            return None
 
     def end(self) -> None:
         """Stop the process if it runs, then delete its unfinished files; partial ones stay for the next.
@@ -78,7 +85,8 @@ class DownloadProcess:
         self._talk.seek(0)
         said = self._talk.read().decode(errors="replace").strip().splitlines()
         ending = f"signal {-code}" if code < 0 else f"exit status {code}"
-        return f"{ending}: {said[-1]}" if said else ending
+        words = said[-1] if said else self._printed
+        return f"{ending}: {words}" if words else ending
 
 
 def _read(pipe: IO[bytes], lines: "queue.Queue[bytes]") -> None:

@@ -1,8 +1,9 @@
 """What the Hub's library raises, in the user's words. Only the download process imports this."""
 
 import errno
+from json import JSONDecodeError
 
-from httpx2 import ConnectError, HTTPError, TimeoutException
+from httpx2 import ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
     FileMetadataError,
@@ -15,6 +16,7 @@ from huggingface_hub.errors import (
 )
 
 from models.catalogue import near_repositories
+from models.endpoint import endpoint
 from models.errors import (
     AccessNeeded,
     BadSource,
@@ -53,13 +55,15 @@ def _explain_one(error: BaseException, source: Source) -> ModelsError | None:
     if isinstance(error, HFValidationError):
         return BadSource(f"{source} is no name of a Hub repository (org/name).")
     if isinstance(error, ConnectError):
-        return DownloadFailed(f"No connection to {constants.ENDPOINT}. Check the network, or HF_ENDPOINT.")
+        return DownloadFailed(f"No connection to {endpoint()}. Check the network, or HF_ENDPOINT.")
     if isinstance(error, TimeoutException):
-        return DownloadFailed(f"{constants.ENDPOINT} did not answer in time. {_AGAIN}")
+        return DownloadFailed(f"{endpoint()} did not answer in time. {_AGAIN}")
+    if isinstance(error, InvalidURL | UnsupportedProtocol):
+        return DownloadFailed(f"No request can be sent to {endpoint()}. Check HF_ENDPOINT.")
     if isinstance(error, HTTPError) or "Consistency check failed" in str(error):
         return DownloadFailed(f"The connection broke while fetching {source}. {_AGAIN}")
-    if isinstance(error, FileMetadataError):
-        return DownloadFailed(f"{constants.ENDPOINT} does not answer like the Hub. Check HF_ENDPOINT.")
+    if isinstance(error, FileMetadataError | JSONDecodeError | KeyError):
+        return DownloadFailed(f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT.")
     if isinstance(error, OSError):
         return _explain_disk(error)
     return None
@@ -95,11 +99,11 @@ def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
         return DownloadFailed(
             "The Hub asks for fewer requests (error 429). Wait some minutes and pull again."
         )
-    return DownloadFailed(f"{constants.ENDPOINT} answers with error {status} for {source}. Try again later.")
+    return DownloadFailed(f"{endpoint()} answers with error {status} for {source}. Try again later.")
 
 
 def _gated(source: Source) -> AccessNeeded:
-    page = f"{constants.ENDPOINT}/{source.repo}"
+    page = f"{endpoint()}/{source.repo}"
     if get_token():
         return AccessNeeded(
             f"{source.repo} is gated and your token has no access yet: accept its terms at {page}."
@@ -131,4 +135,6 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or "no reason given").splitlines()[0]
+    """Of what the error says; it may hold the address with its password."""
+    said = str(error).replace(constants.ENDPOINT, endpoint())
+    return (said.strip() or "no reason given").splitlines()[0]

@@ -329,6 +329,26 @@ def test_doctor_does_not_blame_the_builtin_pair_for_another(
     assert findings["pulled pairs"]["state"] == "bad"
 
 
+@pytest.mark.parametrize("address", ["https://[::1", "http://127.0.0.1:99999", "notaurl"])
+def test_doctor_says_which_address_of_the_hub_is_malformed(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], address: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    assert main(["doctor", "--json"]) == 1
+    findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
+    assert findings["Hub"]["value"] == f"HF_ENDPOINT is '{address}', which is no web address"
+    assert "Unset HF_ENDPOINT" in findings["Hub"]["mend"]
+
+
+def test_doctor_never_prints_the_password_of_the_hub_s_address(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://me:secret@127.0.0.1:9")
+    main(["doctor"])
+    told = capfd.readouterr()
+    assert "secret" not in told.out + told.err and "http://***@127.0.0.1:9" in told.out
+
+
 def test_doctor_never_prints_the_token(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,8 @@ class HubServer:
     """Waits after every 64 kB of a safetensors file."""
     status: int | None = None
     """Answer everything with this error."""
+    page: bytes | None = None
+    """Answer everything with this text, as a network's sign-in page does."""
 
     def __enter__(self) -> "HubServer":
         server = self
@@ -117,6 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = self.path.split("?")[0].strip("/").split("/")
         if self.hub.status:
             return self._answer(self.hub.status, {})
+        if self.hub.page is not None:
+            return self._answer(200, {}, self.hub.page)
         if parts[0] == "cdn":
             return self._body("/".join(parts[1:3]), parts[-1])
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])

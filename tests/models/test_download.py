@@ -261,6 +261,58 @@ def test_an_error_of_the_hub_is_said(hub: HubServer) -> None:
         last()
 
 
+@pytest.mark.parametrize("page", [b"<html>Sign in to continue</html>", b"{}"])
+def test_a_page_in_place_of_the_hub_is_said(hub: HubServer, page: bytes) -> None:
+    hub.page = page
+
+    with pytest.raises(DownloadFailed, match=rf"{hub.url} does not answer like the Hub. Check HF_ENDPOINT"):
+        last()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["notaurl", "ftp://x", "http://", "", "https://[::1", "http://127.0.0.1:99999", "http://x:port"],
+)
+def test_an_endpoint_that_is_no_web_address_is_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+
+    with pytest.raises(DownloadFailed, match="HF_ENDPOINT is '.*', which is no web address. Unset it"):
+        last()
+
+
+def test_an_endpoint_with_a_space_in_its_name_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://a b")
+
+    with pytest.raises(DownloadFailed, match="Check.* HF_ENDPOINT"):
+        last()
+
+
+@pytest.mark.parametrize("address", ["http://me:secret@127.0.0.1:9", "http://me:s/ecret@x", "me:secret@x"])
+def test_a_password_in_the_endpoint_is_not_shown(
+    home: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+
+    with pytest.raises(DownloadFailed, match=r"\*\*\*@") as raised:
+        last()
+
+    assert "ecret" not in str(raised.value)
+
+
+def test_what_the_download_process_prints_before_it_dies_is_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not read as one of its messages."""
+    dying = "import os\nos.write(1, b'Error importing something: it is broken\\n')\nos._exit(3)\n"
+    (home / "sitecustomize.py").write_text(dying)
+    monkeypatch.setenv("PYTHONPATH", str(home))
+
+    with pytest.raises(DownloadFailed, match=r"exit status 3: Error importing something: it is broken"):
+        last()
+
+
 @pytest.mark.parametrize("damage", [lambda body: b"<html>" + body[6:], lambda body: body[:-100]])
 def test_damaged_weights_are_deleted_and_pulling_again_mends(
     hub: HubServer, damage: Callable[[bytes], bytes]
