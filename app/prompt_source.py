@@ -18,12 +18,12 @@ def read_prompt(text: str | None, file: Path | None) -> str:
     if text is not None and file is not None:
         raise BadInput("Give --prompt or --prompt-file, not both.")
     if text is not None:
-        return _not_empty(text, "--prompt")
+        return _usable(text, "--prompt")
     if file is not None:
-        return _not_empty(read_text(file), str(file))
+        return _usable(read_text(file), str(file))
     if sys.stdin.isatty():
         raise BadInput("No prompt. Give --prompt TEXT or --prompt-file FILE, or pipe text in.")
-    return _not_empty(decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin"), "stdin")
+    return _usable(decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin"), "stdin")
 
 
 def read_text(file: Path) -> str:
@@ -60,7 +60,20 @@ def decoded(content: bytes, source: str) -> str:
     return text
 
 
-def _not_empty(text: str, source: str) -> str:
+def check_characters(text: str, source: str) -> None:
+    """Refuse halves of characters, which stand for bytes that are no UTF-8 and which no tokenizer reads.
+
+    Raises:
+        BadInput: the text has one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{source} is not UTF-8 text (character {error.start}). Convert it first.") from None
+
+
+def _usable(text: str, source: str) -> str:
     if not text.strip():
         raise BadInput(f"The prompt from {source} is empty.")
+    check_characters(text, source)
     return text

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import BadInput
-from app.prompt_source import read_text
+from app.prompt_source import check_characters, read_text
 
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "prompts" / "default.jsonl"
 
@@ -51,4 +51,5 @@ def _prompt(line: str, where: str) -> BenchPrompt:
     for name in FIELDS:
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise BadInput(f'{where} has no text in the field "{name}".')
+        check_characters(fields[name], f'{where}, field "{name}",')
     return BenchPrompt(*(fields[name] for name in FIELDS))

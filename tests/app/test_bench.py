@@ -69,6 +69,7 @@ def test_the_default_prompts_cover_every_category() -> None:
         ('{"id": "a", "category": "b"}', '"prompt"'),
         ('\n{"id": "a", "category": "b", "prompt": 3}', "line 2"),
         ('{"id": "a", "category": "b", "prompt": "c"}\n' * 2, "twice"),
+        ('{"id": "a", "category": "b", "prompt": "hi \\ud800"}', 'field "prompt", is not UTF-8'),
     ],
 )
 def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(

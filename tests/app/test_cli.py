@@ -58,6 +58,7 @@ needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="t
         ["generate", "--prompt", "x", "--no-draft", "--draft-length", "2"],
         ["generate", "--prompt", "x", "--prompt-file", "y"],
         ["generate", "--prompt", "  "],
+        ["generate", "--prompt", "hi \udcff"],
         ["generate", "--prompt-file", "/no/such/file"],
         ["generate", "--prompt-file", "/"],
         ["generate", "builtin", "--target", "x/y", "--draft", "none", "--prompt", "x"],
