@@ -50,11 +50,15 @@ class Answering:
         """Ask the engine; while the pair loads, the answer waits for it."""
         chat = self._chat
         edited, chat.editing = chat.editing, None
+        in_view = edited is None or edited in chat.conversation.path
         if edited is not None:
             chat.transcript.cut(chat.transcript.place_of(edited.id))
             attachments = (*edited.attachments, *attachments)
         prompt = chat.conversation.ask(text, attachments, instead_of=edited)
-        chat.transcript.append(chat.maker(prompt.id), prompt.id)
+        if in_view:
+            chat.transcript.append(chat.maker(prompt.id), prompt.id)
+        else:  # Another branch was walked to meanwhile.
+            chat.show_path()
         self.answer(prompt, chat.settings)
 
     def answer(self, prompt: ChatMessage, settings: Settings) -> None:

@@ -55,15 +55,15 @@ class MessageActions:
         before = self._chosen() if self._chosen(or_last=False) else chat.conversation.last_answer
         if seed == "new":
             number = secrets.randbelow(2**32)
-            if settings.options.temperature == 0:
-                chat.transcript.note(
-                    "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."
-                )
         elif before is not None and before.facts is not None:
             number = before.facts.options.seed
         else:
             number = settings.options.seed
         chat.transcript.cut(chat.transcript.place_of(prompt.id) + 1)
+        if seed == "new" and settings.options.temperature == 0:
+            chat.transcript.note(
+                "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."
+            )
         settings = replace(settings, options=replace(settings.options, seed=number))
         chat.answering.answer(prompt, settings)
 

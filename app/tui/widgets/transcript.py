@@ -9,9 +9,11 @@ from typing import ClassVar, Literal
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.geometry import Size
+from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
+from app.printable import printable
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message
 from app.tui.widgets.notice import Kind, Notice
@@ -22,6 +24,8 @@ BATCH = 20
 
 KEPT = 80
 """Messages that have a widget at most, the answer in progress excepted."""
+
+SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 
 NEAR = 4
 """Lines from the end of what is there at which more is made."""
@@ -104,15 +108,13 @@ class Transcript(VerticalScroll, can_focus=True):
         """Append a message."""
         if self._last < len(self.entries):
             self.follow()
-        entry = Entry(make, message_id)
-        self.entries.append(entry)
-        self.mount(self._widget(entry))
-        self._last = len(self.entries)
-        return entry
+        return self._add(make, message_id)
 
     def note(self, text: str, kind: Kind = "info") -> None:
-        """Append a line from the program."""
-        self.append(lambda: Notice(text, kind))
+        """Append a line from the program; who reads further up stays there and is told all the same."""
+        self._add(lambda: Notice(text, kind))
+        if self._anchor_released:
+            self.notify(printable(text), severity=SEVERITIES[kind], markup=False)
 
     def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
         """Show a whole conversation, from its end."""
@@ -206,6 +208,15 @@ class Transcript(VerticalScroll, can_focus=True):
     def _make_around(self, place: int) -> None:
         if not self._first <= place < self._last:
             self._set_window(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
+
+    def _add(self, make: Callable[[], Widget], message_id: str | None = None) -> Entry:
+        """Put an entry at the end; its widget comes later where the end is not made."""
+        entry = Entry(make, message_id)
+        if self._last == len(self.entries):
+            self.mount(self._widget(entry))
+            self._last += 1
+        self.entries.append(entry)
+        return entry
 
     def _widget(self, entry: Entry) -> Widget:
         entry.widget = entry.make()

@@ -50,6 +50,24 @@ async def test_an_edited_prompt_begins_a_branch_and_both_can_be_walked(open_chat
         assert chat.app.chat.conversation.turns[0].prompt == "uno"
 
 
+async def test_a_prompt_edited_on_another_branch_than_the_one_in_view_shows_its_own(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 30)) as chat:
+        await chat.ask("one")
+        await chat.pilot.press("tab", "up", "e")
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.until(lambda: area.text == "one")
+        await chat.type("uno")
+        await settled(chat)
+        await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
+        await chat.pilot.press("tab", "up", "e", "tab", "up", "left")
+        await chat.until(lambda: shown(chat) == ["‹1/2›one", TEXT])
+        await chat.type("eins")
+        await settled(chat)
+        await chat.until(lambda: shown(chat) == ["‹3/3›eins", TEXT])
+
+
 async def test_esc_while_editing_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("one")
@@ -76,6 +94,17 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         await chat.type("/branch before")
         await chat.until(lambda: "‹2/3›" in chat.answers[0].branch)
         assert chat.app.chat.settings.options.seed == 5
+
+
+async def test_asking_again_at_temperature_0_says_that_every_seed_gives_the_same_text(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        await chat.type("/regenerate")
+        await settled(chat)
+        await chat.until(lambda: "‹2/2›" in chat.answers[0].branch)
+        assert any("every seed gives the same text" in notice for notice in chat.notices)
 
 
 async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(open_chat: OpenChat) -> None:

@@ -44,6 +44,21 @@ async def test_two_thousand_messages_open_at_once_and_can_all_be_reached(open_ch
         assert (await opened.ask("hello")).text
 
 
+async def test_what_the_program_says_further_up_is_seen_there_and_moves_nothing(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as opened:
+        view = opened.app.chat.transcript
+        opened.app.chat.resume(*long_chat())
+        await opened.until(lambda: bool(opened.answers) and view.is_vertical_scroll_end)
+        view.go_to("p400")
+        await opened.until(lambda: 400 in seen(opened))
+        place = view.scroll_y
+        await opened.type("/seed 7")
+        await opened.until(lambda: any("Seed is 7" in one.message for one in opened.app._notifications))
+        assert 400 in seen(opened) and view.scroll_y == place
+        await opened.pilot.press("ctrl+end")
+        await opened.until(lambda: any(notice.startswith("Seed is 7") for notice in opened.notices))
+
+
 def seen(opened) -> list[int]:
     view = opened.app.chat.transcript
     return [
