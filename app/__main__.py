@@ -1,8 +1,19 @@
-"""`python -m app` is `mlx-spec`."""
+"""The program: `mlx-spec`, or `python -m app`. Ctrl+C ends it quietly even while its parts are imported."""
 
 import sys
 
-from app.cli import main
+from app import exit_codes
+
+
+def main() -> int:
+    """Run the command line; return its exit code."""
+    try:
+        from app import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.abc import MetaPathFinder
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +224,23 @@ def test_ctrl_c_keeps_the_text_and_exits_with_130(tiny_pair: TinyPair) -> None:
     assert b"Interrupted" in err
     assert b"Traceback" not in err
     assert len((first + out).decode(errors="replace")) < 4000
+
+
+def test_ctrl_c_while_the_program_is_still_being_imported_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Pressed(MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "app.cli":
+                signal.raise_signal(signal.SIGINT)
+
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    begin = EntryPoint("mlx-spec", scripts["mlx-spec"], "console_scripts").load()
+    monkeypatch.delitem(sys.modules, "app.cli")
+    monkeypatch.delattr("app.cli")
+    monkeypatch.setattr(sys, "meta_path", [Pressed(), *sys.meta_path])
+    assert begin() == 130
+    assert capfd.readouterr() == ("", "")
 
 
 def test_ctrl_c_with_json_prints_the_whole_object(
