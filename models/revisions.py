@@ -6,7 +6,8 @@ and pulled again at this commit, without asking the Hub.
 
 import json
 import os
-from pathlib import Path
+from contextlib import suppress
+from typing import Any
 
 from models.pair import Source
 from models.paths import revisions_file
@@ -36,16 +37,23 @@ def forget(repo: str, commit: str) -> None:
 
 
 def _read() -> dict[str, dict[str, str]]:
-    """An unreadable file counts as empty: the Hub's cache still knows its branches."""
+    """What of the file is unreadable counts as not there: the Hub's cache still knows its branches."""
     try:
-        return json.loads(revisions_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(revisions_file().read_text(encoding="utf-8"))
+        return {repo: commits for repo, commits in found.items() if _are_commits(commits)}
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}
 
 
+def _are_commits(found: Any) -> bool:
+    return isinstance(found, dict) and all(isinstance(commit, str) for commit in found.values())
+
+
 def _write(table: dict[str, dict[str, str]]) -> None:
+    """Best effort: where our folder cannot be written, the cache's branches have to do."""
     path = revisions_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(table, indent=2), encoding="utf-8")
-    Path(draft).replace(path)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.write_text(json.dumps(table, indent=2), encoding="utf-8")
+        draft.replace(path)

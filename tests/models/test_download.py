@@ -29,6 +29,7 @@ from models.incomplete import incomplete_files, partial_file, partial_files
 from models.installed import find_folder, installed, installed_folder, is_installed, repository_folder
 from models.load import load
 from models.pair import PairSpec, Source
+from models.paths import revisions_file
 from models.removal import removable_bytes
 from tests.models.conftest import own_home
 from tests.models.hub_server import OLD, HostedModel, HubServer
@@ -127,6 +128,44 @@ def test_a_second_pull_transfers_nothing_and_works_offline(
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert last().phase == "done"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        "[" * 100_000,
+        '{"org/target": []}',
+        '{"org/target": {"main": 5}}',
+        '{"org/target": 1}',
+    ],
+)
+def test_damage_in_our_own_record_of_commits_counts_as_nothing_recorded(hub: HubServer, damage: str) -> None:
+    revisions_file().parent.mkdir(parents=True)
+    revisions_file().write_text(damage)
+    assert not installed(SPEC)
+
+    last()
+
+    assert installed(SPEC)
+    revisions_file().write_text(damage)
+    assert installed(SPEC), "by the cache's branches"
+
+
+@pytest.mark.parametrize("revision", [None, "v1", OLD])
+def test_a_pull_succeeds_though_our_own_folder_cannot_be_written(
+    hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch, revision: str | None
+) -> None:
+    hub.models["org/target"].commits["v1"] = OLD
+    spec = PairSpec("tiny", Source("org/target", revision), None)
+    (home / "file").write_text("not by its mode, which root may ignore")
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home / "file"))
+
+    assert last(spec).phase == "done"
+    assert installed(spec)
 
 
 def test_a_pinned_revision_is_fetched_at_its_commit(hub: HubServer) -> None:
@@ -282,10 +321,12 @@ def test_an_endpoint_that_is_no_web_address_is_said(
         last()
 
 
-def test_an_endpoint_with_a_space_in_its_name_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://a b")
+def test_an_endpoint_that_no_request_can_be_sent_to_is_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://a\x01b")
 
-    with pytest.raises(DownloadFailed, match="Check.* HF_ENDPOINT"):
+    with pytest.raises(DownloadFailed, match="No request can be sent to .* Check HF_ENDPOINT"):
         last()
 
 

@@ -138,6 +138,18 @@ def test_a_model_that_another_tool_deleted_and_fetched_anew_is_found(home: Path)
     assert remove(spec).deleted == (spec.target,) and not installed(spec)
 
 
+def test_a_model_is_deleted_though_our_own_folder_cannot_be_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = PairSpec("tiny", Source("org/target", "a" * 40), None)
+    place(spec.target, "a" * 40, home / "a")
+    (home / "file").write_text("not by its mode, which root may ignore")
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home / "file"))
+
+    assert remove(spec).deleted == (spec.target,)
+    assert find_folder(spec.target) is None
+
+
 def test_folders_are_never_deleted(home: Path) -> None:
     mine = make_model(home / "mine")
     spec = PairSpec("mixed", Source("org/target"), Source(str(mine)))
