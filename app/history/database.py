@@ -70,6 +70,10 @@ MIGRATIONS = (
     ALTER TABLE chats ADD COLUMN touched INTEGER NOT NULL DEFAULT 0;
     UPDATE chats SET touched = (SELECT COUNT(*) FROM chats AS other WHERE other.changed <= chats.changed);
     """,
+    # Prompts that were written and not sent, with the number of the last message before them.
+    """
+    CREATE TABLE unsent (text TEXT NOT NULL, after INTEGER NOT NULL) STRICT;
+    """,
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

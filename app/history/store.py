@@ -34,6 +34,9 @@ HITS = 1000
 KEPT_SECONDS = 7 * 86400.0
 """How long a deleted chat can be brought back."""
 
+PROMPTS = 200
+"""As many prompts can be walked with Up."""
+
 EXCERPT = 30
 """Characters shown on each side of what was found."""
 
@@ -185,15 +188,24 @@ class History:
         # A clock that was wrong then says nothing about how long ago it was.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         self._change("DELETE FROM chats WHERE deleted < ?", now() - KEPT_SECONDS)
+        self._change("DELETE FROM unsent WHERE rowid <= (SELECT MAX(rowid) FROM unsent) - ?", PROMPTS)
 
-    def prompts(self, limit: int = 200) -> list[str]:
-        """What was asked last, oldest first, each text once."""
+    def prompts(self, limit: int = PROMPTS) -> list[str]:
+        """What was written last, sent or not, oldest first, each text once."""
         rows = self.connection.execute(
-            "SELECT m.text FROM messages m JOIN chats c ON c.id = m.chat "
-            "WHERE m.role = 'user' AND c.deleted IS NULL GROUP BY m.text ORDER BY MAX(m.number) DESC LIMIT ?",
+            "SELECT text FROM (SELECT m.text, m.number AS place, 0 AS turn FROM messages m "
+            "JOIN chats c ON c.id = m.chat WHERE m.role = 'user' AND c.deleted IS NULL "
+            "UNION ALL SELECT text, after, rowid FROM unsent) "
+            "GROUP BY text ORDER BY MAX(place) DESC, MAX(turn) DESC LIMIT ?",
             (limit,),
         )
         return [text for (text,) in rows][::-1]
+
+    def keep_unsent(self, texts: Iterable[str]) -> None:
+        """Have prompts that were not sent among those that `prompts` gives, as the last ones."""
+        last = "(SELECT COALESCE(MAX(number), 0) FROM messages)"
+        with transaction(self.connection):
+            self.connection.executemany(f"INSERT INTO unsent VALUES (?, {last})", [(text,) for text in texts])
 
     def presets(self) -> list[Preset]:
         """All presets by name."""

@@ -128,8 +128,8 @@ class Answering:
             running.unsaved = False
             self._chat.conversation.change(running.message)
 
-    def leave(self) -> None:
-        """Another chat comes into view: the answer in progress ends, what waited is dropped."""
+    def leave(self) -> list[Waiting]:
+        """Another chat comes into view: the answer in progress ends. Give what waited; nothing does now."""
         running, conversation = self.running, self._chat.conversation
         if running is not None:
             self._chat.link.cancel(running.id)
@@ -137,7 +137,9 @@ class Answering:
                 conversation.change(running.ended("cancelled"))
             elif not running.before.text:
                 conversation.forget(running.before)
+        waited = self.queued
         self.running, self.queued, self._dropped = None, [], 0
+        return waited
 
     def _begin(self, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer) -> None:
         chat = self._chat

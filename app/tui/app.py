@@ -138,7 +138,7 @@ class ChatApp(App[None]):
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.watch(self, "theme", self._keep_theme, init=False)
         if not self.is_headless:
-            end_on_signals(self.exit)
+            end_on_signals(self.leave)
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
         if self._resume is not None:
@@ -265,7 +265,7 @@ class ChatApp(App[None]):
         """Leave; ask first if that would end downloads."""
         jobs = self.pulls.unfinished
         if not jobs:
-            self.exit()
+            self.leave()
         elif not isinstance(self.screen, QuestionScreen):
             what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
             question = (
@@ -273,12 +273,18 @@ class ChatApp(App[None]):
             )
             self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
 
+    def leave(self) -> None:
+        """End, with every prompt that was written and not sent kept for the next run."""
+        if self._is_open:
+            self.chat.unsent_prompts.end()
+        self.exit()
+
     def action_help_quit(self) -> None:
         """Ctrl+C: the first empties the prompt and says how to leave, the second leaves."""
         if time.monotonic() - self._ctrl_c_at < CTRL_C_SECONDS:
             self.call_later(self.action_quit)
             return
-        emptied = self.screen is self.chat and self.chat.prompt.put_away()
+        emptied = self.screen is self.chat and self.chat.unsent_prompts.put_away()
         self._tell_how_to_leave("Up brings the prompt back. " if emptied else "")
 
     def key_ctrl_c(self) -> None:
@@ -341,7 +347,7 @@ class ChatApp(App[None]):
 
     def _leave(self, wanted: bool | None) -> None:
         if wanted:
-            self.exit()
+            self.leave()
 
     def _watch_pulls(self) -> None:
         if not self.chat.is_mounted:

@@ -37,6 +37,7 @@ from app.tui.messages import (
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.totals import TotalsScreen
 from app.tui.settings import Settings
+from app.tui.unsent_prompts import UnsentPrompts
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.key_line import KeyLine
@@ -93,6 +94,7 @@ class ChatScreen(Screen[None]):
         self.answering = Answering(self)
         self.state = ChatState(self)
         self.actions = MessageActions(self)
+        self.unsent_prompts = UnsentPrompts(self)
         self.marks = False
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
@@ -312,13 +314,14 @@ class ChatScreen(Screen[None]):
 
     def open(self, conversation: Conversation) -> None:
         """Put another chat into view."""
-        self.answering.leave()
+        waited = self.answering.leave()
         self.editing = None
         self.conversation = conversation
         self.answering.logs.fill(conversation.tree)
         self.query_one(Gauges).follow(None)
         self.state.restart()
         self.show_path()
+        self.unsent_prompts.left(waited)
         self.state.show()
 
     def show_path(self) -> None:

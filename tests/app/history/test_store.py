@@ -9,7 +9,7 @@ import pytest
 from app.errors import BadInput, MachineFailed
 from app.history.database import MIGRATIONS
 from app.history.records import Preset, options_from, pieces_of, stats_from
-from app.history.store import KEPT_SECONDS, History
+from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
 from mlx_spec.types import Options
 from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, prompt
@@ -129,6 +129,17 @@ def test_prompts_come_back_oldest_first_each_once(history: History) -> None:
     assert history.prompts() == ["two", "one", "three"]
 
 
+def test_prompts_that_were_not_sent_come_back_where_they_were_written(history: History) -> None:
+    history.save([chat()], [prompt("p1", "one")])
+    history.keep_unsent(["left", "one half"])
+    history.save([chat()], [prompt("p2", "two", "p1")])
+    history.keep_unsent(["last"])
+    assert history.prompts() == ["one", "left", "one half", "two", "last"]
+    history.keep_unsent([f"new {n}" for n in range(PROMPTS)])
+    history.purge()
+    assert history.prompts(PROMPTS + 9)[:3] == ["one", "two", "new 0"]
+
+
 def test_presets_are_kept_by_name(history: History) -> None:
     preset = Preset("terse", "Be brief.", Options(temperature=0.2, top_k=40))
     history.save_preset(Preset("terse", "", Options()))
@@ -164,7 +175,13 @@ def test_a_file_of_every_older_version_is_brought_up_to_date(tmp_path: Path, ver
     if version:
         for chat_id, changed in (("old", 1.0), ("new", 2.0)):
             values = (chat_id, chat_id, 0.0, changed)
-            connection.execute("INSERT INTO chats VALUES (?, ?, ?, ?, 0, NULL, '', '{}', 1, NULL)", values)
+            connection.execute(
+                "INSERT INTO chats (id, title, created, changed, system, options, drafting) "
+                "VALUES (?, ?, ?, ?, '', '{}', 1)",
+                values,
+            )
+    if version > 1:
+        connection.execute("UPDATE chats SET touched = changed")
     connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
     connection.close()

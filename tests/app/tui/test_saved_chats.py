@@ -89,6 +89,38 @@ async def test_leaving_in_the_middle_of_an_answer_keeps_every_word_that_was_show
     assert saved(tmp_path)[0][1][1].text == opened.app.chat.running.text
 
 
+async def test_prompts_that_wait_or_are_half_written_when_the_program_ends_are_behind_up_in_the_next_run(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as opened:
+        await opened.type("slow")
+        await opened.type("waits")
+        await opened.until(lambda: len(opened.app.chat.answering.queued) == 1)
+        opened.app.chat.prompt.fill("half a th")
+        await opened.pilot.press("ctrl+q")
+    async with open_chat() as opened:
+        area = opened.app.chat.prompt.area
+        await opened.until(lambda: opened.app.chat.prompt.past._place > 0)
+        for text in ("half a th", "waits", "slow"):
+            await opened.pilot.press("up")
+            await opened.until(lambda text=text: area.text == text)
+
+
+async def test_prompts_that_wait_when_another_chat_comes_into_view_are_told_of_and_behind_up(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as opened:
+        await opened.type("slow")
+        await opened.type("waits")
+        await opened.until(lambda: len(opened.app.chat.answering.queued) == 1)
+        await opened.pilot.press("ctrl+n")
+        await opened.until(lambda: any("A prompt that waited was not sent." in one for one in opened.notices))
+        await opened.pilot.press("up")
+        assert opened.app.chat.prompt.area.text == "waits"
+    async with open_chat() as opened:
+        await opened.until(lambda: opened.app.chat.prompt.past._place == 2)
+
+
 async def test_a_clock_that_jumps_loses_and_reorders_nothing(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
