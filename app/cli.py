@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if code == exit_codes.INTERRUPTED:
             talk("Interrupted.")
         return code if isinstance(code, int) else exit_codes.DONE
-    except ReaderGone:
+    except (ReaderGone, SystemExit):  # the second is typer's word for it: `mlx-spec --help | true`
         return exit_codes.INTERRUPTED
     except Exception as error:  # the last border: whatever went wrong is told in words
         if debug:

@@ -27,6 +27,8 @@ def verdict(results: Sequence[Checked]) -> str:
         return f"NOT lossless: {wrong} of {total} drafted texts differ and rounding does not explain it."
     if ties:
         return f"lossless: {total - ties} of {total} drafted texts are identical, {ties} part at a near-tie."
+    if total == 1:
+        return "lossless: the one drafted text is identical to the plain one."
     return f"lossless: all {total} drafted texts are identical to the plain ones."
 
 

@@ -114,10 +114,18 @@ def chosen_pair(
     revision: str | None,
     draft_head: int | None = None,
 ) -> "PairSpec":
-    """The pair that the arguments mean."""
+    """The pair that the arguments mean.
+
+    Raises:
+        BadInput: a head for a draft model that the pair does not have.
+        ModelsError: no such pair, or arguments that contradict each other.
+    """
     from models.resolve import resolve
 
-    return resolve(pair, target, draft, revision, draft_head)
+    spec = resolve(pair, target, draft, revision, draft_head)
+    if draft_head is not None and spec.draft is None:
+        raise BadInput(f"--draft-head {draft_head} is of a draft model, and {spec.name} has none.")
+    return spec
 
 
 def tell_config_problems() -> None:

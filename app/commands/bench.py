@@ -9,6 +9,7 @@ import typer
 from app import exit_codes
 from app.commands import arguments as args
 from app.counted import counted
+from app.errors import BadInput
 from app.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from app.bench.measured import Measured
     from app.bench.prompts import BenchPrompt
     from models.load import LoadedPair
+
+FEWEST_TOKENS = 3
+"""The prompt's pass gives the first token, and every round one of its own: only a third can be drafted."""
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
 
@@ -58,6 +62,11 @@ def command(
         drafter=args.drafter_name(drafter, no_draft=False),
         verify=verify,
     )
+    if max_tokens < FEWEST_TOKENS:
+        raise BadInput(
+            f"--max-tokens is {max_tokens}; an answer's first two tokens are not drafted. "
+            f"Give at least {FEWEST_TOKENS}."
+        )
     if plot is not None:
         check_plot(plot)
     if csv is not None:
@@ -176,13 +185,18 @@ def _tell_differences(
 
     found = [(m.prompt.id, m.difference) for m in measured if m.difference]
     if options["temperature"] and options["verify"] != "coupled":
-        tell(f"With the rule {options['verify']} the text depends on the draft: {len(found)} texts differ.")
+        tell(f"With the rule {options['verify']} the text depends on the draft: {_differ(len(found))}.")
         return 0
     for name, difference in found:
         tell(f"{name}: {difference_text(difference)}")
     unexplained = sum(not difference.near_tie for _, difference in found)
     if not found:
-        tell(f"All {len(measured)} texts are the same with and without drafting.")
+        same = "The text is" if len(measured) == 1 else f"All {len(measured)} texts are"
+        tell(f"{same} the same with and without drafting.")
     elif unexplained:
-        tell(f"{unexplained} texts differ without a reason that rounding gives. Please run `mlx-spec check`.")
+        tell(f"{_differ(unexplained)} without a reason that rounding gives. Please run `mlx-spec check`.")
     return unexplained
+
+
+def _differ(number: int) -> str:
+    return "1 text differs" if number == 1 else f"{number} texts differ"

@@ -66,6 +66,8 @@ def command(
         drafter=args.drafter_name(drafter, no_draft, length),
         verify=verify,
     )
+    if "" in (stop or ()):
+        raise BadInput("--stop is empty. Give at least one character.")
     if pair is not None and " " in pair:
         raise BadInput(f"'{pair}' is no pair's name. For a prompt: --prompt TEXT.")
     spec = args.chosen_pair(pair, target, draft, revision, draft_head)

@@ -85,8 +85,11 @@ def export(
 ) -> int:
     """Write chats as Markdown or JSON."""
     from app.history.export import as_json, as_markdown
+    from app.output_file import check_place
     from app.printable import json_text
 
+    if output is not None:
+        check_place("--output", output)
     with _opened() as history:
         if chat == "all":
             rows = history.chats(limit=-1) + history.chats(archived=True, limit=-1)

@@ -100,15 +100,14 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     """Add the chats of an exported file; return how many were added and how many were there already.
 
     Raises:
-        BadInput: the file is no export, or not of this version; nothing was added.
-        MachineFailed: the file cannot be read.
+        BadInput: the file cannot be read, is no export, or not of this version; nothing was added.
     """
     try:
         if path.stat().st_size > LARGEST_IMPORT_BYTES:
             raise BadInput(f"{path} has more than {LARGEST_IMPORT_BYTES // 10**6} MB; that is no export.")
         value = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise MachineFailed(f"{path} cannot be read: {error.strerror}.") from error
+        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
     except RecursionError:

@@ -14,6 +14,7 @@ from app.bench.measured import Measured
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.cli import main
 from app.commands import arguments as args
+from app.difference import Difference
 from app.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats, summarise
 from tests.app.tiny_pair import TinyPair
@@ -52,6 +53,24 @@ def test_the_overall_ratio_is_the_geometric_mean_and_matches_the_speeds() -> Non
     assert overall.ratio == pytest.approx(1.0)
     assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)
     assert {name: c.ratio for name, c in by_category(results).items()} == pytest.approx({"a": 2.0, "b": 0.5})
+
+
+def told_differences(differing: int, prompts: int) -> str:
+    from app.commands.bench import _tell_differences
+
+    found, lines = Difference(1, "a", "b", None, 0.0), list[str]()
+    results = [
+        replace(measured([1], [1]), difference=found if n < differing else None) for n in range(prompts)
+    ]
+    assert _tell_differences(results, {"temperature": 0, "verify": "coupled"}, lines.append) == differing
+    return lines[-1]
+
+
+def test_the_number_of_texts_is_told_in_words_that_fit_one_too() -> None:
+    assert told_differences(0, 1) == "The text is the same with and without drafting."
+    assert told_differences(0, 2) == "All 2 texts are the same with and without drafting."
+    assert told_differences(1, 2).startswith("1 text differs without")
+    assert told_differences(2, 2).startswith("2 texts differ without")
 
 
 def test_the_default_prompts_cover_every_category() -> None:
@@ -203,4 +222,4 @@ def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     told = capfd.readouterr()
     assert code == 1
     assert "drafting does not pay here" in told.out
-    assert "texts are the same" in told.out
+    assert "The text is the same" in told.out

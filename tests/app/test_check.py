@@ -8,6 +8,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from app.check.lossless import Checked, Setting
+from app.check.report import verdict
 from app.cli import main
 from app.difference import Difference
 from app.same_text import TOLERANCE, first_difference
@@ -99,6 +101,12 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
     report = json.loads(told.out)
     assert code == 130 and "Broken off after 2 texts." in told.err
     assert (report["complete"], report["compared"]) == (False, 2)
+
+
+def test_the_verdict_on_one_text_speaks_of_one() -> None:
+    one = Checked("a", Setting("greedy", "lookup", 1), 5, 1, None)
+    assert verdict([one]) == "lossless: the one drafted text is identical to the plain one."
+    assert verdict([one, one]) == "lossless: all 2 drafted texts are identical to the plain ones."
 
 
 def test_a_difference_is_a_near_tie_only_within_what_rounding_can_do() -> None:

@@ -64,10 +64,15 @@ needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="t
         ["generate", "--prompt", "hi \udcff"],
         ["generate", "--prompt-file", "/no/such/file"],
         ["generate", "--prompt-file", "/"],
+        ["history", "import", "/no/such/file"],
+        ["history", "import", "/"],
+        ["history", "export", "all", "--output", "/no/such/folder/x"],
+        ["history", "export", "all", "--output", "/"],
         ["generate", "builtin", "--target", "x/y", "--draft", "none", "--prompt", "x"],
         ["generate", "--target", "/no/such/folder", "--draft", "none", "--prompt", "x"],
         ["generate", "--target", "org/never-pulled-by-anybody", "--draft", "none", "--prompt", "x"],
         ["bench", "--repeats", "0"],
+        ["bench", "--max-tokens", "2"],
         ["bench", "--prompts", "/no/such/file"],
         ["bench", "--plot", "picture.gif"],
         ["bench", "--plot", "/no/such/folder/picture.png"],
@@ -91,6 +96,28 @@ def test_wrong_use_is_told_in_two_lines_with_exit_code_2(
     assert told.out == ""
     assert 1 <= len(told.err.splitlines()) <= 2
     assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["generate", "--prompt", "x", "--stop", ""], "--stop is empty"),
+        (
+            ["generate", "--prompt", "x", "builtin", "--draft", "none", "--draft-head", "5"],
+            "builtin has none",
+        ),
+    ],
+    ids=["--stop", "--draft-head"],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_loaded(
+    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def load(spec: object) -> None:
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(args, "loaded_pair", load)
+    assert main(arguments) == 2
+    assert told in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\x02\xff\xfe\x80", b"text\x00text", "Grüße".encode("latin-1")])
@@ -286,7 +313,7 @@ def test_a_closed_or_full_standard_stream_costs_no_answer(redirection: str, tiny
 
 
 @pytest.mark.parametrize(("redirection", "code"), [(">&-", 0), ("2>&-", 0), ("| true", 130)])
-@pytest.mark.parametrize("words", [["--version"], ["pairs"]])
+@pytest.mark.parametrize("words", [["--version"], ["pairs"], ["--help"]])
 def test_words_that_nobody_reads_are_no_error(words: list[str], redirection: str, code: int) -> None:
     done = in_a_shell(words, redirection)
     assert (done.returncode, done.stderr) == (code, b"")

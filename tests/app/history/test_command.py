@@ -145,7 +145,6 @@ def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
     assert "# Second" in capfd.readouterr().out
     assert main(["history", "restore", "aa"]) == 0
     assert main(["history", "show", "nope"]) == 2
-    assert main(["history", "import", "/no/such/file"]) == 3
 
 
 def test_a_damaged_history_is_told_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
