@@ -42,7 +42,11 @@ class Pair:
         return PairSpec(self.name, self.target, self.draft)
 
 
-_FIELDS = {field.name for field in fields(Pair)}
+_KINDS = {field.name: str if field.type is Source else field.type for field in fields(Pair)}
+"""Of a table's values."""
+_QUANTIZATION = re.compile(r"bf16|[1-9]\d?-bit")
+_LARGEST = 2**63
+"""Bytes, of anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,16 @@ def read_own() -> list[dict[str, Any]]:
     """The tables of the person's own pairs; what cannot be read counts as not there."""
     try:
         tables = json.loads(own_pairs_file().read_text(encoding="utf-8"))["pair"]
-        return [table for table in tables if table.keys() == _FIELDS]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return [table for table in tables if _is_pair(table)]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return []
+
+
+def _is_pair(table: object) -> bool:
+    if not isinstance(table, dict) or {name: type(value) for name, value in table.items()} != _KINDS:
+        return False
+    sizes = (table["download_bytes"], table["memory_bytes"])
+    return bool(_QUANTIZATION.fullmatch(table["quantization"])) and all(0 <= s < _LARGEST for s in sizes)
 
 
 def find(name: str) -> Pair:

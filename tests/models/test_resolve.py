@@ -1,5 +1,6 @@
 """From what a person names to a pair."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +8,59 @@ import pytest
 
 from models.catalogue import all_pairs, fitting_draft
 from models.errors import BadSource, ModelsError, UnknownPair
+from models.fit import fit
 from models.pair import Source, read_source
+from models.paths import own_pairs_file
 from models.resolve import resolve
+
+OWN = {
+    "name": "mine",
+    "target": "org/target",
+    "draft": "org/draft@v1",
+    "quantization": "4-bit",
+    "download_bytes": 5_000_000,
+    "memory_bytes": 9_000_000,
+    "family": "",
+    "licence": "see its repository",
+    "good_for": "a pair of your own",
+    "verified": True,
+    "own": True,
+}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"target": 5},
+        {"draft": None},
+        {"download_bytes": "x"},
+        {"download_bytes": -1},
+        {"quantization": "q"},
+        {"memory_bytes": None},
+        {"memory_bytes": float("inf")},
+        {"memory_bytes": 10**400},
+        {"verified": "yes"},
+        {"more": 1},
+    ],
+)
+def test_a_damaged_pair_of_one_s_own_counts_as_not_there(home: Path, damage: dict[str, object]) -> None:
+    own_pairs_file().parent.mkdir(parents=True)
+    own_pairs_file().write_text(json.dumps({"pair": [OWN | {"name": "damaged"} | damage, OWN, 5]}))
+
+    (own,) = (pair for pair in all_pairs() if pair.own)
+
+    assert own.name == "mine" and own.draft == Source("org/draft", "v1")
+    assert fit(own).memory_share > 0
+    with pytest.raises(UnknownPair):
+        resolve("damaged")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "5", '{"pair": 5}', '{"pair": null}', "[" * 100_000])
+def test_a_damaged_file_of_one_s_own_pairs_counts_as_empty(home: Path, text: str) -> None:
+    own_pairs_file().parent.mkdir(parents=True)
+    own_pairs_file().write_text(text)
+
+    assert not any(pair.own for pair in all_pairs())
 
 
 def test_nothing_named_is_the_builtin_pair() -> None:
