@@ -191,6 +191,12 @@ class ChatScreen(Screen[None]):
             self.prompt.attach(*waiting.attachments)
             self.state.show()
 
+    def on_prompt_area_queue_sent_at_once(self) -> None:
+        """What waits follows the answer in progress."""
+        if self.answering.queued:
+            self.answering.stop()
+            self.state.show()
+
     def action_stop(self) -> None:
         if self.link.tuning is not None:
             self.link.skip_tuning()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
@@ -58,6 +58,10 @@ The same prompts without and with drafting, one after the other on the same engi
                 tooltip="Run the same prompts with draft lengths 0 to 8"),
         Binding("e", "export", "Export", id="compare.export",
                 tooltip="Write JSON, CSV and a picture into this folder"),
+        Binding("pagedown", "scroll_texts(1)", "Scroll", id="compare.page_down",
+                tooltip="Scroll both texts, or the figures, down"),
+        Binding("pageup", "scroll_texts(-1)", "Scroll up", id="compare.page_up", show=False,
+                tooltip="Scroll both texts, or the figures, up"),
     ]  # fmt: skip
 
     def __init__(self, link: EngineLink, *, plan: Plan | None = None, record: Record | None = None) -> None:
@@ -177,6 +181,15 @@ The same prompts without and with drafting, one after the other on the same engi
         prompt, setting = self.place
         self.place = prompt, (setting + step) % len(self.record.drafting)
         self._show_texts(self.record)
+
+    def action_scroll_texts(self, step: int) -> None:
+        shown = self.query_one("#compare-views", ContentSwitcher).visible_content
+        assert shown is not None, "one of the two is always shown"
+        for view in (shown, *shown.query(VerticalScroll)):
+            if step < 0:
+                view.scroll_page_up(animate=False)
+            else:
+                view.scroll_page_down(animate=False)
 
     async def action_export(self) -> None:
         record = self.record

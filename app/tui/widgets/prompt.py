@@ -47,7 +47,7 @@ class PromptArea(TextArea):
         Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", id="prompt.newline", show=False,
                 tooltip="Begin another line (few terminals tell Shift+Enter from Enter)"),
         Binding("ctrl+b", "submit_at_once", "Send at once", id="prompt.at_once", show=False,
-                tooltip="Stop the answer in progress and send the prompt in its place"),
+                tooltip="Stop the answer in progress: the prompt, or what waits, is sent in its place"),
         Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
                 tooltip="Write the prompt in your own editor ($EDITOR)"),
         Binding("ctrl+z", "app.suspend_process", "Suspend", id="prompt.suspend", show=False,
@@ -78,6 +78,9 @@ class PromptArea(TextArea):
             super().__init__()
             self.direction = direction
 
+    class QueueSentAtOnce(Message):
+        """The key that sends at once, where there is no text."""
+
     class AttachmentDropped(Message):
         """Backspace where there is no text."""
 
@@ -95,7 +98,10 @@ class PromptArea(TextArea):
         self._submit(at_once=False)
 
     def action_submit_at_once(self) -> None:
-        self._submit(at_once=True)
+        if self.text.strip():
+            self._submit(at_once=True)
+        else:
+            self.post_message(self.QueueSentAtOnce())
 
     def action_editor(self) -> None:
         try:

@@ -204,6 +204,18 @@ async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_bac
         assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
 
 
+async def test_what_waits_can_take_the_place_of_the_running_answer(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.type("later")
+        await chat.until(lambda: len(chat.app.chat.answering.queued) == 1)
+        await chat.pilot.press("ctrl+b")
+        await chat.until(lambda: len(chat.answers) == 2)
+        await chat.pilot.press("ctrl+b")
+        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
+
+
 async def test_messages_and_code_blocks_are_copied(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:

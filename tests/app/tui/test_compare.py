@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.comparisons import store
@@ -46,6 +47,21 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
         await chat.until(lambda: chat.app.screen is chat.app.chat)
         assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
         assert len(chat.app.chat.conversation.turns) == 1
+
+
+async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None:
+    async with open_chat(size=(44, 18)) as chat:
+        await chat.ask("think")
+        await chat.pilot.press("f5")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        sides = list(screen.query(ComparePane).results())
+        scrolls = [side.query_one(VerticalScroll) for side in sides]
+        await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
+        await chat.pilot.press("pagedown")
+        await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
+        await chat.pilot.press("pageup")
+        await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
 
 
 async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: OpenChat) -> None:
