@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import MachineFailed
+from app.printable import printable
 
 if TYPE_CHECKING:
     from mlx_spec.measuring import Calibration
@@ -38,7 +39,7 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
     axes.set_xlabel("rows: the last token and those drafted", fontsize=9, color="0.3")
     axes.set_ylabel("milliseconds", fontsize=9, color="0.3")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=11, parse_math=False)
+    axes.set_title(printable(title), loc="left", fontsize=11, parse_math=False)
     axes.legend(frameon=False, fontsize=9)
     try:
         figure.savefig(file, dpi=160)

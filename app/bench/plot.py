@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.bench.comparison import Comparison
 from app.errors import BadInput, MachineFailed
 from app.output_file import check_place
+from app.printable import one_line, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,11 +38,11 @@ def plot(
     """
     from matplotlib.figure import Figure
 
-    groups = {**categories, "all": overall}
+    groups = [*categories.items(), ("all", overall)]
     figure = Figure(figsize=(8, 1.5 + 0.62 * len(groups)), layout="constrained")
     axes = figure.subplots()
-    ends = [_draw_group(axes, place, comparison) for place, comparison in enumerate(groups.values())]
-    axes.set_yticks(range(len(groups)), list(groups), parse_math=False)
+    ends = [_draw_group(axes, place, comparison) for place, (_, comparison) in enumerate(groups)]
+    axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
     axes.invert_yaxis()
@@ -49,7 +50,7 @@ def plot(
     axes.set_xlabel(f"tokens per second, median of the repeats\n{note}", fontsize=9, color="0.3")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
-    axes.set_title(f"{title}\n{overall.verdict}", loc="left", fontsize=11, parse_math=False)
+    axes.set_title(printable(f"{title}\n{overall.verdict}"), loc="left", fontsize=11, parse_math=False)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     try:
         with warnings.catch_warnings():

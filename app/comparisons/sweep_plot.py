@@ -6,6 +6,7 @@ from pathlib import Path
 from app.comparisons.record import Record
 from app.comparisons.series import series
 from app.errors import MachineFailed
+from app.printable import printable
 
 MARKERS = "os^Dv*"
 AUTO_STYLES = ("--", ":", "-.")
@@ -38,7 +39,7 @@ def plot_lengths(file: Path, record: Record, title: str, note: str) -> None:
     axes.set_xlabel(f"draft length (0: plain decoding)\n{note}", fontsize=9, color="0.3")
     axes.set_ylabel("tokens per second, median of the repeats")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=9, parse_math=False, wrap=True)
+    axes.set_title(printable(title), loc="left", fontsize=9, parse_math=False, wrap=True)
     axes.legend(frameon=False, fontsize=9)
     try:
         figure.savefig(file, dpi=160)

@@ -3,14 +3,17 @@
 import csv
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from app.bench.comparison import by_category, compare
 from app.bench.measured import Measured
+from app.bench.plot import plot as draw
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.cli import main
 from app.commands import arguments as args
@@ -198,6 +201,18 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done(
     assert code == 130 and "Broken off after 2 of 3 prompts." in told.err
     assert [row["id"] for row in report["rows"]] == ["a", "b"] and not report["complete"]
     assert len(table.read_text().splitlines()) == 3
+
+
+def test_a_picture_is_xml_whatever_its_words_and_a_category_named_all_has_a_bar_of_its_own(
+    tmp_path: Path,
+) -> None:
+    results = [measured([10], [20], "all"), measured([10], [20], "red \x1b[31m"), measured([10], [20], "$x$")]
+    file = tmp_path / "picture.svg"
+    draw(file, by_category(results), compare(results), "a pair \x07: title", "note")
+    ElementTree.parse(file)
+    comments = re.findall("<!-- (.*?) -->", file.read_text())
+    assert comments.count("all") == 2
+    assert "red ␛[31m" in comments and "a pair ␇: title" in comments
 
 
 def test_every_run_reads_its_prompt_from_the_beginning(
