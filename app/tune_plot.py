@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.errors import MachineFailed
+from app.picture import write_picture
 from app.printable import printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,4 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(printable(title), loc="left", fontsize=11, parse_math=False)
     axes.legend(frameon=False, fontsize=9)
-    try:
-        figure.savefig(file, dpi=160)
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+    write_picture(figure, file)

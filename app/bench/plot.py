@@ -1,13 +1,13 @@
 """A picture of a comparison: speeds with and without drafting per category, each with its ratio."""
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.bench.comparison import Comparison
-from app.errors import BadInput, MachineFailed
+from app.errors import BadInput
 from app.output_file import check_place
+from app.picture import write_picture
 from app.printable import one_line, printable
 
 if TYPE_CHECKING:
@@ -52,12 +52,7 @@ def plot(
     axes.tick_params(left=False)
     axes.set_title(printable(f"{title}\n{overall.verdict}"), loc="left", fontsize=11, parse_math=False)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # a category in a script the font lacks
-            figure.savefig(file, dpi=160)
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+    write_picture(figure, file)
 
 
 def _draw_group(axes: "Axes", place: int, comparison: Comparison) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.comparisons.record import Record
 from app.comparisons.series import series
-from app.errors import MachineFailed
+from app.picture import write_picture
 from app.printable import printable
 
 MARKERS = "os^Dv*"
@@ -41,7 +41,4 @@ def plot_lengths(file: Path, record: Record, title: str, note: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(printable(title), loc="left", fontsize=9, parse_math=False, wrap=True)
     axes.legend(frameon=False, fontsize=9)
-    try:
-        figure.savefig(file, dpi=160)
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+    write_picture(figure, file)

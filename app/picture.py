@@ -1,0 +1,24 @@
+"""A drawn figure as a file."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import MachineFailed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def write_picture(figure: "Figure", file: Path) -> None:
+    """Write the figure as what the file's suffix says.
+
+    Raises:
+        MachineFailed: the file cannot be written.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks
+            figure.savefig(file, dpi=160)
+    except OSError as error:
+        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
