@@ -1,7 +1,8 @@
 """Deleting a pulled pair from the Hub's cache, and saying beforehand what that frees."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from huggingface_hub import scan_cache_dir
@@ -64,8 +65,8 @@ def remove(spec: PairSpec) -> Removal:
     plan = plan_removal(spec)
     folders = [_folder(source) for source in plan.deleted]
     sweep(_partial_files(plan.deleted))
-    if plan.deleted:
-        _strategy(_scan(), folders).execute()
+    for strategy in _strategies(_scan(), folders) if folders else ():
+        strategy.execute()
     for source, folder in zip(plan.deleted, folders, strict=True):
         if folder.is_dir():
             raise MachineTrouble(f"{source} could not be deleted. Delete {repository_folder(source.repo)}.")
@@ -120,13 +121,17 @@ def _freed(sources: tuple[Source, ...]) -> int:
     cache, folders = _scan(), [_folder(source) for source in sources]
     scanned = {revision.snapshot_path for repo in cache.repos for revision in repo.revisions}
     skipped = [file for folder in folders if folder.resolve() not in scanned for file in folder.rglob("*")]
-    return _strategy(cache, folders).expected_freed_size + sum(
+    strategies = _strategies(cache, folders)
+    return sum(s.expected_freed_size for s in strategies) + sum(
         f.stat().st_size for f in skipped if f.is_file()
     )
 
 
-def _strategy(cache: HFCacheInfo, folders: list[Path]) -> DeleteCacheStrategy:
-    return cache.delete_revisions(*(folder.name for folder in folders))
+def _strategies(cache: HFCacheInfo, folders: list[Path]) -> Iterator[DeleteCacheStrategy]:
+    """How to delete these, one repository at a time: two may have a commit in common."""
+    for repo in cache.repos:
+        if commits := [f.name for f in folders if f.resolve().is_relative_to(repo.repo_path)]:
+            yield replace(cache, repos=frozenset({repo})).delete_revisions(*commits)
 
 
 def _scan() -> HFCacheInfo:

@@ -44,6 +44,19 @@ def test_a_pair_is_deleted_and_the_freed_bytes_are_foretold(home: Path) -> None:
     assert recorded_commit(spec.target) is None
 
 
+def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) -> None:
+    one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
+    both = PairSpec("tiny", Source("org/one"), Source("org/two"))
+    sizes = {spec.target: place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two)}
+
+    assert remove(two).freed_bytes == sizes[two.target]
+    assert installed(one) and not installed(two)
+
+    sizes[two.target] = place(two.target, "a" * 40, home / "again")
+    assert remove(both).freed_bytes == sum(sizes.values())
+    assert not installed(one) and not installed(two)
+
+
 def test_what_a_cancelled_pull_left_is_deleted_and_counted(home: Path) -> None:
     spec = PairSpec("tiny", Source("org/target"), None)
     size = place(spec.target, "a" * 40, home / "a")
