@@ -9,7 +9,7 @@ from typing import ClassVar
 from rich.theme import Theme
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.events import Event, Paste
+from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
@@ -149,9 +149,19 @@ class ChatApp(App[None]):
             self.action_welcome()
 
     async def on_event(self, event: Event) -> None:
-        """Pasted control characters become signs, line ends plain ones, wherever the text goes."""
+        """Pasted control characters become signs, line ends plain ones, wherever the text goes.
+
+        The first prompt is taken here: keys that are read together are given to widgets before the first
+        of them closes the screen it was typed on, and the others would overtake it.
+        """
         if isinstance(event, Paste):
             event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        if (
+            isinstance(event, Key | Paste)
+            and isinstance(first_run := self.screen, FirstRunScreen)
+            and first_run.hand_on(event)
+        ):
+            return
         await super().on_event(event)
 
     async def on_unmount(self) -> None:

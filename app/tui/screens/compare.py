@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from app.comparisons import store
@@ -24,6 +23,7 @@ from app.printable import one_line, printable
 from app.tui.comparison_in_progress import ComparisonInProgress
 from app.tui.engine_link import EngineLink
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
+from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.compare_pane import ComparePane
 from app.tui.widgets.comparison_figures import ComparisonFigures
 from app.tui.widgets.key_line import KeyLine
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 EXPORTED = (".json", ".csv", ".png")
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(OpenedScreen[None]):
     """Runs a plan, or shows a record. Left and right walk prompts, up and down settings."""
 
     app: "ChatApp"

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -16,6 +15,7 @@ from app.errors import AppError
 from app.printable import one_line, printable
 from app.tui.engine_link import EngineLink
 from app.tui.screens.compare import CompareScreen
+from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.key_line import KeyLine
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
 
-class ComparisonsScreen(Screen[None]):
+class ComparisonsScreen(OpenedScreen[None]):
     """The newest first."""
 
     app: "ChatApp"

@@ -7,12 +7,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Key, Paste
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.printable import one_line
 from app.tui.first_run import BUILTIN, Offer, about_offers, offers, remember_first_run
+from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from models.catalogue import DEFAULT_PAIR
 from models.machine import Machine, this_chip, this_machine
@@ -26,7 +26,7 @@ NARROW = 60
 WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this again."
 
 
-class FirstRunScreen(Screen[str | None]):
+class FirstRunScreen(OpenedScreen[str | None]):
     """Gives the name of a real pair to look at; None to go on with the pair in use.
 
     What is typed here is the first prompt: nothing that a person writes is lost.
@@ -63,16 +63,14 @@ with what answers now; on another row it shows that pair, with the key that down
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id if event.option_index else None)
 
-    def on_key(self, event: Key) -> None:
-        if event.character and event.is_printable:
-            event.stop()
-            self.app.chat.prompt.area.insert(event.character)
-            self.dismiss(None)
-
-    def on_paste(self, event: Paste) -> None:
-        event.stop()
-        self.app.chat.prompt.area.insert(event.text)
+    def hand_on(self, event: Key | Paste) -> bool:
+        """Put what was typed or pasted into the prompt and close; False for a key that is no text."""
+        text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
+        if text is None:
+            return False
+        self.app.chat.prompt.area.insert(text)
         self.dismiss(None)
+        return True
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()
@@ -92,7 +90,7 @@ with what answers now; on another row it shows that pair, with the key that down
         remember_first_run()
 
     def _take(self, machine: Machine, found: list[Offer]) -> None:
-        if self.is_mounted:
+        if self.is_open:
             self.query_one("#offers-told", Static).update(
                 Content(about_offers(machine, found, self.app.keys))
             )

@@ -10,6 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from app.tui.screens.opened import OpenedScreen
 from app.tui.slash_commands import SLASH_COMMANDS
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ While an answer grows, accepted tokens are underlined and coloured, the target's
 slanted, tokens without a draft are plain."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(ModalScreen[None], OpenedScreen[None]):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
 
     app: "ChatApp"

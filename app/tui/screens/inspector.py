@@ -6,13 +6,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.events import DraftRound
 from app.printable import one_line, printable
 from app.tui.answer_log import AnswerLog
+from app.tui.screens.opened import OpenedScreen
 from app.tui.token_text import round_sentence, round_text
 from app.tui.widgets.key_line import KeyLine
 
@@ -21,7 +21,7 @@ LINES_BEFORE, LINES_AFTER = 2, 5
 """Of text around the round's own, as far as it is there; what does not fit below is cut off."""
 
 
-class InspectorScreen(Screen[None]):
+class InspectorScreen(OpenedScreen[None]):
     """Follows the newest round until the person walks away from it."""
 
     HELP = """\

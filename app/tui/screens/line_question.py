@@ -10,9 +10,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from app.printable import one_line
+from app.tui.screens.opened import OpenedScreen
 
 
-class LineQuestionScreen(ModalScreen[str | None]):
+class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
     """Gives the line, or None after Esc or for an empty one."""
 
     HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from app.tui.pair_facts import pulling
+from app.tui.screens.opened import OpenedScreen
 from models.catalogue import Pair, fitting_draft
 from models.download import check
 from models.errors import ModelsError, PullCancelled
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
 
-class OwnPairScreen(ModalScreen[Pair | None]):
+class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
 
     app: "ChatApp"
@@ -114,14 +115,14 @@ class OwnPairScreen(ModalScreen[Pair | None]):
         self.app.call_from_thread(self._accept, pair)
 
     def _show(self, name: str, progress: Progress) -> None:
-        if self.is_mounted:
+        if self.is_open:
             self.say(pulling(name, progress))
 
     def _refuse(self, why: str) -> None:
         self._checking = False
-        if self.is_mounted:
+        if self.is_open:
             self.say(f"✗ {why}")
 
     def _accept(self, pair: Pair) -> None:
-        if self.is_mounted:
+        if self.is_open:
             self.dismiss(pair)

@@ -6,7 +6,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -14,6 +13,7 @@ from app.tui.last_speeds import last_speeds
 from app.tui.pair_facts import Facts, details, download_line, header, matches, outcome, row
 from app.tui.pair_removal import remove_after_asking
 from app.tui.pull_queue import PullJob
+from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.key_line import KeyLine
@@ -33,7 +33,7 @@ Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.own} ad
 ? is not verified."""
 
 
-class PairsScreen(Screen[Pair | None]):
+class PairsScreen(OpenedScreen[Pair | None]):
     """Gives the pair to use, or None. Downloads go on when the screen is left."""
 
     app: "ChatApp"
@@ -277,6 +277,6 @@ class PairsScreen(Screen[Pair | None]):
         self.app.call_from_thread(self._take, seen)
 
     def _take(self, facts: dict[str, Facts]) -> None:
-        if self.is_mounted:
+        if self.is_open:
             self.facts = facts
             self.show_list()

@@ -9,11 +9,13 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from app.tui.screens.opened import OpenedScreen
+
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
 
-class QuestionScreen(ModalScreen[bool]):
+class QuestionScreen(ModalScreen[bool], OpenedScreen[bool]):
     """Gives True for the first answer, False for the second and for Esc."""
 
     app: "ChatApp"

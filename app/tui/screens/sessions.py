@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -18,6 +17,7 @@ from app.tui.ago import ago
 from app.tui.found_words import with_found
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
+from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ FRAME = 8
 """Columns of border, padding and scrollbar."""
 
 
-class SessionsScreen(Screen[ChatRow | None]):
+class SessionsScreen(OpenedScreen[ChatRow | None]):
     """Gives the chat to go on with, with the message that a search found; or None."""
 
     app: "ChatApp"

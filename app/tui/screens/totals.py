@@ -14,6 +14,7 @@ from app.printable import one_line
 from app.tui.answer_log import AnswerLog
 from app.tui.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
 from app.tui.keys import Keys
+from app.tui.screens.opened import OpenedScreen
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 REFRESH_SECONDS = 0.5
 
 
-class TotalsScreen(ModalScreen[None]):
+class TotalsScreen(ModalScreen[None], OpenedScreen[None]):
     """Goes on counting while an answer is written."""
 
     app: "ChatApp"

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+from textual.events import Key
 from textual.pilot import Pilot
 
 from app.tui.app import ChatApp
@@ -48,6 +49,12 @@ class Chat:
         await self.pilot.press("enter")
         if area.text == text:  # The command list took the key to close itself.
             await self.pilot.press("enter")
+
+    def press_at_once(self, *keys: str) -> None:
+        """Keys that the terminal gives in one read: all are on their way before the first is heard."""
+        for key in keys:
+            character = {"enter": "\r", "space": " "}.get(key, key if len(key) == 1 else None)
+            self.app.post_message(Key(key, character))
 
     async def ask(self, text: str) -> Answer:
         """Send a prompt and wait for its finished answer."""

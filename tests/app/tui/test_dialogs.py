@@ -1,4 +1,4 @@
-"""What every dialog has in common: Ctrl+C closes it as Esc does, and pressed twice it leaves."""
+"""What every dialog has in common: it closes once, by Ctrl+C as by Esc; Ctrl+C twice leaves."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 from textual.command import CommandPalette
 from textual.screen import ModalScreen
-from textual.widgets import Input
+from textual.widgets import Button, Input, OptionList
 
+from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
+from models.catalogue import find
+from models.machine import Machine
+from models.progress import Progress
 from tests.app.tui.chat_driver import OpenChat
 
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
@@ -62,3 +68,61 @@ async def test_ctrl_c_copies_what_is_chosen_in_a_dialogs_line_and_leaves_it_open
         await chat.pilot.press("ctrl+c")
         await chat.until(lambda: chat.app.clipboard == "old title")
         assert chat.app.screen is dialog
+
+
+async def test_keys_that_are_read_together_close_a_screen_once(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        for key, screen in (("f6", SessionsScreen), ("f2", PairsScreen)):
+            await chat.pilot.press(key)
+            await chat.until(lambda kind=screen: isinstance(chat.app.screen, kind))
+            rows = chat.app.screen.query_one(OptionList)
+            await chat.until(lambda rows=rows: rows.has_focus and rows.highlighted is not None)
+            if isinstance(chat.app.screen, PairsScreen):
+                chat.app.screen.show_list("builtin")
+            chat.press_at_once("enter", "enter", "enter")
+            await chat.until(lambda: chat.app.screen is chat.app.chat)
+            await chat.pilot.pause(0.1)
+        assert chat.app.link.pair.name == "builtin"
+        await chat.ask("hello")
+
+
+async def test_a_button_pressed_twice_answers_once(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        dialog, given = QuestionScreen("Sure?", "Do it", "Leave it"), []
+        chat.app.push_screen(dialog, given.append)
+        await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
+        for _ in range(3):
+            dialog.post_message(Button.Pressed(dialog.query_one("#yes", Button)))
+        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        await chat.until(lambda: bool(given))
+        await chat.pilot.pause(0.1)
+        assert given == [True]
+
+
+async def test_a_dialog_that_is_done_while_its_help_is_read_closes_with_it(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        dialog, given = OwnPairScreen(), []
+        chat.app.push_screen(dialog, given.append)
+        await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
+        await chat.pilot.press("f1")
+        await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
+        dialog.dismiss(find("builtin"))
+        await chat.until(lambda: given == [find("builtin")])
+        assert chat.app.screen is chat.app.chat
+
+
+async def test_what_a_thread_finds_out_for_a_screen_that_was_closed_is_dropped(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        pairs, own, first = PairsScreen("scripted"), OwnPairScreen(), FirstRunScreen()
+        for screen in (pairs, own, first):
+            chat.app.push_screen(screen)
+            await chat.until(lambda screen=screen: chat.app.screen is screen and screen.is_mounted)
+            await chat.pilot.press("escape")
+            await chat.until(lambda screen=screen: not screen.is_running)
+        pairs._take(pairs.facts)
+        own._show("own", Progress("asking", ()))
+        own._refuse("no such folder")
+        own._accept(find("builtin"))
+        first._take(Machine(24_000_000_000, 500_000_000_000, True), [])
+        assert chat.app.screen is chat.app.chat

@@ -101,6 +101,15 @@ async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_
         await chat.until(lambda: chat.app.chat.prompt.area.text == "a\nb")
 
 
+async def test_a_first_prompt_that_is_read_in_one_go_arrives_whole_and_in_order(open_chat: OpenChat) -> None:
+    async with welcomed(open_chat) as chat:
+        text = "tell me about lookup"
+        chat.press_at_once(*("space" if letter == " " else letter for letter in text))
+        await chat.until(lambda: len(chat.app.chat.prompt.area.text) >= len(text))
+        assert chat.app.screen is chat.app.chat
+        assert chat.app.chat.prompt.area.text == text
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
 async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_downloaded(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]

@@ -1,0 +1,25 @@
+"""What the screens that are opened over the chat have in common: they close once."""
+
+from textual.await_complete import AwaitComplete
+from textual.screen import Screen, ScreenResultType
+
+
+class OpenedScreen(Screen[ScreenResultType]):
+    """A screen that gives its result once, whatever still comes to it afterwards.
+
+    Keys that are read together reach a screen before the first of them closes it, and threads end late;
+    Textual would close the screen below instead, the chat's at last.
+    """
+
+    @property
+    def is_open(self) -> bool:
+        """Not closed yet; `is_mounted` stays true for good."""
+        return self.is_attached and self in self.app.screen_stack
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close this screen and what was opened over it; once it is closed, do nothing."""
+        if not self.is_open:
+            return AwaitComplete()
+        while self.app.screen is not self:
+            self.app.pop_screen()
+        return super().dismiss(result)
