@@ -40,7 +40,7 @@ from models.errors import ModelsError
 from models.pair import PairSpec
 
 ORPHAN_SECONDS = 10.0
-"""How long work in progress may go on once nobody is there to read it."""
+"""How long work in progress may go on once nobody is there to read it, or the process was told to end."""
 
 
 class Answering(Protocol):
@@ -104,12 +104,11 @@ class _Inbox:
         self._finished.set()
 
     def _read(self) -> None:
-        orphaned = False
         while not self._quitting:
             try:
                 request: Request = self._requests.recv()
             except (EOFError, OSError):
-                request, orphaned = Quit(), True
+                request = Quit()
             if isinstance(request, Cancel):
                 self._cancelled_through = max(self._cancelled_through, request.id)
             elif isinstance(request, SkipTuning):
@@ -117,7 +116,8 @@ class _Inbox:
             else:
                 self._quitting = isinstance(request, Quit)
                 self._waiting.put(request)
-        if orphaned and not self._finished.wait(ORPHAN_SECONDS):
+        # Whoever asked for the end may not live to insist on it.
+        if not self._finished.wait(ORPHAN_SECONDS):
             os._exit(1)
 
 

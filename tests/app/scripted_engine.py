@@ -1,9 +1,10 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
-The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `fail`
-raises, `crash` ends the process, `crash at 5` does so in the process's fifth answer, `fail at 5` raises
-there, `controls` answers with characters a terminal would obey, `think` with a thought first, `echo` tells
-what the engine was asked, `differ` answers longer with drafting, anything else gets the same short answer.
+The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `deaf` never
+begins one and looks at no cancel, `fail` raises, `crash` ends the process, `crash at 5` does so in the
+process's fifth answer, `fail at 5` raises there, `controls` answers with characters a terminal would obey,
+`think` with a thought first, `echo` tells what the engine was asked, `differ` answers longer with drafting,
+anything else gets the same short answer.
 """
 
 import os
@@ -77,6 +78,8 @@ class ScriptedSession:
             raise MemoryError
         if said == "fail":
             raise ValueError("scripted failure")
+        while said == "deaf":
+            time.sleep(0.01)
         drafting = options.drafter != "none"
         script = {"controls": CONTROLS, "think": THOUGHT, "hold": HELD}.get(said, ROUNDS)
         if "echo" in said:

@@ -21,6 +21,7 @@ from app.engine_protocol import (
     Load,
     Loaded,
     LoadFailed,
+    Quit,
     SkipTuning,
     Tuning,
     TuningEnded,
@@ -183,6 +184,31 @@ def test_closing_ends_the_process_in_the_middle_of_an_answer(client: EngineClien
     client.close()
     assert not client.alive
     assert not has(Died)(client.poll())
+
+
+def test_a_process_told_to_end_does_so_even_if_its_work_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    client = EngineClient(tmp_path / "engine.log", [sys.executable, "-c", SOON_ORPHANED, str(SCRIPT)])
+    client.start()
+    try:
+        client.send(Load(spec()))
+        client.send(ask(1, "deaf"))
+        collect(client, has(Answered))
+        client.send(Quit())  # and no more: who asked for the end is gone
+        assert collect(client, has(Died))[-1] == Died(1)
+    finally:
+        client.close()
+
+
+SOON_ORPHANED = """
+import runpy, sys
+from app import engine_process
+
+engine_process.ORPHAN_SECONDS = 0.5
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
 
 
 def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) -> None:
