@@ -90,7 +90,7 @@ def test_a_file_that_is_no_toml_leaves_the_defaults(write: Any) -> None:
     assert "cannot be read" in config.problems[0] and config["marks"] is False
 
 
-@pytest.mark.parametrize("text", [f"theme = {'[' * 20_000}", f"{'a.' * 20_000}b = 1"])
+@pytest.mark.parametrize("text", [f"theme = {'[' * 20_000}", f"{'a.' * 2_000}b = 1"])
 def test_a_file_nested_too_deep_leaves_the_defaults(write: Any, text: str) -> None:
     write(text)
     config = read_config()
