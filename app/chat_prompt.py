@@ -1,12 +1,16 @@
 """A conversation as token ids that fit the model: chat template, and oldest turns left out if need be."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from app.errors import BadInput
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+
+class CancelledWhileReading(Exception):
+    """The prompt is not needed any more."""
 
 
 class Message(TypedDict):
@@ -30,7 +34,12 @@ def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
     return ids
 
 
-def chat_ids(tokenizer: "TokenizerWrapper", messages: Sequence[Message], room: int) -> tuple[list[int], int]:
+def chat_ids(
+    tokenizer: "TokenizerWrapper",
+    messages: Sequence[Message],
+    room: int,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[list[int], int]:
     """Token ids of the conversation, and how many of its oldest messages had to be left out.
 
     System messages at the beginning and the last message always stay; turns go whole, so what is
@@ -38,25 +47,31 @@ def chat_ids(tokenizer: "TokenizerWrapper", messages: Sequence[Message], room: i
 
     Raises:
         BadInput: no chat template, or the template refuses the conversation.
+        CancelledWhileReading: `cancelled`, which is asked between two tries of what fits, said so.
     """
-    kept, dropped = list(messages), 0
-    ids = _templated(tokenizer, kept)
-    while len(ids) > room and (turn := _oldest_turn(kept)) is not None:
-        dropped += turn.stop - turn.start
-        del kept[turn]
-        ids = _templated(tokenizer, kept)
+    ids, dropped = _templated(tokenizer, messages), 0
+    head, cuts = _cuts(messages)
+    low, high = 0, len(cuts) - 1
+    if len(ids) <= room:
+        return ids, dropped
+    # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
+    while low <= high:
+        if cancelled():
+            raise CancelledWhileReading
+        middle = (low + high) // 2
+        tried = _templated(tokenizer, [*messages[:head], *messages[head + cuts[middle] :]])
+        if len(tried) <= room or cuts[middle] == cuts[-1]:
+            ids, dropped, high = tried, cuts[middle], middle - 1
+        else:
+            low = middle + 1
     return ids, dropped
 
 
-def _oldest_turn(messages: Sequence[Message]) -> slice | None:
-    """Where the oldest turn lies that may go; None if only the last one is left."""
-    start = 0
-    while start < len(messages) and messages[start]["role"] == "system":
-        start += 1
-    for stop in range(start + 1, len(messages)):
-        if messages[stop]["role"] == "user":
-            return slice(start, stop)
-    return None
+def _cuts(messages: Sequence[Message]) -> tuple[int, list[int]]:
+    """How many system messages come first, and how many messages after them may go: whole turns only."""
+    head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
+    turns = (place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user")
+    return head, [place - head for place in turns]
 
 
 def _templated(tokenizer: "TokenizerWrapper", messages: Sequence[Message]) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.answer_text import AnswerText, merged
-from app.chat_prompt import Message, chat_ids, raw_ids
+from app.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
 from app.difference import Difference
 from app.errors import BadInput
 from app.events import (
@@ -26,14 +26,11 @@ from app.events import (
 from app.machine import device_name, memory_in_use, versions
 from app.runtime import blas
 from app.same_text import first_difference
+from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
 
 if TYPE_CHECKING:
     from models.load import LoadedPair
-
-
-class _CancelledWhileReading(Exception):
-    """Raised out of the engine's progress report: the prompt is not needed any more."""
 
 
 class Session:
@@ -80,7 +77,7 @@ class Session:
             stop_texts: the answer ends before the first of them, wherever token borders lie.
             documents: texts the lookup drafter may copy from; the model does not read them.
             begun: how the answer begins, if a part of it is there; the events tell what follows.
-            cancelled: asked while the prompt is read and after every round; what there is stays.
+            cancelled: asked while the prompt is fitted and read, and after every round; what there is stays.
             progress: called while the prompt is read, in the middle of an event: an iterator
                 cannot yield there.
 
@@ -89,7 +86,11 @@ class Session:
             SpecError: from the engine, before anything is lost.
         """
         begun_ids = self._plain_ids(begun) if begun else []
-        ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids)
+        try:
+            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
+        except CancelledWhileReading:
+            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
+            return
         if any(not stop for stop in stop_texts):
             raise BadInput("A stop text is empty. Give at least one character.")
         if dropped:
@@ -98,7 +99,7 @@ class Session:
         def reading(done: int, total: int) -> None:
             progress(PrefillProgressed(done, total))
             if cancelled():
-                raise _CancelledWhileReading
+                raise CancelledWhileReading
 
         options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
         rounds = self._pair.engine.generate(
@@ -113,7 +114,7 @@ class Session:
                 if cancelled():
                     turn.finish_reason = "cancelled"
                     break
-        except _CancelledWhileReading:
+        except CancelledWhileReading:
             turn.finish_reason = "cancelled"
         if tail := turn.end():
             yield tail
@@ -126,18 +127,26 @@ class Session:
         )
 
     def prompt_ids(
-        self, prompt: str | Sequence[Message], max_tokens: int, begun: Sequence[int] = ()
+        self,
+        prompt: str | Sequence[Message],
+        max_tokens: int,
+        begun: Sequence[int] = (),
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> tuple[list[int], int]:
         """The prompt's token ids, and how many of the oldest messages do not fit beside an answer.
 
         Room is kept for `max_tokens`, or a quarter of the context if that is less, and for `begun`, the
         answer's first tokens, which follow the prompt's.
+
+        Raises:
+            BadInput: the prompt cannot be used.
+            CancelledWhileReading: `cancelled` said so while it was found out what fits.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
         limit = self._pair.context_limit
         room = limit - min(max_tokens, limit // 4) - len(begun)
-        ids, dropped = chat_ids(self._pair.tokenizer, prompt, room)
+        ids, dropped = chat_ids(self._pair.tokenizer, prompt, room, cancelled)
         return [*ids, *begun], dropped
 
     def difference(

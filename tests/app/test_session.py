@@ -1,5 +1,7 @@
 """A session turns rounds into marked text, ends it where it must, and keeps what there was."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from app.errors import BadInput
@@ -129,6 +131,56 @@ def test_oldest_turns_are_dropped_only_after_saying_so() -> None:
     assert read.endswith("<user>last")
     assert len(engine.prompts[0]) <= 160
     assert len(history) == 14
+
+
+class CountingTokenizer(ByteTokenizer):
+    """Knows how often a conversation was read."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def apply_chat_template(
+        self, messages: Sequence[dict[str, str]], add_generation_prompt: bool
+    ) -> list[int]:
+        self.read += 1
+        return super().apply_chat_template(messages, add_generation_prompt)
+
+
+def long_history(turns: int) -> list[Message]:
+    said: list[Message] = []
+    for turn in range(turns):
+        said += [
+            {"role": "user", "content": f"question {turn} "},
+            {"role": "assistant", "content": "x" * (turn % 7)},
+        ]
+    return [*said, {"role": "user", "content": "last"}]
+
+
+@pytest.mark.parametrize("limit", [40, 200, 1000, 3000, 60_000])
+def test_a_long_conversation_is_fitted_in_few_tries_and_loses_no_turn_that_fits(limit: int) -> None:
+    tokenizer, history = CountingTokenizer(), long_history(1000)
+    session, _ = scripted_session("ok", tokenizer=tokenizer, context_limit=limit)
+    ids, dropped = session.prompt_ids(history, limit // 4)
+    assert tokenizer.read <= 12
+    room = limit - limit // 4
+    assert len(ids) <= room and ids == tokenizer.apply_chat_template(history[dropped:], True)  # type: ignore[arg-type]
+    if dropped:
+        assert len(tokenizer.apply_chat_template(history[dropped - 2 :], True)) > room  # type: ignore[arg-type]
+
+
+def test_a_last_message_that_does_not_fit_is_left_alone() -> None:
+    session, _ = scripted_session("ok", context_limit=20)
+    history = [*long_history(3), {"role": "user", "content": "y" * 50}]
+    ids, dropped = session.prompt_ids(history, 4)  # type: ignore[arg-type]
+    assert (bytes(ids), dropped) == (b"<user>" + b"y" * 50, 7)
+
+
+def test_cancelling_while_a_conversation_is_fitted_ends_at_once_without_text() -> None:
+    tokenizer = CountingTokenizer()
+    session, engine = scripted_session("ok", tokenizer=tokenizer, context_limit=200)
+    added, ended = play(session, prompt=long_history(1000), cancelled=lambda: True)
+    assert (added, ended.text, ended.finish_reason) == ([], "", "cancelled")
+    assert tokenizer.read == 1 and not engine.prompts
 
 
 def test_a_conversation_that_fits_loses_nothing() -> None:
