@@ -29,11 +29,11 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     machine = machine or this_machine()
     needed = memory_needed(pair, machine)
     share = needed / machine.memory_bytes
-    numbers = f"needs about {size_text(needed)} of memory, {size_text(machine.memory_bytes)} can be used here"
+    why = "" if needed == pair.memory_bytes else " (float32, without Metal)"
+    room = f"{size_text(machine.memory_bytes)} can be used here"
+    numbers = f"needs about {size_text(needed)} of memory{why}, {room}"
     if needed > machine.memory_bytes:
-        return Fit(
-            "does not fit", numbers if machine.has_metal else f"{numbers} (float32, without Metal)", share
-        )
+        return Fit("does not fit", numbers, share)
     download = 0 if installed(pair.spec) else pair.download_bytes
     if download and download + _DISK_MARGIN > machine.disk_bytes:
         free = size_text(machine.disk_bytes)

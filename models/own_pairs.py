@@ -14,6 +14,7 @@ from models.installed import find_folder, is_installed
 from models.pair import PairSpec, Source
 from models.paths import own_pairs_file
 from models.progress import Progress
+from models.size_text import size_text
 
 _CONTEXT = 4096
 _ACTIVATION_BYTES = 300_000_000
@@ -41,23 +42,33 @@ def describe_own(spec: PairSpec, checked: Progress) -> Pair:
 
     Args:
         checked: the last progress of the check.
+
+    Raises:
+        BadSource: the draft's weights take no less room than the target's.
     """
     assert spec.draft is not None, "name_own refuses pairs without a draft"
-    download = weights = caches = 0
+    download = caches = 0
+    weights: list[int] = []
     for source, model in zip(spec.sources, checked.models, strict=True):
         folder = find_folder(source)
         assert folder is not None, "a checked model has a folder"
         here = check_folder(folder) if is_installed(source) else 0
         download += 0 if source.is_folder else model.total_bytes or here
-        weights += here or model.total_bytes
+        weights.append(here or model.total_bytes)
         caches += _cache_bytes(read_json(folder / "config.json") or {})
+    if weights[0] <= weights[1]:
+        target, draft = (size_text(size) for size in weights)
+        raise BadSource(
+            f"The draft {spec.draft} ({draft}) is not smaller than the target {spec.target} ({target}): "
+            "nothing would be gained. Swap them, or name a smaller draft."
+        )
     return Pair(
         name=spec.name,
         target=spec.target,
         draft=spec.draft,
         quantization=_quantization(spec.target),
         download_bytes=download,
-        memory_bytes=weights + caches + _ACTIVATION_BYTES,
+        memory_bytes=sum(weights) + caches + _ACTIVATION_BYTES,
         family=_family(spec.target),
         licence="see its repository",
         good_for="a pair of your own",

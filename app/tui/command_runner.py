@@ -175,7 +175,7 @@ class CommandRunner:
         await self._saved.delete()
 
     async def do_undo(self, value: str) -> None:
-        await self._saved.undo()
+        await self._saved.undo(reopens=True)
 
     async def do_export(self, value: str) -> None:
         await self._saved.export(value)

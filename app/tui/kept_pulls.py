@@ -8,7 +8,7 @@ one holds, so that a kill while writing loses nothing.
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -27,30 +27,30 @@ class KeptPulls:
         self._path = folder / f"{uuid4().hex}.jsonl"
         self._file: TextIO | None = None
 
-    def take_over(self) -> list[PairSpec]:
-        """What programs that are gone left; it is this program's from now on.
+    def take_over(self) -> dict[PairSpec, str]:
+        """What programs that are gone left, with why it failed, if it did; it is this program's from now on.
 
         Raises:
             MachineFailed: it cannot be written here, and stays theirs.
         """
-        found: dict[PairSpec, None] = {}
+        found: dict[PairSpec, str] = {}
         with suppress(OSError):
             for path in sorted(self._folder.glob("*.jsonl")):
                 with path.open("r+", encoding="utf-8", errors="replace") as file:
                     if _lock(file):
-                        found |= dict.fromkeys(_last_whole(file.read()))
+                        found |= _last_whole(file.read())
                         if found:
                             self.write(found)
                         path.unlink(missing_ok=True)
-        return list(found)
+        return found
 
-    def write(self, pairs: Iterable[PairSpec]) -> None:
-        """Keep these, and nothing else.
+    def write(self, pairs: Mapping[PairSpec, str]) -> None:
+        """Keep these, with why they failed or nothing, and nothing else.
 
         Raises:
             MachineFailed: the disk is full, or the folder cannot be written.
         """
-        kept = [asdict(pair) for pair in pairs]
+        kept = [asdict(pair) | {"error": error} for pair, error in pairs.items()]
         try:
             if not kept:
                 self._path.unlink(missing_ok=True)
@@ -83,17 +83,21 @@ def _lock(file: TextIO) -> bool:
     return True
 
 
-def _last_whole(text: str) -> list[PairSpec]:
+def _last_whole(text: str) -> dict[PairSpec, str]:
     for line in reversed(text.splitlines()):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            return [_pair(**fields) for fields in json.loads(line)]
-    return []
+            return dict(_pair(**fields) for fields in json.loads(line))
+    return {}
 
 
 def _pair(
-    name: str, target: dict[str, str], draft: dict[str, str] | None, draft_head: int | None
-) -> PairSpec:
-    return PairSpec(name, Source(**target), Source(**draft) if draft else None, draft_head)
+    name: str,
+    target: dict[str, str],
+    draft: dict[str, str] | None,
+    draft_head: int | None,
+    error: str = "",
+) -> tuple[PairSpec, str]:
+    return PairSpec(name, Source(**target), Source(**draft) if draft else None, draft_head), str(error)
 
 
 def _private(path: str, flags: int) -> int:

@@ -1,7 +1,7 @@
 """Downloads that go on while the person does something else: one at a time, the others wait their turn.
 
-What a program that is gone left unfinished is there as paused. It begins again only when the person says
-so: who starts a chat may be on a metered line, and gigabytes are nobody's surprise.
+What a program that is gone left unfinished is there as paused, or as failed. It begins again only when the
+person says so: who starts a chat may be on a metered line, and gigabytes are nobody's surprise.
 """
 
 import threading
@@ -23,12 +23,12 @@ JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"
 class PullJob:
     """Pulls a pair on a thread of its own; screens look at it a few times a second."""
 
-    def __init__(self, pair: PairSpec, state: JobState = "waiting") -> None:
+    def __init__(self, pair: PairSpec, state: JobState = "waiting", error: str = "") -> None:
         self.pair = pair
         self.state: JobState = state
         self.progress: Progress | None = None
         """None until the first word from the download process."""
-        self.error: str = ""
+        self.error = error
         """What went wrong, for the user."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull", daemon=True)
@@ -81,12 +81,14 @@ class PullQueue:
         self._told: set[PullJob] = set()
         self._kept = kept
         self._ended = False
-        self._kept_pairs: list[PairSpec] | None = None
+        self._kept_pairs: dict[PairSpec, str] | None = None
         try:
             left = kept.take_over()
         except AppError as error:
-            left, self.problem = [], str(error)
-        self.jobs += [PullJob(pair, "paused") for pair in left if not installed(pair)]
+            left, self.problem = {}, str(error)
+        for pair, why in left.items():
+            if not installed(pair):
+                self.jobs.append(PullJob(pair, "failed" if why else "paused", why))
         self._told.update(self.jobs)
         self._keep()
 
@@ -138,7 +140,7 @@ class PullQueue:
         self._kept.close()
 
     def _keep(self) -> None:
-        pairs = [job.pair for job in self.jobs if job.is_wanted]
+        pairs = {job.pair: job.error for job in self.jobs if job.is_wanted}
         if self._ended or pairs == self._kept_pairs:
             return
         self._kept_pairs = pairs

@@ -98,8 +98,8 @@ class SavedChats:
         if in_view:
             self._say(f"Deleted '{chat.title}'. /undo brings it back.")
 
-    async def undo(self) -> Chat:
-        """Bring the chat back that was deleted last.
+    async def undo(self, *, reopens: bool = False) -> Chat:
+        """Bring the chat back that was deleted last; `reopens`: into view too, in place of an empty one.
 
         Raises:
             BadInput: none was.
@@ -110,6 +110,8 @@ class SavedChats:
             )
         chat = self._deleted.pop()
         await self._ask(lambda history: history.restore(chat.id))
+        if reopens and not len(self._chat.conversation.tree):
+            await self.resume(chat.id)
         self._say(f"'{chat.title}' is back.")
         return chat
 

@@ -36,6 +36,7 @@ def test_without_metal_weights_count_as_float32(home: Path) -> None:
 
     assert memory_needed(pair, without) > 5 * pair.memory_bytes
     assert "float32, without Metal" in fit(pair, without).why
+    assert "float32, without Metal" in fit(pair, Machine(100 * GB, 1000 * GB, has_metal=False)).why
 
 
 def test_the_builtin_pair_fits_everywhere(home: Path) -> None:

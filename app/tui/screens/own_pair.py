@@ -60,8 +60,8 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         if event.input.id == "own-target" and not self.query_one("#own-draft", Input).value:
-            self._suggest_draft()
-            self.query_one("#own-draft").focus()
+            if self._suggest_draft():
+                self.query_one("#own-draft").focus()
         elif not self._checking:
             self._begin()
 
@@ -74,17 +74,19 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     def say(self, text: str) -> None:
         self.query_one("#own-said", Static).update(Content(text))
 
-    def _suggest_draft(self) -> None:
+    def _suggest_draft(self) -> bool:
+        """Offer one that fits the target; False if the target cannot be one."""
         try:
             fitting = fitting_draft(read_source(self.query_one("#own-target", Input).value.strip()))
         except ModelsError as error:
             self.say(f"✗ {error}")
-            return
+            return False
         if fitting:
             self.query_one("#own-draft", Input).value = fitting
             self.say("This draft should fit. Enter checks both.")
         else:
             self.say("Name a draft of the same family, then Enter.")
+        return True
 
     def _begin(self) -> None:
         try:

@@ -213,6 +213,8 @@ async def test_what_waits_can_take_the_place_of_the_running_answer(open_chat: Op
         await chat.pilot.press("ctrl+b")
         await chat.until(lambda: len(chat.answers) == 2)
         await chat.pilot.press("ctrl+b")
+        stopped = chat.app.chat.conversation.path[1].facts
+        assert stopped is not None and stopped.finish == "cancelled"
         assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
 
 

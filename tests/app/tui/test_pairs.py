@@ -282,21 +282,31 @@ def parts_of(name: str) -> int:
 
 
 def test_a_list_of_downloads_survives_a_kill_and_belongs_to_one_program_at_a_time(tmp_path: Path) -> None:
-    pairs = [find(FIRST).spec, find(SECOND).spec]
+    pairs = {find(FIRST).spec: "", find(SECOND).spec: "No connection."}
     first = KeptPulls(tmp_path)
-    first.write(pairs[:1])
+    first.write({find(FIRST).spec: ""})
     first.write(pairs)
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert KeptPulls(tmp_path).take_over() == [], "its program runs"
+    assert KeptPulls(tmp_path).take_over() == {}, "its program runs"
     first.close()
     with file.open("a") as stream:
         stream.write('[{"name": "cut of')
     second = KeptPulls(tmp_path)
     assert second.take_over() == pairs
-    assert not file.exists() and KeptPulls(tmp_path).take_over() == []
-    second.write([])
+    assert not file.exists() and KeptPulls(tmp_path).take_over() == {}
+    second.write({})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: Path) -> None:
+    queue = PullQueue(KeptPulls(tmp_path))
+    queue.jobs.append(PullJob(find(FIRST).spec, "failed", "No connection."))
+    queue.advance()
+    queue.end()
+    queue = PullQueue(KeptPulls(tmp_path))
+    assert [(job.state, job.error) for job in queue.jobs] == [("failed", "No connection.")]
+    assert queue.paused == [] and queue.advance() == []
 
 
 def test_a_list_of_downloads_that_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -322,6 +332,28 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
         return text_of(chat, "#own-said")
     await chat.until(lambda: not text_of(chat, "#pull-line").startswith("Enter uses a pair, or"))
     return text_of(chat, "#pull-line")
+
+
+async def test_a_pair_of_ones_own_with_the_larger_model_as_its_draft_is_refused(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    target, draft = make_pair(tmp_path / "made")
+    async with open_chat() as chat:
+        said = await add_own(chat, str(draft), str(target))
+        assert "is not smaller than the target" in said and "Swap them" in said
+        assert {pair.own for pair in all_pairs()} == {False}
+
+
+async def test_a_target_that_cannot_be_one_keeps_the_focus(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await open_pairs(chat)
+        await chat.pilot.press("a")
+        await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen) and chat.app.screen.is_mounted)
+        target = chat.app.screen.query_one("#own-target", Input)
+        target.value = "foo bar"
+        await chat.pilot.press("enter")
+        await chat.until(lambda: text_of(chat, "#own-said").startswith("✗"))
+        assert target.has_focus
 
 
 async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(

@@ -225,9 +225,8 @@ async def test_deleting_the_chat_in_view_begins_a_new_one_and_undo_brings_it_bac
         await opened.until(lambda: any("Deleted" in notice for notice in opened.notices))
         assert texts(opened) == [] and saved(tmp_path) == []
         await opened.type("/undo")
-        await opened.until(lambda: len(saved(tmp_path)) == 1)
-        await opened.type("/resume last")
-        await opened.until(lambda: texts(opened) == ["hello", TEXT])
+        await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 1)
+        await opened.until(lambda: "'hello' is back." in opened.notices)
 
 
 async def test_a_preset_brings_instructions_and_sampling_back(open_chat: OpenChat) -> None:
