@@ -307,6 +307,7 @@ def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: 
     queue = PullQueue(KeptPulls(tmp_path))
     assert [(job.state, job.error) for job in queue.jobs] == [("failed", "No connection.")]
     assert queue.paused == [] and queue.advance() == []
+    queue.end()
 
 
 def test_a_list_of_downloads_that_cannot_be_written_is_said(tmp_path: Path) -> None:
