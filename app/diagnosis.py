@@ -109,9 +109,14 @@ def _hub() -> Iterator[Finding]:
     from huggingface_hub import constants, get_token
     from huggingface_hub.utils import get_session
 
-    token = "set" if get_token() else "none"
-    yield Finding("Hub token", token, "good" if token == "set" else "note",
-                  "" if token == "set" else "Only gated repositories need one: `hf auth login`.")  # fmt: skip
+    try:
+        token = get_token()
+    except OSError as error:
+        mend = "Set HF_HOME to a folder that can be read."
+        yield Finding("Hub token", f"{error.filename} cannot be read ({error.strerror})", "bad", mend)
+    else:
+        mend = "" if token else "Only gated repositories need one: `hf auth login`."
+        yield Finding("Hub token", "set" if token else "none", "good" if token else "note", mend)
     if constants.HF_HUB_OFFLINE:
         mend = "Unset HF_HUB_OFFLINE to download."
         yield Finding("Hub", "offline mode (HF_HUB_OFFLINE)", "note", mend)
@@ -132,11 +137,14 @@ def _disk() -> Iterator[Finding]:
     from models.paths import data_folder, hub_cache
 
     for name, folder in (("models", hub_cache()), ("own files", data_folder())):
-        there = next(place for place in (folder, *folder.parents) if place.is_dir())
+        there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
         free = free_disk(folder)
         value = f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free"
-        if not os.access(there, os.W_OK):
-            variable = "HF_HOME" if name == "models" else "MLX_SPEC_HOME"
+        variable = "HF_HOME" if name == "models" else "MLX_SPEC_HOME"
+        if not os.path.isdir(there):
+            mend = f"Not a folder: {there}. Set {variable} to a folder."
+            yield Finding(f"folder of {name}", value, "bad", mend)
+        elif not os.access(there, os.W_OK):
             yield Finding(
                 f"folder of {name}", value, "bad", f"Not writable. Set {variable} to another folder."
             )

@@ -119,7 +119,7 @@ def _explain_disk(error: OSError) -> ModelsError | None:
         return DoesNotFit(f"The disk of {cache} is full. Free space, or set HF_HOME to another disk.")
     if error.errno is not None:
         return MachineTrouble(
-            f"{error.filename or cache} cannot be written ({error.strerror}). Check HF_HOME."
+            f"{error.filename or cache} cannot be read or written ({error.strerror}). Check HF_HOME."
         )
     return None
 

@@ -27,6 +27,7 @@ from models.paths import hub_cache
 from models.repository import HubFile, Repository, ask_hub
 from models.size_text import size_text
 from models.snapshot import discard, discard_damaged, finish, is_here, name_in_cache, snapshot_folder
+from models.tokenizer import read_tokenizer
 
 _WORKERS = 4
 _DISK_MARGIN = 500_000_000
@@ -102,7 +103,7 @@ class Job:
             )
 
     def _check_fit(self, repositories: dict[int, Repository]) -> None:
-        """On the small files alone: known architectures, and tokenizers that belong together."""
+        """On the small files alone: known architectures, and readable tokenizers that belong together."""
         self._fetch(repositories, weights=False, phase="tokenizers")
         self.phase, self.file = "checking", ""
         folders = [self._folder(at, repositories) for at in range(len(self.sources))]
@@ -110,6 +111,14 @@ class Job:
             check_architecture(read_json(folder / "config.json") or {}, str(source))
         if len(folders) == 2:
             self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))
+        self._check_tokenizer(folders[0])
+
+    def _check_tokenizer(self, folder: Path) -> None:
+        """Of the target; a draft with the same files was compared unread."""
+        try:
+            read_tokenizer(folder)
+        except BrokenFiles as error:
+            raise BrokenFiles(f"{self.sources[0]} cannot be used: {error} Choose another model.") from error
 
     def _folder(self, at: int, repositories: dict[int, Repository]) -> Path:
         if at in repositories:

@@ -4,6 +4,7 @@ Two kinds: those of the Hub's library, which nothing ever continues, and our own
 (`models.partial_file`), which the next pull continues.
 """
 
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -51,4 +52,6 @@ def sweep_stale(files: Iterable[Path]) -> None:
 
 
 def _unfinished(repos: Iterable[str]) -> list[Path]:
-    return [file for repo in repos for file in (repository_folder(repo) / "blobs").glob("*.incomplete")]
+    folders = [repository_folder(repo) / "blobs" for repo in repos]
+    # Not Path.is_dir and not glob alone: both fail in a folder that may not be seen.
+    return [file for folder in folders if os.path.isdir(folder) for file in folder.glob("*.incomplete")]

@@ -1,5 +1,6 @@
 """What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -49,12 +50,12 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 
 
 def find_folder(source: Source) -> Path | None:
-    """Where the model's files are, whole or not; None where there are none."""
+    """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
     if source.is_folder:
         candidates = [Path(source.repo)]
     else:
         candidates = [repository_folder(source.repo) / "snapshots" / commit for commit in _commits(source)]
-    return next((folder for folder in candidates if folder.is_dir()), None)
+    return next((folder for folder in candidates if os.path.isdir(folder)), None)
 
 
 def _commits(source: Source) -> list[str]:

@@ -36,8 +36,8 @@ def this_machine() -> Machine:
 
 
 def free_disk(folder: Path) -> int:
-    """Free bytes where the folder is or would be."""
-    existing = next(place for place in (folder, *folder.parents) if place.is_dir())
+    """Free bytes where the folder is or would be, as far as it may be seen."""
+    existing = next(place for place in (folder, *folder.parents) if os.path.isdir(place))
     return shutil.disk_usage(existing).free
 
 

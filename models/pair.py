@@ -51,7 +51,7 @@ def read_source(text: str, revision: str | None = None) -> Source:
     """`org/name`, `org/name@revision` or a folder, as a person types it.
 
     Raises:
-        BadSource: a folder that is not there, a file, or no repository name.
+        BadSource: a folder that is not there, a file, no repository name, or no revision after its @.
     """
     path = os.path.expanduser(text)
     if os.path.isdir(path):
@@ -62,7 +62,11 @@ def read_source(text: str, revision: str | None = None) -> Source:
         raise BadSource(f"{text} is a file; name the folder that holds config.json and model.safetensors.")
     if _reads_as_path(text):
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
-    repo, _, inline = text.partition("@")
+    repo, at, inline = text.partition("@")
+    if at and not inline:
+        raise BadSource(
+            f"{text} names no revision after the @. Name a branch, tag or commit, or leave it out."
+        )
     if inline and revision and inline != revision:
         raise BadSource(f"{text} names revision {inline}, --revision names {revision}. Give one of them.")
     if not _is_repository(repo):

@@ -8,18 +8,25 @@ from pathlib import Path
 
 from platformdirs import user_config_path, user_data_path
 
+from models.errors import MachineTrouble
+
 
 def data_folder() -> Path:
-    """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder."""
-    home = os.environ.get("MLX_SPEC_HOME")
-    return Path(home).expanduser() if home else user_data_path("mlx-spec", appauthor=False)
+    """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder.
+
+    Raises:
+        MachineTrouble: MLX_SPEC_HOME names a user that this machine does not know.
+    """
+    return _home() or user_data_path("mlx-spec", appauthor=False)
 
 
 def config_file() -> Path:
-    """What the person sets: `config.toml` in `MLX_SPEC_HOME`, else in the platform's user config folder."""
-    home = os.environ.get("MLX_SPEC_HOME")
-    folder = Path(home).expanduser() if home else user_config_path("mlx-spec", appauthor=False)
-    return folder / "config.toml"
+    """What the person sets: `config.toml` in `MLX_SPEC_HOME`, else in the platform's user config folder.
+
+    Raises:
+        MachineTrouble: MLX_SPEC_HOME names a user that this machine does not know.
+    """
+    return (_home() or user_config_path("mlx-spec", appauthor=False)) / "config.toml"
 
 
 def hub_cache() -> Path:
@@ -49,5 +56,19 @@ def builtin_folder() -> Path:
     return Path(__file__).parent / "builtin"
 
 
+def _home() -> Path | None:
+    """`MLX_SPEC_HOME`, where it is set."""
+    home = os.environ.get("MLX_SPEC_HOME")
+    if not home:
+        return None
+    try:
+        return Path(home).expanduser()
+    except RuntimeError as error:
+        raise MachineTrouble(
+            f"MLX_SPEC_HOME is '{home}', and that user's home folder is not known. Set it to a whole path."
+        ) from error
+
+
 def _expanded(path: str) -> Path:
-    return Path(os.path.expandvars(path)).expanduser()
+    """A `~name` that is not known stays as it is."""
+    return Path(os.path.expanduser(os.path.expandvars(path)))

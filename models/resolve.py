@@ -29,8 +29,10 @@ def resolve(
     Raises:
         UnknownPair: no pair of that name.
         BadSource: a target or draft that is neither a folder nor a repository name, or a target
-            without a word about the draft; a draft head of no tokens.
+            without a word about the draft; an empty revision; a draft head of no tokens.
     """
+    if revision is not None and not revision.strip():
+        raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
     if draft_head is not None:
         if draft_head < 1:
             raise BadSource(

@@ -397,6 +397,33 @@ def test_doctor_never_prints_the_password_of_the_hub_s_address(
     assert "secret" not in told.out + told.err and "http://***@127.0.0.1:9" in told.out
 
 
+def test_doctor_says_that_the_folder_of_our_own_files_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    (tmp_path / "file").write_text("no folder")
+    for home in (tmp_path / "file", tmp_path / "file" / "below"):
+        monkeypatch.setenv("MLX_SPEC_HOME", str(home))
+        assert main(["doctor", "--json"]) == 1
+        findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
+        own = findings["folder of own files"]
+        assert own["state"] == "bad" and own["mend"].startswith(f"Not a folder: {tmp_path / 'file'}.")
+
+
+def test_doctor_says_that_the_hub_s_token_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> str:
+        raise PermissionError(13, "Permission denied", "/hf/token")
+
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("huggingface_hub.get_token", fails)
+    assert main(["doctor", "--json"]) == 1
+    findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
+    assert findings["Hub token"]["value"] == "/hf/token cannot be read (Permission denied)"
+    assert "HF_HOME" in findings["Hub token"]["mend"] and "Hub" in findings
+
+
 def test_doctor_never_prints_the_token(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

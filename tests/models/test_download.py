@@ -552,6 +552,19 @@ def test_tokenizers_that_do_not_fit_are_refused_before_any_weights(hub: HubServe
     assert "model.safetensors" not in hub.downloads()
 
 
+@pytest.mark.parametrize("draft", [Source("org/draft"), None])
+def test_a_tokenizer_that_cannot_be_read_is_refused_before_any_weights(
+    hub: HubServer, draft: Source | None
+) -> None:
+    for model in hub.models.values():
+        model.files["tokenizer.json"] = b"{}"
+
+    with pytest.raises(BrokenFiles, match=r"org/target cannot be used: The tokenizer in .* cannot be read"):
+        last(PairSpec("tiny", Source("org/target"), draft))
+
+    assert "model.safetensors" not in hub.downloads()
+
+
 def test_a_repository_without_safetensors_is_refused(hub: HubServer) -> None:
     files = hub.models["org/target"].files
     files["model.Q4.gguf"] = files.pop("model.safetensors")

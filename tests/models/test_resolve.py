@@ -1,16 +1,22 @@
 """From what a person names to a pair."""
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from models.catalogue import all_pairs, fitting_draft
-from models.errors import BadSource, ModelsError, UnknownPair
+from models.errors import BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.fit import fit
+from models.incomplete import incomplete_files
+from models.installed import installed
+from models.machine import free_disk
 from models.pair import Source, read_source
-from models.paths import own_pairs_file
+from models.paths import config_file, data_folder, hub_cache, own_pairs_file
 from models.resolve import resolve
 
 OWN = {
@@ -118,6 +124,7 @@ def test_a_target_without_a_draft_is_told_one_that_fits() -> None:
         ("gpt2", "neither a folder here nor a Hub repository"),
         ("", "neither a folder here nor a Hub repository"),
         ("org/na me", "neither a folder here nor a Hub repository"),
+        ("org/name@", "org/name@ names no revision after the @"),
         ("org/..", "neither a folder here nor a Hub repository"),
         ("org/" + "x" * 5000, "neither a folder here nor a Hub repository"),
     ],
@@ -125,6 +132,55 @@ def test_a_target_without_a_draft_is_told_one_that_fits() -> None:
 def test_what_is_no_source_is_said(text: str, said: str) -> None:
     with pytest.raises(BadSource, match=said):
         read_source(text)
+
+
+@pytest.mark.parametrize("name", [None, "qwen3-8b"])
+@pytest.mark.parametrize("revision", ["", " "])
+def test_an_empty_revision_is_refused(name: str | None, revision: str) -> None:
+    target = None if name else "org/name"
+
+    with pytest.raises(BadSource, match="--revision is empty"):
+        resolve(name, target=target, draft="none", revision=revision)
+
+
+def test_a_home_of_a_user_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", "~nobody-of-this-name/x")
+
+    for path in (data_folder, config_file):
+        with pytest.raises(MachineTrouble, match="MLX_SPEC_HOME is '~nobody-of-this-name/x'"):
+            path()
+
+
+def test_a_cache_of_a_user_that_is_not_known_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the Hub's library reads it."""
+    monkeypatch.setenv("HF_HOME", "~nobody-of-this-name/x")
+
+    assert hub_cache() == Path("~nobody-of-this-name/x/hub")
+    assert not installed(resolve("qwen3-8b"))
+
+
+@contextmanager
+def unseen(folder: Path) -> Iterator[None]:
+    """The folder may not be looked into; root gives up its rights, it would be let in."""
+    folder.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
+
+
+def test_a_cache_that_may_not_be_seen_is_an_empty_one(home: Path) -> None:
+    spec = resolve("qwen3-8b")
+    hub_cache().mkdir(parents=True)
+
+    with unseen(home / "hf"):
+        assert not installed(spec)
+        assert free_disk(hub_cache()) > 0
+        assert not incomplete_files(source.repo for source in spec.sources)
 
 
 def test_contradictions_are_refused(tmp_path: Path) -> None:
