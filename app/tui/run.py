@@ -8,6 +8,7 @@ from app.tui.app import ChatApp
 from app.tui.checked_config import checked
 from app.tui.engine_link import EngineLink
 from app.tui.settings import Settings
+from app.tui.whole_pastes import read_pastes_whole
 from mlx_spec.types import Options
 from models.pair import PairSpec
 from models.paths import data_folder
@@ -24,6 +25,7 @@ def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, wel
     link.start()
     try:
         app = ChatApp(link, Settings.of(options), checked(read_config()), resume, welcomes=welcomes)
+        read_pastes_whole()
         app.run()
         if app.unsaved:
             talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")

@@ -40,12 +40,13 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)
 
-    def start_app(self, *arguments: str) -> None:
-        """Open the chat in the shell; its exit code is printed when it ends."""
-        command = shlex.join([sys.executable, "-m", "app", "chat", "builtin", *arguments])
+    def start_app(self, *arguments: str, first: bool = False) -> None:
+        """Open the chat in the shell, with its welcome if `first`; its exit code is printed at the end."""
+        pair = [] if first else ["builtin"]
+        command = shlex.join([sys.executable, "-m", "app", "chat", *pair, *arguments])
         self.type(f"{command}; echo ended with code $?")
         self.press("Enter")
-        self.wait_for("● builtin")
+        self.wait_for("Welcome to mlx-spec" if first else "● builtin")
 
     def type(self, text: str) -> None:
         self._tmux("send-keys", "-l", text)
@@ -53,6 +54,12 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Keys by tmux's names: `Enter`, `C-q`, `F5`."""
         self._tmux("send-keys", *keys)
+
+    def paste(self, text: str) -> None:
+        """As the terminal does it for a program that asked to be told pastes from keys."""
+        (self.home / "pasted").write_text(text)
+        self._tmux("load-buffer", str(self.home / "pasted"))
+        self._tmux("paste-buffer", "-p")
 
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))

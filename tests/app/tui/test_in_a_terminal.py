@@ -80,6 +80,29 @@ def test_type_stream_stop_compare_and_quit(terminal: Terminal) -> None:
     assert all(texts)
 
 
+def test_a_pasted_text_with_control_characters_stays_in_the_prompt(terminal: Terminal) -> None:
+    terminal.start_app()
+    terminal.paste("esc \x1b[31m red\nline 2\n")
+    terminal.wait_for("esc ␛[31m red", "line 2")
+    terminal.paste("x\x1b" * 3000)
+    terminal.wait_for("x␛x␛")
+    assert "first token" not in terminal.screen() and "queued" not in terminal.screen()
+    terminal.press("C-q")
+    terminal.wait_for("ended with code 0")
+
+
+def test_a_first_prompt_typed_in_one_go_is_sent_whole(terminal: Terminal) -> None:
+    terminal.start_app(first=True)
+    terminal.type("tell me about lookup")
+    terminal.wait_for("│ tell me about lookup")
+    terminal.press("F2")
+    terminal.wait_for("Enter uses a pair")
+    terminal.press("Enter", "Enter")
+    terminal.wait_for("│ tell me about lookup")
+    terminal.press("C-q")
+    terminal.wait_for("ended with code 0")
+
+
 def test_a_closed_terminal_ends_everything_and_keeps_the_answer(terminal: Terminal) -> None:
     terminal.start_app("--max-tokens", "2000")
     terminal.type(LONG)

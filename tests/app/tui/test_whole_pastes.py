@@ -1,0 +1,55 @@
+"""What a terminal sends for a paste is read as one paste, wherever the reads are cut."""
+
+import pytest
+from textual._xterm_parser import XTermParser
+from textual.drivers import linux_driver
+from textual.events import Key, Paste
+
+from app.tui.whole_pastes import WholePastes, read_pastes_whole
+
+BEGIN, END = "\x1b[200~", "\x1b[201~"
+HOSTILE = [
+    "esc \x1b[31m red\rline 2\r",
+    "\x1b",
+    "\x1b\x1b[20",
+    "\x1b[200~ again",
+    "\x1b[I\x1b[48;1;2;3;4t",
+    "",
+    "a" * 5000,
+]
+
+
+def heard(*reads: str) -> list[str]:
+    """Keys by their names, pastes in quotes."""
+    parser, events = WholePastes(), list[str]()
+    for read in reads:
+        for event in parser.feed(read):
+            assert isinstance(event, Key | Paste), event
+            events.append(event.key if isinstance(event, Key) else repr(event.text))
+    return events
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_escapes_in_a_pasted_text_become_signs_and_no_keys(text: str) -> None:
+    sent, pasted = f"a{BEGIN}{text}{END}b\x1b[A", ["a", repr(text.replace("\x1b", "␛")), "b", "up"]
+    assert heard(sent) == pasted
+    for cut in range(1, min(len(sent), 40)):
+        assert heard(sent[:cut], sent[cut:]) == pasted
+    assert heard(*sent) == pasted
+
+
+def test_two_pastes_and_keys_in_one_read_are_told_apart() -> None:
+    assert heard(f"{BEGIN}one\x1b[A{END}\x1b[A{BEGIN}two{END}\r") == ["'one␛[A'", "up", "'two'", "enter"]
+
+
+def test_the_end_of_the_input_is_still_heard() -> None:
+    parser = WholePastes()
+    list(parser.feed(""))
+    assert parser.is_eof
+
+
+def test_the_terminal_is_read_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textual.drivers.linux_driver.XTermParser", XTermParser)
+    read_pastes_whole()
+    assert vars(linux_driver)["XTermParser"] is WholePastes
+    assert "XTermParser" in linux_driver.LinuxDriver.run_input_thread.__code__.co_names
