@@ -36,9 +36,9 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
         content = path.read_bytes()
     except OSError as error:
         raise BadInput(f"{shown} cannot be read: {error.strerror}.") from error
+    if b"\0" in content:
+        raise BadInput(f"{shown} is no UTF-8 text (it has zero bytes), so it cannot be attached.")
     try:
-        if b"\0" in content:
-            raise UnicodeError
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
         raise BadInput(f"{shown} is no UTF-8 text, so it cannot be attached.") from None

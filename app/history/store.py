@@ -161,7 +161,9 @@ class History:
         ).fetchall()
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
-            raise BadInput(f"{many} with '{name}'. `mlx-spec history list` shows them.")
+            raise BadInput(
+                f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
+            )
         return _chat(rows[0])
 
     def messages(self, chat: Chat) -> list[ChatMessage]:

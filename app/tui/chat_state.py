@@ -24,15 +24,15 @@ class ChatState:
     def __init__(self, chat: "ChatScreen") -> None:
         self._chat = chat
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
-        self._context = 0
-        """Tokens in use, those of a growing answer left out."""
+        self._context: int | None = 0
+        """Tokens in use, those of a growing answer left out; None where nobody counted them."""
         self._download = ""
         self._shown_at = 0.0
         self._is_behind = False
         """Something was not shown because it came too soon after what was."""
 
-    def restart(self, context: int = 0) -> None:
-        """Another chat is in view, which takes so many tokens of the context."""
+    def restart(self, context: int | None = 0) -> None:
+        """Another chat is in view, which takes so many tokens of the context, if that is known."""
         self._numbers, self._context = None, context
 
     def take(self, event: TurnEvent | None) -> None:
@@ -67,7 +67,7 @@ class ChatState:
         self._shown_at, self._is_behind = time.monotonic(), False
         chat, link, answering = self._chat, self._chat.link, self._chat.answering
         context = self._context
-        if isinstance(self._numbers, TextAdded):
+        if context is not None and isinstance(self._numbers, TextAdded):
             context += self._numbers.tokens
         chat.query_one(StatusLine).items = status_items(
             one_line(link.pair.name),

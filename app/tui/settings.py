@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from app.errors import BadInput
 from mlx_spec.errors import BadOption
 from mlx_spec.types import Options
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,14 @@ def change(settings: Settings, name: str, value: str) -> Settings:
     Raises:
         BadInput: the value cannot be used; the message says what can.
     """
+    if name == "draft":
+        return settings.switched(_switch(value))
+    field, read = FIELDS[name]
     try:
-        if name == "draft":
-            return settings.switched(_switch(value))
-        field, read = FIELDS[name]
         return replace(settings, options=replace(settings.options, **{field: read(value)}))
     except BadOption as error:
-        raise BadInput(str(error)) from error
-    except BadInput:
-        raise
-    except ValueError:
-        raise BadInput(f"'{value}' is no value for /{name}.") from None
+        # An option may be called otherwise than the command that sets it.
+        raise BadInput(str(error).replace(field, f"/{name}", 1)) from error
 
 
 def describe(settings: Settings, name: str) -> str:
@@ -75,7 +75,17 @@ def _switch(text: str) -> bool:
 
 
 def _length(text: str) -> int | None:
-    return None if text == "auto" else int(text)
+    return None if text == "auto" else _number(int, "a whole number or auto")(text)
+
+
+def _number(kind: Callable[[str], T], wanted: str) -> Callable[[str], T]:
+    def read(text: str) -> T:
+        try:
+            return kind(text)
+        except ValueError:
+            raise BadInput(f"'{text}' is not {wanted}.") from None
+
+    return read
 
 
 def _one_of(*names: str) -> Callable[[str], str]:
@@ -88,16 +98,19 @@ def _one_of(*names: str) -> Callable[[str], str]:
     return read
 
 
+_real = _number(float, "a number")
+_whole = _number(int, "a whole number")
+
 FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "length": ("draft_length", _length),
     "drafter": ("drafter", _one_of("auto", "model", "lookup")),
     "verify": ("verify", _one_of("coupled", "token", "block")),
-    "temperature": ("temperature", float),
-    "top-p": ("top_p", float),
-    "top-k": ("top_k", int),
-    "min-p": ("min_p", float),
-    "penalty": ("repetition_penalty", float),
-    "seed": ("seed", int),
-    "max-tokens": ("max_tokens", int),
+    "temperature": ("temperature", _real),
+    "top-p": ("top_p", _real),
+    "top-k": ("top_k", _whole),
+    "min-p": ("min_p", _real),
+    "penalty": ("repetition_penalty", _real),
+    "seed": ("seed", _whole),
+    "max-tokens": ("max_tokens", _whole),
 }
 """Command name to the field of `Options` and how its value is read."""

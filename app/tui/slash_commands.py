@@ -40,7 +40,7 @@ SLASH_COMMANDS = (
         "[length=0-8 drafter=...]",
         "Several settings in a row: also temperature=0,0.8 prompts=all|FILE repeats=N",
     ),
-    SlashCommand("comparisons", "", "The comparisons that were kept: show, export, delete"),
+    SlashCommand("comparisons", "", "The comparisons that were kept: show one and export it, delete"),
     SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
     SlashCommand("stats", "", "What drafting did in this chat so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),

@@ -308,8 +308,8 @@ class ChatScreen(Screen[None]):
         known = [message.facts for message in path if message.facts is not None]
         facts = known[-1] if known else None
         stats = next((one.stats for one in reversed(known) if one.stats is not None), None)
-        if stats is not None:
-            self.state.restart(stats.prompt_tokens + stats.tokens)
+        if path:
+            self.state.restart(stats.prompt_tokens + stats.tokens if stats is not None else None)
         if facts is not None and facts.pair != self.link.pair.name:
             pair = one_line(self.link.pair.name)
             change = self.app.keys.told("{app.pairs} changes it.")

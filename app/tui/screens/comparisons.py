@@ -31,6 +31,8 @@ class ComparisonsScreen(OpenedScreen[None]):
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "show", "Show", id="comparisons.show",
+                tooltip="Show the chosen comparison, which can be exported there"),
         Binding("escape,q", "dismiss", "Back", id="comparisons.close",
                 tooltip="Back to the chat"),
         Binding("d,delete", "delete", "Delete", id="comparisons.delete",
@@ -59,6 +61,9 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.app.push_screen(CompareScreen(self.link, record=self.records[event.option_index]))
+
+    def action_show(self) -> None:
+        self.query_one(OptionList).action_select()
 
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted

@@ -51,7 +51,7 @@ the chat at the message that was found."""
                 tooltip="Write the chat as JSON, which can be imported"),
         Binding("v", "show_archived", "Archived", id="sessions.archived",
                 tooltip="Show the archived chats, or the others"),
-        Binding("escape", "back", "Back", id="sessions.back", tooltip="Back to the chat"),
+        Binding("escape", "back", "Back", id="sessions.back", tooltip="Empty the search; then leave"),
     ]  # fmt: skip
 
     def __init__(self, saved: SavedChats, text: str = "") -> None:
@@ -77,6 +77,7 @@ the chat at the message that was found."""
             self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
+        self.say("")
         self._text = event.value
         self.load()
 
@@ -97,7 +98,8 @@ the chat at the message that was found."""
 
             def take(title: str | None) -> None:
                 if title is not None:
-                    self._do(self._saved.rename_other(chat, one_line(title)))
+                    title = one_line(title)
+                    self._do(self._saved.rename_other(chat, title), f"The chat is now '{title}'.")
 
             self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), take)
 
@@ -131,7 +133,9 @@ the chat at the message that was found."""
         self.load()
 
     def action_back(self) -> None:
-        if self.query_one(Input).has_focus:
+        search = self.query_one(Input)
+        if search.value or search.has_focus:
+            search.value = ""
             self.query_one(OptionList).focus()
         else:
             self.dismiss(None)
@@ -155,6 +159,8 @@ the chat at the message that was found."""
         self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
     def _do(self, work: Awaitable[object], said: str = "") -> None:
+        self.say("")
+
         async def done() -> None:
             try:
                 await work
@@ -185,7 +191,7 @@ the chat at the message that was found."""
         what = "archived chats" if self.archived and not self._text.strip() else "chats"
         options.border_title = f"{len(self.rows)} {what.removesuffix('s') if len(self.rows) == 1 else what}"
         if not self.rows:
-            nothing = "Nothing fits." if self._text.strip() else f"No {what} yet."
+            nothing = "Nothing found." if self._text.strip() else f"No {what} yet."
             options.add_option(Option(Content.styled(nothing, "dim"), disabled=True))
 
 

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from app.counted import counted
 from app.printable import one_line
 from app.tui.answer_log import AnswerLog
 from app.tui.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
@@ -67,8 +68,8 @@ def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
         ("Rounds", f"{chat.rounds}, {chat.tokens / chat.rounds:.2f} tokens each"),
     ]
     if chat.drafted:
-        by = ", ".join(f"{one_line(name)} {count}" for name, count in chat.rounds_by_drafter.items())
-        found.append(("Drafted by", f"{by} (rounds)"))
+        by = [f"{one_line(name)} in {counted(n, 'round')}" for name, n in chat.rounds_by_drafter.items()]
+        found.append(("Drafted by", ", ".join(by)))
         found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
     found.append(("Time saved", _saved(chat, keys)))
     return found

@@ -10,13 +10,11 @@ from app.printable import one_line
 
 
 class AttachmentList(Static):
-    """One line; takes no room while there is none."""
+    """The names, and how to take one away; takes no room while there is none."""
 
     files: reactive[tuple[Attachment, ...]] = reactive((), layout=True)
 
     def watch_files(self) -> None:
         self.display = bool(self.files)
         names = " · ".join(f"▤ {one_line(f.name)} ({counted(len(f.text), 'character')})" for f in self.files)
-        self.update(
-            Content.assemble(names, ("  Backspace in an empty prompt takes the last one away", "dim"))
-        )
+        self.update(Content.assemble(names, "\n", ("Backspace without text drops one", "dim")))

@@ -11,7 +11,7 @@ from app.printable import one_line
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
 
-HINT = "↑ takes the last one back · {prompt.at_once} sends at once"
+HINT = "↑ takes back · {prompt.at_once} sends at once"
 SHOWN = 3
 
 

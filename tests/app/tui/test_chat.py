@@ -9,6 +9,7 @@ from textual.events import Key
 from textual.keys import _character_to_key
 from textual.widgets import OptionList
 
+from app.history.records import Attachment
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.command_menu import CommandMenu
@@ -272,6 +273,16 @@ async def test_the_status_line_keeps_what_matters_most_at_forty_columns(open_cha
         line = str(chat.app.chat.query_one(StatusLine).content)
         assert "scripted" in line and "drafting on" in line
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
+
+
+async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.until(lambda: "pairs" in chat.screen)
+        await chat.type("slow")
+        await chat.type("waits")
+        await chat.until(lambda: "Ctrl+B sends at once" in chat.screen)
+        chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
+        await chat.until(lambda: "Backspace without text drops one" in chat.screen)
 
 
 async def test_ctrl_q_leaves_at_once_with_code_0(open_chat: OpenChat) -> None:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
-from app.history.records import Chat, ChatMessage
+from app.history.records import AnswerFacts, Chat, ChatMessage
 from app.history.store import ChatRow, History
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
@@ -214,6 +216,43 @@ async def test_md_is_another_word_for_markdown(open_chat: OpenChat, tmp_path: Pa
         await opened.type(f"/export md {tmp_path / 'one.txt'}")
         await opened.until(lambda: (tmp_path / "one.txt").exists())
         assert (tmp_path / "one.txt").read_text().startswith("# one")
+
+
+async def test_esc_empties_a_search_first_and_what_was_said_goes_with_the_next_thing_done(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, (chat("c1", "one"), [prompt("p1", "needle")]), (chat("c2", "two"), [prompt("p1", "hay")]))
+    async with open_chat(size=(100, 30)) as opened:
+        await opened.pilot.press("f6")
+        await opened.until(lambda: isinstance(opened.app.screen, SessionsScreen))
+        screen = opened.app.screen
+        assert isinstance(screen, SessionsScreen)
+        await opened.until(lambda: len(screen.rows) == 2)
+        said = screen.query_one("#sessions-line", Static)
+        await opened.pilot.press("d")
+        await opened.until(lambda: "Deleted" in str(said.content) and len(screen.rows) == 1)
+        await opened.pilot.press("u")
+        await opened.until(lambda: "is back" in str(said.content) and len(screen.rows) == 2)
+        await opened.pilot.press("/", *"needle", "enter")
+        await opened.until(lambda: len(screen.rows) == 1)
+        assert str(said.content) == ""
+        await opened.pilot.press("escape")
+        await opened.until(lambda: len(screen.rows) == 2)
+        assert opened.app.screen is screen
+        await opened.pilot.press("escape")
+        await opened.until(lambda: opened.app.screen is opened.app.chat)
+
+
+async def test_a_chat_whose_answer_was_never_finished_claims_no_empty_context(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
+    put(tmp_path, (chat("c1", "T", leaf="a1"), [prompt("p1", "hello"), begun]))
+    async with open_chat() as opened:
+        line = opened.app.chat.query_one(StatusLine)
+        await opened.until(lambda: "context 0" in str(line.content))
+        await opened.type("/resume last")
+        await opened.until(lambda: "context" not in str(line.content))
 
 
 async def test_deleting_the_chat_in_view_begins_a_new_one_and_undo_brings_it_back(
