@@ -42,7 +42,7 @@ from app.tui.messages import (
     PromptSubmitted,
 )
 from app.tui.pair_facts import outcome, paused_line, short_pull
-from app.tui.palette import SlashCommandProvider
+from app.tui.palette import Palette, SlashCommandProvider
 from app.tui.pull_queue import PullQueue
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
@@ -216,6 +216,10 @@ class ChatApp(App[None]):
         self.push_screen(
             HelpScreen(about_focus(self), described_keys(self), commands=self.screen is self.chat)
         )
+
+    def action_command_palette(self) -> None:
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
 
     def action_compare(self) -> None:
         """Compare the last prompt without and with drafting."""

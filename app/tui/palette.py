@@ -3,14 +3,24 @@
 from functools import partial
 
 from rich.text import Text
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
+from textual.widgets import Button, Input
 
 from app.tui.messages import CommandChosen
+from app.tui.screens.opened import OpenedScreen
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 
 SAID = 0.1
 """The score of a command whose name does not fit, but what is said of it does."""
+
+
+class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """Textual's own, which runs one command and closes once."""
+
+    def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
+        if not self.was_closed:
+            super()._select_or_command(event)
 
 
 class SlashCommandProvider(Provider):

@@ -90,7 +90,7 @@ with what answers now; on another row it shows that pair, with the key that down
         remember_first_run()
 
     def _take(self, machine: Machine, found: list[Offer]) -> None:
-        if self.is_open:
+        if not self.was_closed:
             self.query_one("#offers-told", Static).update(
                 Content(about_offers(machine, found, self.app.keys))
             )

@@ -12,13 +12,13 @@ class OpenedScreen(Screen[ScreenResultType]):
     """
 
     @property
-    def is_open(self) -> bool:
-        """Not closed yet; `is_mounted` stays true for good."""
-        return self.is_attached and self in self.app.screen_stack
+    def was_closed(self) -> bool:
+        """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
+        return not self.is_attached or self not in self.app.screen_stack
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close this screen and what was opened over it; once it is closed, do nothing."""
-        if not self.is_open:
+        if self.was_closed:
             return AwaitComplete()
         while self.app.screen is not self:
             self.app.pop_screen()

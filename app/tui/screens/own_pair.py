@@ -117,14 +117,14 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         self.app.call_from_thread(self._accept, pair)
 
     def _show(self, name: str, progress: Progress) -> None:
-        if self.is_open:
+        if not self.was_closed:
             self.say(pulling(name, progress))
 
     def _refuse(self, why: str) -> None:
         self._checking = False
-        if self.is_open:
+        if not self.was_closed:
             self.say(f"✗ {why}")
 
     def _accept(self, pair: Pair) -> None:
-        if self.is_open:
+        if not self.was_closed:
             self.dismiss(pair)

@@ -277,6 +277,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.app.call_from_thread(self._take, seen)
 
     def _take(self, facts: dict[str, Facts]) -> None:
-        if self.is_open:
+        if not self.was_closed:
             self.facts = facts
             self.show_list()

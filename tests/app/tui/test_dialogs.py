@@ -8,6 +8,7 @@ from textual.command import CommandPalette
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
+from app.tui.palette import Palette
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
@@ -27,7 +28,7 @@ DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: TotalsScreen([]),
     lambda: OwnPairScreen(),
     lambda: HelpScreen("", {}, commands=False),
-    lambda: CommandPalette(),
+    lambda: Palette(),
 ]
 
 
@@ -98,6 +99,20 @@ async def test_a_button_pressed_twice_answers_once(open_chat: OpenChat) -> None:
         await chat.until(lambda: bool(given))
         await chat.pilot.pause(0.1)
         assert given == [True]
+
+
+async def test_a_command_chosen_twice_in_one_read_runs_once(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
+        await chat.pilot.press(*"/log")
+        rows = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: "/log" in str(rows.options[0].prompt) if rows.options else False)
+        await chat.pilot.press("down")
+        chat.press_at_once("enter", "enter", "enter", "enter")
+        await chat.until(lambda: chat.app.screen is chat.app.chat and bool(chat.notices))
+        await chat.pilot.pause(0.1)
+        assert len(chat.notices) == 1 and "engine.log" in chat.notices[0]
 
 
 async def test_a_dialog_that_is_done_while_its_help_is_read_closes_with_it(open_chat: OpenChat) -> None:
