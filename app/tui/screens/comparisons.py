@@ -60,7 +60,8 @@ class ComparisonsScreen(OpenedScreen[None]):
         self.query_one("#comparison-told", Static).update(Content(told))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.app.push_screen(CompareScreen(self.link, record=self.records[event.option_index]))
+        if self.is_active:  # a second Enter in one read opens nothing more
+            self.app.push_screen(CompareScreen(self.link, record=self.records[event.option_index]))
 
     def action_show(self) -> None:
         self.query_one(OptionList).action_select()

@@ -109,6 +109,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
             )
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        if not self.is_active:
+            return  # a second Enter in one read: the question is there already
         assert event.option_id is not None, "every row has its pair's name"
         pair = self.facts[event.option_id].pair
         if installed(pair.spec):

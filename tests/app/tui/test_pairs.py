@@ -60,6 +60,15 @@ async def answer(chat: Chat, key: str) -> None:
     await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
 
 
+async def test_a_second_enter_in_one_read_asks_nothing_again(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        screen = await open_pairs(chat, "smollm2-1.7b")
+        chat.press_at_once("enter", "enter", "enter")
+        await answer(chat, "n")
+        await chat.pilot.pause(0.1)
+        assert chat.app.screen is screen
+
+
 async def test_the_list_says_what_is_installed_what_fits_and_what_is_not_verified(
     open_chat: OpenChat,
 ) -> None:
