@@ -58,10 +58,11 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         sides = list(screen.query(ComparePane).results())
         scrolls = [side.query_one(VerticalScroll) for side in sides]
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
+        # A text that grew past its pane was followed to its end.
+        await chat.pilot.press(*["pageup"] * 9)
+        await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
         await chat.pilot.press("pagedown")
         await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
-        await chat.pilot.press("pageup")
-        await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
 
 
 async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: OpenChat) -> None:
