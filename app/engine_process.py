@@ -222,6 +222,9 @@ def main() -> None:
     events = Connection(int(sys.argv[2]), readable=False)
 
     def open_pair(pair: PairSpec) -> Answering:
+        from models.endpoint import check_endpoint
+
+        check_endpoint()  # the libraries that read models do not survive a malformed one
         from app.tuned_session import TunedSession
         from models.load import load
 

@@ -145,6 +145,9 @@ def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     progress = Progress()
     progress.show(f"Loading {spec.name} ...")
     prepare()
+    from models.endpoint import check_endpoint
+
+    check_endpoint()  # the libraries that read models do not survive a malformed one
     from models.load import load
 
     try:

@@ -388,6 +388,13 @@ def test_doctor_says_which_address_of_the_hub_is_malformed(
     assert "Unset HF_ENDPOINT" in findings["Hub"]["mend"]
 
 
+def test_an_answer_with_a_malformed_address_of_the_hub_is_refused_in_words() -> None:
+    process = start("generate", "--prompt", "hi", env=os.environ | {"HF_ENDPOINT": "https://[::1"})
+    out, told = process.communicate(timeout=60)
+    assert (process.returncode, out) == (3, b"")
+    assert told.decode().strip().startswith("HF_ENDPOINT is 'https://[::1', which is no web address.")
+
+
 def test_doctor_never_prints_the_password_of_the_hub_s_address(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
