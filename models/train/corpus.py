@@ -15,7 +15,9 @@ from functools import cache
 
 from models.train import wording
 from models.train.facts import fact
+from models.train.mixtures import WEIGHTS
 from models.train.tasks import CODE, COPYING, NUMBERS, drill
+from models.train.texts import TEXTS
 from models.train.topics import FOLDER, Topic, choose_words, read_topics
 from models.train.words import ADJECTIVES, NAMES, NOUNS
 
@@ -173,7 +175,9 @@ def topic_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
 
     answers = topic.answers
     if topic.tasks:
-        question = rng.choice(wording.options(wording.DO_IN_PYTHON)).format(rng.choice(topic.tasks))
+        task = rng.choice(topic.tasks)
+        frame = rng.choice(wording.options(wording.DO_IN_PYTHON))
+        question = frame.format(task, wording.third_person(task))
     elif topic.names and (rng.random() < 0.5 or not topic.questions):
         name = rng.choice(topic.names)
         roll = rng.random()
@@ -226,8 +230,10 @@ def fact_turns(rng: random.Random) -> list[Turn]:
 
 
 def task_turns(source: str, rng: random.Random) -> list[Turn]:
-    kinds = {"numbers": NUMBERS, "copying": COPYING, "code": CODE, "drill": [drill]}[source]
+    kinds = {"numbers": NUMBERS, "copying": COPYING, "code": CODE, "drill": [drill], "texts": TEXTS}[source]
     question, answer = rng.choice(kinds)(rng)
+    if source == "texts":
+        return [Turn(question, answer, question, source)]
     prompt = question[0].upper() + question[1:] if rng.random() < 0.6 else question
     last = question.rsplit(". ", 1)[-1].split(" ")[0]
     if last in wording.QUESTION_WORDS and ":" not in question and rng.random() < 0.8:
@@ -282,61 +288,31 @@ def memory_turns(rng: random.Random) -> list[Turn]:
     return [first, *between, second]
 
 
+def again_turns(rng: random.Random) -> list[Turn]:
+    """An answer that is asked for again: word for word, or with the same question."""
+    source = rng.choice(
+        ["speculative", "program", "computing", "smalltalk", "code", "facts", "outside", "texts"]
+    )
+    first = draw_turns(source, rng, False)[0]
+    same = rng.random() < 0.5
+    asked = first.prompt if same else wording.surface(rng.choice(wording.options(wording.REPEAT)), rng)
+    return [first, Turn(asked, first.answer, first.question if same else None, "again")]
+
+
 def draw_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
     if source in ("speculative", "program", "smalltalk", "computing"):
         return topic_turns(source, rng, brief)
     if source == "code":
         return topic_turns("code", rng, brief) if rng.random() < 0.7 else task_turns("code", rng)
-    if source in ("numbers", "copying", "drill"):
+    if source in ("numbers", "copying", "drill", "texts"):
         return task_turns(source, rng)
-    return {"asked": asked_turns, "facts": fact_turns, "outside": outside_turns, "memory": memory_turns}[
-        source
-    ](rng)
-
-
-WEIGHTS = {
-    "speculative": 29,
-    "program": 18,
-    "computing": 5,
-    "smalltalk": 11,
-    "facts": 7,
-    "numbers": 8,
-    "copying": 17,
-    "code": 6,
-    "outside": 10,
-    "memory": 2,
-    "drill": 0,
-    "asked": 0,
-}
-"""How often each source is drawn."""
-LOOKING_BACK = WEIGHTS | {
-    "speculative": 11,
-    "program": 8,
-    "computing": 2,
-    "smalltalk": 7,
-    "facts": 16,
-    "numbers": 20,
-    "copying": 50,
-    "code": 5,
-    "outside": 6,
-    "memory": 8,
-    "drill": 22,
-}
-"""For the middle of the training: the topics are known by then, looking back at the prompt's words is not."""
-BALANCED = WEIGHTS | {
-    "speculative": 24,
-    "program": 16,
-    "facts": 10,
-    "numbers": 11,
-    "copying": 30,
-    "memory": 5,
-    "drill": 7,
-}
-"""For the longest part of the training."""
-FINAL = BALANCED | {"smalltalk": 13, "numbers": 18, "outside": 14, "drill": 4, "asked": 16}
-"""Towards the end of the training: what a new user is most likely to type."""
-PRACTICE = FINAL | {"numbers": 34, "copying": 36, "facts": 12, "smalltalk": 18}
-"""For a last round on what is still weak."""
+    return {
+        "asked": asked_turns,
+        "facts": fact_turns,
+        "outside": outside_turns,
+        "memory": memory_turns,
+        "again": again_turns,
+    }[source](rng)
 
 
 def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:

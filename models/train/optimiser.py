@@ -33,10 +33,11 @@ def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -
 def set_rate(
     optimisers: list[torch.optim.Optimizer], step: int, cycles: tuple[Cycle, ...], warm_up: int
 ) -> None:
-    """Linear warm-up, constant, and at the end of each cycle a linear fall to a fiftieth of its peak."""
-    cycle = next((cycle for cycle in cycles if step < cycle.last), cycles[-1])
+    """In each cycle a linear warm-up, a constant rate, and a linear fall to a fiftieth of the peak."""
+    index = next((i for i, cycle in enumerate(cycles) if step < cycle.last), len(cycles) - 1)
+    cycle, first = cycles[index], cycles[index - 1].last if index else 0
     falling = max(0.02, (cycle.last - step) / cycle.decay)
-    share = cycle.peak * min(1.0, (step + 1) / warm_up, falling)
+    share = cycle.peak * min(1.0, (step - first + 1) / warm_up, falling)
     for optimiser in optimisers:
         for group in optimiser.param_groups:
             group["lr"] = group["peak"] * share

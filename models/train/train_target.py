@@ -16,23 +16,28 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
-from models.train.corpus import (
-    BALANCED,
-    FINAL,
-    LOOKING_BACK,
-    PRACTICE,
-    WEIGHTS,
-    held_out_conversations,
-    training_conversations,
-)
+from models.train.corpus import held_out_conversations, training_conversations
+from models.train.mixtures import BALANCED, FINAL, LAST, LONG, LOOKING_BACK, PRACTICE, WEIGHTS
 from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import Cycle, make_optimisers, set_rate
 from models.train.windows import Batch, batches, encode
 
-STEPS = 1850
-CYCLES = (Cycle(1600, decay=500, peak=1.0), Cycle(1850, decay=250, peak=0.6))
-"""The rate falls to nothing twice; the second time repairs what is still weak."""
-PHASES = {350: WEIGHTS, 700: LOOKING_BACK, 1000: BALANCED, 1600: FINAL, 1_000_000: PRACTICE}
+STEPS = 3950
+CYCLES = (
+    Cycle(1600, decay=500, peak=1.0),
+    Cycle(1850, decay=250, peak=0.6),
+    Cycle(STEPS, decay=1000, peak=0.6),
+)
+"""The rate falls to nothing three times: the second repairs what is weak, the third learns whole texts."""
+PHASES = {
+    350: WEIGHTS,
+    700: LOOKING_BACK,
+    1000: BALANCED,
+    1600: FINAL,
+    1850: PRACTICE,
+    3100: LONG,
+    1_000_000: LAST,
+}
 """Up to which step the corpus is drawn with which weights of its sources."""
 SEED = 1
 TOKENS_PER_STEP = 4096
@@ -41,11 +46,14 @@ TOKENS_PER_STEP = 4096
 def shapes() -> Iterator[tuple[int, int]]:
     """(rows, length) of each step's batch: short windows, every fourth longer.
 
+    In the last cycle every second is longer, and every sixteenth has the whole context.
     While the rate falls the longer ones have the whole context, so that long chats are seen too.
     """
     for step in itertools.count():
         length = 256
-        if step % 4 == 3:
+        if step >= CYCLES[1].last:
+            length = 2048 if step % 16 == 15 else 512 if step % 2 else 256
+        elif step % 4 == 3:
             falling = CYCLES[0].last - CYCLES[0].decay <= step < CYCLES[0].last
             length = 2048 if falling or (step >= CYCLES[0].last and step % 8 == 7) else 512
         yield TOKENS_PER_STEP // length, length

@@ -15,11 +15,14 @@ DEFINE_SHORT = """explain {} in one sentence
 DEFINE_EXAMPLE = (
     "give me an example of {}|can you give an example for {}|show me an example of {}|an example of {} please"
 )
-DO_IN_PYTHON = """how do i {} in python|how can i {} in python|write python code to {}|
-show me how to {} in python|python code to {}|write a python function to {}|
-write a function to {}|show me code to {}|how to {}|{} in python|i want to {} in python|
-can you {} in python|give me a python example to {}|write code that can {}|
-help me {} in python|python {}|how would you {} in python|please write a program to {}"""
+DO_IN_PYTHON = """how do i {0} in python|how can i {0} in python|write python code to {0}|
+show me how to {0} in python|python code to {0}|write a python function to {0}|
+write a function to {0}|show me code to {0}|how to {0}|{0} in python|i want to {0} in python|
+can you {0} in python|give me a python example to {0}|write code that can {0}|
+help me {0} in python|python {0}|how would you {0} in python|please write a program to {0}|
+write a python function that {1}|write a function that {1}|a python function that {1}|
+i need a function that {1}"""
+"""`{0}` is a task such as "reverse a string", `{1}` the same in the third person."""
 MORE = """tell me more|more please|go on|can you tell me more|more details please|
 say more about that|continue|that is interesting tell me more|please explain more|
 what else|and what else|explain that in more detail|more"""
@@ -30,6 +33,9 @@ SHORTER = """shorter please|in one sentence|too long|make it shorter|give me the
 |summarize that please|in short|can you say that in one sentence|tl;dr|briefly please"""
 AGAIN = """explain it again|say it in other words|can you rephrase that|i did not understand that|
 explain it differently|once more please|say that again in other words"""
+REPEAT = """repeat that|repeat your answer|say that again|can you repeat that|write that again please|
+repeat that word for word|what did you just say|your last answer again please|write your answer once more|
+repeat what you said|the same again"""
 POLITE = """please {}|{} please|can you tell me {}|hey, {}|ok, {}|so, {}|quick question: {}|
 i have a question: {}|one more question: {}|now {}|and {}|hello, {}|hi! {}|
 could you tell me {}|i wonder {}|thanks! {}|tell me, {}"""
@@ -38,6 +44,13 @@ could you tell me {}|i wonder {}|thanks! {}|tell me, {}"""
 def options(text: str) -> list[str]:
     """The entries of a `|`-separated list that may run over several lines."""
     return [item.strip() for item in text.replace("\n", "").split("|")]
+
+
+def third_person(task: str) -> str:
+    """`reverse a string` as `reverses a string`."""
+    verb, _, rest = task.partition(" ")
+    ending = "es" if verb.endswith(("sh", "ch", "s", "x", "o")) else "s"
+    return f"{verb}{ending} {rest}"
 
 
 def mistype(text: str, rng: random.Random) -> str:

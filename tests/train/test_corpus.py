@@ -8,15 +8,17 @@ import pytest
 
 from models.train.corpus import (
     SYSTEM_SHORT,
-    WEIGHTS,
+    again_turns,
     held_out_conversations,
     is_held_out,
     normalise,
     training_conversations,
 )
+from models.train.mixtures import WEIGHTS
 from models.train.tasks import CODE, COPYING, NUMBERS, add, drill, repeat, sort_words, upper
+from models.train.texts import TEXTS, mend_text, quote, rename_in_code, repeat_text, replace_name
 from models.train.topics import choose_words, read_topics
-from models.train.wording import mistype
+from models.train.wording import mistype, third_person
 
 SOURCES = {source for source, weight in WEIGHTS.items() if weight}
 
@@ -56,13 +58,13 @@ def test_messages_alternate_between_user_and_assistant():
 
 
 @pytest.mark.parametrize(
-    "task", dict.fromkeys([*NUMBERS, *COPYING, *CODE, drill]), ids=lambda task: task.__name__
+    "task", dict.fromkeys([*NUMBERS, *COPYING, *CODE, *TEXTS, drill]), ids=lambda task: task.__name__
 )
 def test_every_task_gives_text_without_holes(task):
     for seed in range(50):
         prompt, answer = task(random.Random(seed))
         assert prompt and answer and answer == answer.strip()
-        assert "{}" not in prompt + answer
+        assert "{}" not in (prompt + answer).replace(" = {}", "")
 
 
 def test_tasks_are_answered_rightly():
@@ -76,6 +78,33 @@ def test_tasks_are_answered_rightly():
         assert sum(map(int, left.split(" + "))) == int(right)
         prompt, answer = sort_words(random.Random(seed))
         assert answer.split(", ") == sorted(prompt.split(": ")[1].split(", "))
+
+
+def test_tasks_on_whole_texts_are_answered_from_the_text():
+    for seed in range(100):
+        prompt, answer = repeat_text(random.Random(seed))
+        assert answer in prompt
+        prompt, answer = quote(random.Random(seed))
+        assert answer in prompt and answer.count(".") == 1
+        prompt, answer = mend_text(random.Random(seed))
+        given = prompt.split(":", 1)[1].strip()
+        assert given != answer and sorted(given) == sorted(answer)
+        prompt, answer = replace_name(random.Random(seed))
+        given = prompt.split(":", 1)[1].split()
+        assert given != answer.split() and len(given) == len(answer.split())
+        prompt, answer = rename_in_code(random.Random(seed))
+        assert answer.startswith("```python") and answer.endswith("```")
+
+
+def test_an_answer_asked_for_again_is_the_same_answer():
+    for seed in range(100):
+        first, again = again_turns(random.Random(seed))
+        assert again.answer == first.answer
+
+
+def test_a_task_in_the_third_person_reads_well():
+    tasks = {"reverse a string": "reverses a string", "catch an exception": "catches an exception"}
+    assert {task: third_person(task) for task in tasks} == tasks
 
 
 @pytest.mark.parametrize("name", ["speculative", "program", "computing", "smalltalk", "code"])
