@@ -22,11 +22,11 @@ from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import Cycle, make_optimisers, set_rate
 from models.train.windows import Batch, batches, encode
 
-STEPS = 3950
+STEPS = 3500
 CYCLES = (
     Cycle(1600, decay=500, peak=1.0),
     Cycle(1850, decay=250, peak=0.6),
-    Cycle(STEPS, decay=1000, peak=0.6),
+    Cycle(STEPS, decay=900, peak=0.6),
 )
 """The rate falls to nothing three times: the second repairs what is weak, the third learns whole texts."""
 PHASES = {
@@ -35,7 +35,7 @@ PHASES = {
     1000: BALANCED,
     1600: FINAL,
     1850: PRACTICE,
-    3100: LONG,
+    2900: LONG,
     1_000_000: LAST,
 }
 """Up to which step the corpus is drawn with which weights of its sources."""
