@@ -19,7 +19,7 @@ from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import OFFER
 from mlx_spec.planning import NO_OFFER, Fixed, Planner
-from mlx_spec.types import Options, Round
+from mlx_spec.types import MAX_DRAFT_LENGTH, Options, Round
 
 PASSES = {1: 1.0, 2: 1.7, 3: 1.83, 4: 1.8, 5: 1.92, 8: 2.33, 16: 3.08, 32: 4.5}
 """Passes of the target by rows, in plain rounds, as timed for the built-in pair on 2 cores with OpenBLAS."""
@@ -115,6 +115,44 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
     return spent
 
 
+def least_time(answer: Written) -> float:
+    """The answer's time, as `play` counts it, of a planner that knows the answer: no other takes less.
+
+    The draft model's reading of the prompt is left out.
+    """
+    lookup, text = LookupDrafter(), answer.text
+    lookup.begin(answer.prompt, ())
+    copies: list[int] = []
+    for at in range(len(text)):
+        lookup.keep(answer.prompt + text[:at])
+        copied = lookup.propose(MAX_DRAFT_LENGTH)
+        copies.append(_stood([a == b for a, b in zip(copied, text[at:], strict=False)]))
+    least = [0.0] * (len(text) + 1)
+    for at in range(len(text) - 1, 0, -1):
+        found = [1 + least[at + 1]]
+        for drafter, most in (("model", min(OFFER.limit, _stood(answer.right[at:]))), ("lookup", copies[at])):
+            ends = [(k, min(at + k + 1, len(text))) for k in range(1, most + 1)]
+            found += [takes(drafter, k) + least[end] for k, end in ends]
+        least[at] = min(found)
+    return least[1]
+
+
+def _stood(right: Sequence[bool]) -> int:
+    return next((place for place, is_right in enumerate(right) if not is_right), len(right))
+
+
+def at_most(answers: Sequence[Written]) -> dict[str, float]:
+    """What `gains` would be for a planner that knows every answer."""
+    plain: dict[str, float] = defaultdict(float)
+    least: dict[str, float] = defaultdict(float)
+    for answer in answers:
+        took = least_time(answer)
+        for group in (answer.category, "all"):
+            plain[group] += len(answer.text) - 1
+            least[group] += took
+    return {group: plain[group] / least[group] for group in plain}
+
+
 def gains(planners: Sequence[Planner], answers: Sequence[Written]) -> dict[str, float]:
     """Plain time over planned time by category, each planner in an order of its own."""
     plain: dict[str, float] = defaultdict(float)
@@ -140,10 +178,16 @@ def main() -> None:
         answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
         auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
         fixed = [gains([Fixed(k)], answers) for k in range(9)]
+        most = at_most(answers)
         rows = {}
         for group in sorted(auto):
             best = max(range(9), key=lambda k: fixed[k][group])
-            figures = {"auto": auto[group], "best_fixed": fixed[best][group], "length": best}
+            figures = {
+                "auto": auto[group],
+                "best_fixed": fixed[best][group],
+                "length": best,
+                "knowing": most[group],
+            }
             rows[group] = {name: round(value, 2) for name, value in figures.items()}
             print(f"T={temperature:g}", group, rows[group])
         found[f"{temperature:g}"] = rows
