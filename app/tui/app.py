@@ -312,9 +312,13 @@ class ChatApp(App[None]):
         while self.screen is not self.chat:
             self.pop_screen()
 
+    @property
+    def _shows(self) -> bool:
+        """There is a chat that something could be passed on to, and it is not being taken down."""
+        return self.chat.is_mounted and self.is_running
+
     def _pump(self) -> None:
-        """Nothing is passed on before there is a chat to show it."""
-        if not self.chat.is_mounted:
+        if not self._shows:
             return
         if self._offered:
             self.chat.transcript.note(paused_line(self._offered, self.keys))
@@ -356,7 +360,7 @@ class ChatApp(App[None]):
         self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 
     def _tell_news(self) -> None:
-        while not self._news.empty():
+        while self._shows and not self._news.empty():
             self.saved.tell(self._news.get())
 
     def _leave(self, wanted: bool | None) -> None:
@@ -364,7 +368,7 @@ class ChatApp(App[None]):
             self.leave()
 
     def _watch_pulls(self) -> None:
-        if not self.chat.is_mounted:
+        if not self._shows:
             return
         for job in self.pulls.advance():
             self.chat.transcript.note(outcome(job, self.keys), "error" if job.state == "failed" else "info")

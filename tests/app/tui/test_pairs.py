@@ -327,6 +327,16 @@ def test_a_list_of_downloads_that_cannot_be_written_is_said(tmp_path: Path) -> N
     assert "will not be offered again" in queue.problem
 
 
+async def test_what_downloads_say_while_the_program_closes_meets_no_screen(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        app = chat.app
+    app.pulls.problem = "the list cannot be written"
+    app._watch_pulls()
+    app._pump()
+    app._tell_news()
+    assert app.pulls.problem
+
+
 async def add_own(chat: Chat, target: str, draft: str) -> str:
     """What the screen says in the end."""
     await open_pairs(chat)
