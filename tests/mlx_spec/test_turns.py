@@ -296,7 +296,7 @@ def test_a_draft_that_the_end_of_the_text_cuts_says_nothing_about_costs(engine):
     engine.drafts_in_flight, ids = 0, prompt(9, 1)
     wanted = text(engine, ids, max_tokens=60)
     seen = set()
-    for stop in dict.fromkeys(wanted):
+    for stop in list(dict.fromkeys(wanted))[:20]:
         options = Options(max_tokens=200, drafter="model", draft_length=8, stop_tokens=frozenset([stop]))
         *whole, last = engine.generate(ids, options)
         seen.add((len(last.drafted) in (0, 8), last.steady))
