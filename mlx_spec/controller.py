@@ -79,8 +79,6 @@ class Controller:
         """The longest draft of a drafter that stood as a whole."""
         self._written = 0
         """Tokens of this answer."""
-        self._rested: dict[str, int] = {}
-        """Tokens since a drafter drafted or reviewed, of those that did in this answer."""
         self._review_after = REVIEW_FIRST
         self._probe_after = PROBE_FIRST
         self._quiet = 0
@@ -96,7 +94,7 @@ class Controller:
     def begin(self) -> None:
         """A new prompt."""
         self._look, self._settled = None, Settled()
-        self._written, self._rested, self._review_after = 0, {}, REVIEW_FIRST
+        self._written, self._review_after = 0, REVIEW_FIRST
         for known in self.acceptance.values():
             known.begin()
 
@@ -121,7 +119,7 @@ class Controller:
             return self._look_at(offers, offer, k)
         if not k:
             for offer, prospect in zip(offers, prospects, strict=True):
-                if offer.reviews and self._worth_a_review(offer, prospect, pace):
+                if offer.reviews >= self._review_after and self._worth_a_review(prospect, pace):
                     return offer, 0
             hopeless = plain.seen >= WELL_TIMED and all(p.pace > HOPELESS * pace for p in prospects)
             self._settled = Settled(offered, rounds=min(self._written // TOKENS_PER_REST, RESTS) * hopeless)
@@ -135,16 +133,12 @@ class Controller:
         if drafted and offer.behind >= FAR_BEHIND:
             self._learn_reading(read, offer, length)
         self._written += len(read.tokens)
-        for name in self._rested:
-            self._rested[name] += len(read.tokens)
         if drafted:
             self._known(offer).count(drafted, read.accepted)
             if read.accepted == drafted:
                 self._stood[offer.drafter] = max(drafted, self._stood.get(offer.drafter, 0))
-            self._rested[offer.drafter] = 0
         elif offer is not NO_OFFER:
             self._review_after *= 2
-            self._rested[offer.drafter] = 0
         else:
             self._idle += 1
         self._plain_left = max(0, self._plain_left - (not drafted))
@@ -203,11 +197,8 @@ class Controller:
         before = self.reading.get(read.drafter, took)
         self.reading[read.drafter] = before + BELIEVED * (took - before)
 
-    def _worth_a_review(self, offer: Offer, prospect: Prospect, plain: float) -> bool:
+    def _worth_a_review(self, prospect: Prospect, plain: float) -> bool:
         """Whether knowing would save more in as many tokens as were written than asking costs."""
-        rested = self._rested.get(offer.drafter, self._written)
-        if rested < self._review_after:
-            return False
         step = prospect.seconds[-1] - prospect.seconds[-2]
         return prospect.worth_knowing(plain) * self._written >= float(step) + prospect.once
 

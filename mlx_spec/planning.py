@@ -18,8 +18,8 @@ class Offer:
     """How often a first token of this kind stands, before anything was counted."""
     limit: int
     """The longest draft worth considering."""
-    reviews: bool = False
-    """Whether it can be asked what it would have drafted of text that it did not draft."""
+    reviews: int = 0
+    """Latest tokens of which it can be asked whether it would have drafted them."""
     behind: int = 0
     """Tokens it has to read before it can draft."""
 

@@ -107,7 +107,7 @@ class Turn:
             self.engine.hold(self)
             offer, k, timed = self._plan()
             drafter = self.choice.named(offer.drafter)
-            waits = timed or not self.rounds or (drafter is not None and self._reads_first(drafter))
+            waits = timed or not self.rounds or (drafter is not None and self._reads_first(drafter, k))
             if self.pending and (waits or not self._has_room()):
                 yield self._read()
                 continue
@@ -116,9 +116,9 @@ class Turn:
             while len(self.pending) > behind and not self._stopped():
                 yield self._read()
 
-    def _reads_first(self, drafter: Drafter) -> bool:
-        """Whether rounds of this drafter begin and end with nothing in flight."""
-        return drafter.reads_host or not self.engine.drafts_in_flight
+    def _reads_first(self, drafter: Drafter, k: int) -> bool:
+        """Whether a round in which it drafts k tokens begins and ends with nothing in flight."""
+        return drafter.reads_host or (k > 0 and not self.engine.drafts_in_flight)
 
     def _prefill(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> None:
         mx.reset_peak_memory()

@@ -48,7 +48,7 @@ class ModelDrafter:
         self._others = 0
 
     def offer(self) -> Offer:
-        return replace(OFFER, reviews=self._others > 0, behind=max(0, self._lag - STEADY_LAG))
+        return replace(OFFER, reviews=self._others, behind=max(0, self._lag - STEADY_LAG))
 
     def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
         self._catch_up(context)

@@ -82,7 +82,7 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
     planner.count(Round((), 0, (text[0],), "none", 1.0), NO_OFFER, len(answer.prompt))
     spent, rested, unread = 0.0, 1, len(answer.prompt)
     while at < len(text):
-        model = replace(OFFER, reviews=rested > 0, behind=unread)
+        model = replace(OFFER, reviews=rested, behind=unread)
         offers = sorted(filter(None, (lookup.offer(), model)), key=lambda offer: offer.prior, reverse=True)
         offer, k = planner.choose(offers, len(answer.prompt) + at)
         k = min(k, len(text) - at)

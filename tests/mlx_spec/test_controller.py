@@ -63,7 +63,7 @@ class World:
         controller.begin()
         spent, tokens, rested, before = 0.0, 0, 0, None
         while tokens < TOKENS:
-            offered = [replace(o, reviews=rested > 0 and o.drafter == "model") for o in offers]
+            offered = [replace(o, reviews=rested * (o.drafter == "model")) for o in offers]
             offer, k = controller.choose(offered, tokens)
             likely = rate.get(offer.kind, 0.0) if isinstance(rate, dict) else rate
             if offer.reviews and not k:
@@ -306,15 +306,16 @@ def test_a_drafter_that_rests_is_asked_and_its_answer_decides():
         controller.begin()
         controller.count(Round((), 0, (1,), "none", 1.0), NO_OFFER, 0)
         controller.review(MODEL, [False] * 6)
-        resting = replace(MODEL, reviews=True)
-        asked = k = 0
+        asked = rested = k = 0
         for _ in range(12):
-            offer, k = controller.choose([resting], 0)
+            rested += 1
+            offer, k = controller.choose([replace(MODEL, reviews=rested)], 0)
             if k:
                 break
-            if offer == resting:
+            if offer != NO_OFFER:
                 asked += 1
-                controller.review(offer, [right] * 6)
+                controller.review(offer, [right] * rested)
+                rested = 0
             controller.count(Round((), 0, (1,), "none", 1.0), offer, 0)
         assert asked >= 1 and (k > 0) == drafts
 
