@@ -128,7 +128,8 @@ class CachedModel:
         while self.seen < count:
             stop = min(self.seen + PREFILL_CHUNK, count)
             self._read(mx.array(list(tokens[self.seen : stop]), mx.int32))
-            mx.clear_cache()
+            if stop - self.seen == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
+                mx.clear_cache()
             self.seen = stop
             if progress:
                 progress(stop - kept, count - kept)

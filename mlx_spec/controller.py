@@ -122,7 +122,10 @@ class Controller:
                 if offer.reviews >= self._review_after and self._worth_a_review(prospect, pace):
                     return offer, 0
             hopeless = plain.seen >= WELL_TIMED and all(p.pace > HOPELESS * pace for p in prospects)
-            self._settled = Settled(offered, rounds=min(self._written // TOKENS_PER_REST, RESTS) * hopeless)
+            # Nothing is learned before the next review.
+            unknown = self._review_after - max(offer.reviews for offer in offers)
+            rests = min(max(self._written // TOKENS_PER_REST, unknown), RESTS)
+            self._settled = Settled(offered, rounds=rests * hopeless)
             return NO_OFFER, 0
         self._settled = Settled(offered, index, k, is_longest=k == offer.limit)
         return offer, k

@@ -7,7 +7,7 @@ and after each way it can end the time of the tokens left, by the length that is
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -45,14 +45,22 @@ class Prospect:
             other: seconds per token of what else could be done later.
         """
         k, now = len(self.seconds) - 1, self.acceptance.now
-        # The ways a round can end: the first rejection at 0, 1, ... k - 1; the first 1, 2, ... k all stand.
-        ends = np.concatenate([(ALIVE[:, :k] * (1 - LEVELS[:, None])).T, ALIVE[:, 1 : k + 1].T]) * now
-        chance = ends.sum(axis=1)
-        known = (1 - SWITCH) * ends / chance[:, None] + SWITCH * self.acceptance.usual
-        pace = np.minimum((known @ self._paces).min(axis=1), other)
-        gained = np.concatenate([np.arange(1, k + 1), np.arange(2, k + 2)])
-        left = chance * pace * (tokens - gained)
-        return self.once + self.seconds[1:] + np.cumsum(left[:k]) + left[k:]
+        ends, gained = _ends(k)
+        chance = ends @ now
+        known = ends @ (now[:, None] * self._paces) * ((1 - SWITCH) / chance)[:, None]
+        pace = (known + SWITCH * (self.acceptance.usual @ self._paces)).min(axis=1)
+        left = chance * np.minimum(pace, other) * (tokens - gained)
+        return self.once + self.seconds[1:] + left[:k].cumsum() + left[k:]
+
+
+@cache
+def _ends(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ways a round can end: the first rejection at 0, 1, ... k - 1; the first 1, 2, ... k all stand.
+
+    ([2k, levels] how likely each is, [2k] tokens gained).
+    """
+    ends = np.concatenate([(ALIVE[:, :k] * (1 - LEVELS[:, None])).T, ALIVE[:, 1 : k + 1].T])
+    return ends, np.concatenate([np.arange(1, k + 1), np.arange(2, k + 2)])
 
 
 def best(prospects: Sequence[Prospect], plain: float, tokens: int) -> tuple[int, int]:

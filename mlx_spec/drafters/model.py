@@ -16,7 +16,7 @@ OFFER = Offer("model", kind="model", prior=0.5, limit=8)
 STEADY_LAG = 2
 """After a round of its own the draft model has seen all but the last two tokens, however many
 were accepted: no special case for "all of them", and shapes never depend on acceptance."""
-LONG_LAG = 16
+LONG_LAG = 32
 """Tokens behind the text that the first step of a draft takes along; more are read in chunks before."""
 
 
