@@ -1,9 +1,12 @@
 """`python -m models.train STAGE`: tokenizer, target, draft, export, samples, or all of them in this order.
 
+`all --quick` takes a few steps of each in minutes, into build/train-quick, and leaves the shipped pair alone.
 Beside them: other_draft, a draft on other text that only measurements use.
 """
 
+import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -51,12 +54,38 @@ def other_draft(arguments: list[str]) -> None:
 
 
 STAGES = {stage.__name__: stage for stage in (tokenizer, target, draft, export, samples)}
+QUICK_FOLDER = Path("build/train-quick")
+
+
+def everything(arguments: list[str]) -> None:
+    """All stages in their order."""
+    parser = argparse.ArgumentParser(prog="python -m models.train all")
+    parser.add_argument("--quick", action="store_true", help=f"a few steps of each, into {QUICK_FOLDER}")
+    given = quick_arguments() if parser.parse_args(arguments).quick else {}
+    for name, stage in STAGES.items():
+        stage(given.get(name, []))
+
+
+def quick_arguments() -> dict[str, list[str]]:
+    """By stage. What an earlier quick run left is removed: stages go on from their checkpoints."""
+    shutil.rmtree(QUICK_FOLDER, ignore_errors=True)
+    QUICK_FOLDER.mkdir(parents=True)
+    page, pair = QUICK_FOLDER / "builtin.md", QUICK_FOLDER / "pair"
+    shutil.copyfile("docs/builtin.md", page)
+    work = ["--work", str(QUICK_FOLDER)]
+    return {
+        "tokenizer": [str(QUICK_FOLDER / "tokenizer")],
+        "target": [*work, "--steps", "10"],
+        "draft": [*work, "--steps", "10", "--decay", "5", "--answers", "16"],
+        "export": [*work, "--out", str(pair)],
+        "samples": ["--builtin", str(pair), "--page", str(page), "--prompts", "8"],
+    }
+
 
 if __name__ == "__main__":
     name, *rest = sys.argv[1:] or ["help"]
     if name == "all":
-        for stage in STAGES.values():
-            stage([])
+        everything(rest)
     elif name in STAGES:
         STAGES[name](rest)
     elif name == other_draft.__name__:
