@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 ROUNDS_IN_FLIGHT = 1
 """Rounds submitted and not yet read, where nothing needs the host to know the text."""
-SHORT_TAIL = 16
-"""Prompt tokens that the first round takes along instead of a prefill pass of their own."""
+SHORT_TAIL = 64
+"""Prompt tokens that the first round takes along instead of a prefill pass of their own. Their logits are
+computed and not used, which costs less than a pass over the weights."""
+RECURRENT_TAIL = 16
+"""The same with recurrent layers, which may have to read them twice."""
 TIMED_EVERY, TIMED_FIRST = 64, 4
 """One round in so many is timed in two parts, draft and verify; it is read at once. The first comes soon:
 many answers have no more than ten rounds."""
@@ -142,8 +145,9 @@ class Turn:
         last tokens of this one (a mark for the answer to begin): they are always left as a tail.
         """
         rest = self.prompt_length - self.target.shared(self.known)
-        if not 1 <= rest <= SHORT_TAIL:
-            rest = SHORT_TAIL if self.target.recurrent else 1
+        tail = RECURRENT_TAIL if self.target.recurrent else SHORT_TAIL
+        if not 1 <= rest <= tail:
+            rest = tail if self.target.recurrent else 1
         return max(0, self.prompt_length - rest)
 
     def _has_room(self) -> bool:

@@ -256,13 +256,13 @@ def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, monkeypatch
         return honest(self, ids, at, recurrent)
 
     monkeypatch.setattr(type(engine.target), "_pass", counted)
-    for length in (1, 2, 16, 17, 40):
+    for length in (1, 2, 64, 65, 90):
         engine.forget()
         passes.clear()
         ids = prompt(length, 3)
         out = text(engine, ids, max_tokens=12, drafter=drafter, draft_length=3)
         assert out == reference(engine.target.model, ids, 12)
-        assert passes[:2] == ([length - 1, 1] if length > 16 else [length, 1 if drafter == "none" else 4])
+        assert passes[:2] == ([length - 1, 1] if length > 64 else [length, 1 if drafter == "none" else 4])
     later = ids + out + prompt(5, 4)
     passes.clear()
     assert text(engine, later, max_tokens=12, drafter=drafter) == reference(engine.target.model, later, 12)
