@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -34,11 +34,9 @@ class Finding:
     """What to do about it."""
 
 
-def diagnose(ask_hub: bool = True) -> Iterator[Finding]:
+def diagnose() -> Iterator[Finding]:
     """Look at everything. A look that fails is itself a bad finding."""
-    looks: list[Callable[[], Iterator[Finding]]] = [_program, _machine, _mlx, _builtin_pair, _pulled_pairs]
-    looks += [_hub, _disk, _terminal] if ask_hub else [_disk, _terminal]
-    for look in looks:
+    for look in (_program, _machine, _mlx, _builtin_pair, _pulled_pairs, _hub, _disk, _terminal):
         try:
             yield from look()
         except Exception as error:  # an unforeseen failure must not hide the other findings

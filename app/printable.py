@@ -37,6 +37,6 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def json_text(value: Any, *, indent: int | None = 2) -> str:
+def json_text(value: Any) -> str:
     """JSON that is exact when parsed and harmless when seen on a terminal."""
-    return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_SIGNS)
+    return json.dumps(value, indent=2, ensure_ascii=False).translate(_JSON_SIGNS)

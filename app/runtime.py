@@ -46,11 +46,6 @@ def blas() -> str:
     return "OpenBLAS" if _openblas is not None else "reference"
 
 
-def compiles() -> bool:
-    """Whether MLX compiles what recurs."""
-    return "MLX_DISABLE_COMPILE" not in os.environ
-
-
 def _load_openblas() -> None:
     global _openblas
     if _openblas is not None or os.environ.get(BLAS_VARIABLE) == "reference":

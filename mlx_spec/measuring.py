@@ -44,10 +44,10 @@ class Kind(NamedTuple):
     context: int
 
 
-def calibrate(engine: "Engine", seconds: float = SECONDS) -> "Calibration":
+def calibrate(engine: "Engine") -> "Calibration":
     """Measure to the end, and let the engine's controller use what was found."""
     calibration = Calibration(engine)
-    for _ in calibration.run(seconds):
+    for _ in calibration.run():
         continue
     calibration.finish()
     return calibration

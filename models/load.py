@@ -48,11 +48,8 @@ class LoadedPair:
     """Harmless things worth saying once, for example unused tokens that differ."""
 
 
-def load(spec: PairSpec, *, kv_bits: int | None = None) -> LoadedPair:
+def load(spec: PairSpec) -> LoadedPair:
     """Load both models and the target's tokenizer.
-
-    Args:
-        kv_bits: quantize the key-value caches to so many bits.
 
     Raises:
         NotInstalled: a model of the pair is not on this machine.
@@ -75,7 +72,7 @@ def load(spec: PairSpec, *, kv_bits: int | None = None) -> LoadedPair:
     limit, shape, head = context_limit(config), target_shape(config), None
     if spec.draft_head is not None:
         head = frequent_tokens(tokenizer.get_vocab(), tokenizer.get_added_vocab(), spec.draft_head)
-    engine = Engine(target, draft, context_limit=limit, kv_bits=kv_bits, draft_head=head)
+    engine = Engine(target, draft, context_limit=limit, draft_head=head)
     if shape is not None and not _on_cpu():
         engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(

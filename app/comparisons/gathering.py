@@ -79,9 +79,7 @@ class Gathering:
         """Take the engine's answer; without one the place alone is kept."""
         self._differences[differing.prompt, differing.setting] = difference or _unexplained(differing)
 
-    def record(
-        self, facts: Mapping[str, Any], broken_off: str = "", now: datetime | None = None
-    ) -> Record | None:
+    def record(self, facts: Mapping[str, Any], broken_off: str = "") -> Record | None:
         """What ran, cut to what can be judged; None if nothing can.
 
         Args:
@@ -93,7 +91,7 @@ class Gathering:
         for differing in self.differing():
             if (differing.prompt, differing.setting) not in self._differences:
                 self.explained(differing, None)
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         return Record(
             name=now.strftime("%Y%m%d-%H%M%S-%f")[:-3],
             date=now.isoformat(timespec="seconds"),

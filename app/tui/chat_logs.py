@@ -10,9 +10,8 @@ from app.tui.answer_log import AnswerLog
 class ChatLogs(Sequence[AnswerLog]):
     """Answers without a round have none. An answer that is written on keeps its place."""
 
-    def __init__(self, messages: Iterable[ChatMessage] = ()) -> None:
+    def __init__(self) -> None:
         self._logs: dict[str, AnswerLog] = {}
-        self.fill(messages)
 
     def __len__(self) -> int:
         return len(self._logs)

@@ -17,8 +17,8 @@ def _pick(rng: random.Random, frames: str) -> str:
     return rng.choice(frames.split("|"))
 
 
-def _join(items: list[str], last: str = "and") -> str:
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + f" {last} {items[-1]}"
+def _join(items: list[str]) -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + f" and {items[-1]}"
 
 
 def count_up(rng: random.Random) -> Task:

@@ -13,6 +13,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from models.train.corpus import training_conversations
 
 VOCAB_SIZE = 2048
+CONVERSATIONS = 20_000
+"""That the merges are learned from."""
 CONTEXT = 2048
 """Tokens of prompt and answer together."""
 PAD, SYSTEM, USER, ASSISTANT, END = SPECIAL = (
@@ -34,7 +36,7 @@ CHAT_TEMPLATE = (
 )
 
 
-def train_tokenizer(seed: int, conversations: int = 20_000) -> Tokenizer:
+def train_tokenizer(seed: int) -> Tokenizer:
     """Learn the merges from the training conversations."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -49,7 +51,7 @@ def train_tokenizer(seed: int, conversations: int = 20_000) -> Tokenizer:
     )
     texts = (
         message["content"]
-        for drawn in islice(training_conversations(seed), conversations)
+        for drawn in islice(training_conversations(seed), CONVERSATIONS)
         for message in drawn.messages()
     )
     tokenizer.train_from_iterator(texts, trainer)

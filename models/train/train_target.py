@@ -41,6 +41,8 @@ PHASES = {
 """Up to which step the corpus is drawn with which weights of its sources."""
 SEED = 1
 TOKENS_PER_STEP = 4096
+HELD_OUT = 128
+"""Conversations that the held-out loss is over."""
 
 
 def shapes() -> Iterator[tuple[int, int]]:
@@ -76,14 +78,11 @@ def weighted_loss(logits: torch.Tensor, goals: torch.Tensor, weights: torch.Tens
 
 
 @torch.no_grad()
-def held_out_loss(
-    network: Network, tokenizer: Tokenizer, conversations: int = 128, source: str | None = None
-) -> float:
+def held_out_loss(network: Network, tokenizer: Tokenizer) -> float:
     """Nats per token of the assistant's answers to held-out prompts."""
     network.eval()
     total = count = 0.0
-    drawn = (c for c in held_out_conversations(0) if source is None or c.turns[0].source == source)
-    for conversation in itertools.islice(drawn, conversations):
+    for conversation in itertools.islice(held_out_conversations(0), HELD_OUT):
         ids, weights = encode(tokenizer, conversation)
         row, kept = torch.tensor([ids]), (torch.tensor(weights[1:]) == 1.0)
         with torch.autocast("cpu", torch.bfloat16):

@@ -32,7 +32,7 @@ def test_one_line_has_no_line_breaks() -> None:
 
 def test_json_keeps_every_character_and_sends_no_control() -> None:
     text = "\x1b[0m\x9b\u202e漢\ud83d\x7f\n"
-    shown = json_text({"text": text}, indent=None)
+    shown = json_text({"text": text})
     assert json.loads(shown)["text"] == text
     assert shown == printable(shown)
     assert "漢" in shown

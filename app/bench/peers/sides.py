@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlx_spec.types import MAX_DRAFT_LENGTH
-
 OUR_LENGTHS = range(1, 9)
 MLX_LM_LENGTHS = range(1, 7)
 OTHER_DRAFT = "other draft"
@@ -25,12 +23,7 @@ class Side:
 
 SEARCHED_OURS = (
     Side("ours plain", "ours fixed", "none", 0),
-    *(
-        Side(f"ours {way} {k}", "ours fixed", way, k)
-        for way in ("model", "auto")
-        for k in OUR_LENGTHS
-        if k <= MAX_DRAFT_LENGTH
-    ),
+    *(Side(f"ours {way} {k}", "ours fixed", way, k) for way in ("model", "auto") for k in OUR_LENGTHS),
 )
 """Every fixed length, with the draft model alone and with lookup beside it."""
 SEARCHED_MLX_LM = tuple(Side(f"mlx-lm {k}", "mlx-lm speculative", "speculative", k) for k in MLX_LM_LENGTHS)
