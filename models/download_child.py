@@ -51,7 +51,9 @@ def _work(task: Callable[[], None], ended: dict[str, Any]) -> None:
     try:
         task()
     except ModelsError as error:
-        ended |= {"error": type(error).__name__, "message": str(error)}
+        # The parent has the classes of that module alone; others are narrower than one of them.
+        known = next(kind for kind in type(error).__mro__ if kind.__module__ == ModelsError.__module__)
+        ended |= {"error": known.__name__, "message": str(error)}
     except Exception as error:
         ended |= {
             "error": "MachineTrouble",

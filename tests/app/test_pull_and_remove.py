@@ -64,6 +64,14 @@ def test_a_repository_that_is_not_there_is_exit_code_2(hub: HubServer) -> None:
     assert "org/absent" in missing.stderr
 
 
+def test_a_damaged_folder_is_told_as_what_it_is(hub: HubServer, tmp_path: Path) -> None:
+    weights = tmp_path / "made" / "target" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    failed = run("pull", "--target", str(weights.parent), "--draft", "org/draft")
+    assert failed.returncode == 3
+    assert "model.safetensors" in failed.stderr and "is damaged" in failed.stderr
+
+
 def test_ctrl_c_stops_a_pull_with_exit_code_130(hub: HubServer) -> None:
     hub.stall_after["model.safetensors"] = 0
     with subprocess.Popen([*COMMAND, "pull", *PAIR], cwd=ROOT, stderr=subprocess.PIPE, text=True) as pull:
