@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from app.events import Mark, Piece
+from app.pieces import text_of
 from app.text_stream import TextStream
 
 
@@ -61,14 +62,14 @@ class AnswerText:
         if self.stopped:
             return []
         pieces = self._take(self._stream.end(), mark)
-        return pieces if self.stopped else pieces + self._show(len(self._held_text()))
+        return pieces if self.stopped else pieces + self._show(len(text_of(self._held)))
 
     def _take(self, text: str, mark: Mark) -> list[Piece]:
         if not text:
             return []
         self._decoded += len(text)
         self._held.append(Piece(text, mark))
-        held = self._held_text()
+        held = text_of(self._held)
         found = [held.index(stop) for stop in self._stop_texts if stop in held]
         if found:
             pieces = self._show(min(found))
@@ -86,9 +87,6 @@ class AnswerText:
                     break
         return longest
 
-    def _held_text(self) -> str:
-        return "".join(piece.text for piece in self._held)
-
     def _show(self, length: int) -> list[Piece]:
         """Release the first `length` held characters."""
         out: list[Piece] = []
@@ -101,14 +99,3 @@ class AnswerText:
             out.append(piece)
         self._shown += [piece.text for piece in out]
         return out
-
-
-def merged(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Neighbours with the same mark joined."""
-    out: list[Piece] = []
-    for piece in pieces:
-        if out and out[-1].mark == piece.mark:
-            out[-1] = Piece(out[-1].text + piece.text, piece.mark)
-        else:
-            out.append(piece)
-    return tuple(out)

@@ -1,5 +1,6 @@
 """Where two answers to one prompt part, and whether rounding explains it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -22,3 +23,9 @@ class Difference:
     def near_tie(self) -> bool:
         """Rounding explains it."""
         return self.margin is not None and self.margin <= self.tolerance
+
+
+def parting(plain: Sequence[int], drafted: Sequence[int]) -> int:
+    """Index of the first token at which two answers differ, or at which one of them has ended."""
+    pairs = enumerate(zip(plain, drafted, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(plain), len(drafted)))

@@ -233,16 +233,7 @@ def main() -> None:
     try:
         serve(requests, events, open_pair)
     finally:
-        _release_streams()
-
-
-def _release_streams() -> None:
-    """On Linux a process that leaves MLX's streams running aborts at its exit."""
-    if sys.platform == "linux" and "mlx.core" in sys.modules:
-        import mlx.core as mx
-
-        mx.synchronize()
-        mx.clear_streams()
+        runtime.release_streams()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.errors import MachineFailed
+from app.output_file import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,9 +16,6 @@ def write_picture(figure: "Figure", file: Path) -> None:
     Raises:
         MachineFailed: the file cannot be written.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks
-            figure.savefig(file, dpi=160)
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+    with writing(file), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks
+        figure.savefig(file, dpi=160)

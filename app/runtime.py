@@ -1,4 +1,4 @@
-"""Settings of the process that have to be made before MLX is imported. Call `prepare()` first."""
+"""What a process owes MLX: settings before it is imported (`prepare`), an orderly end (`release_streams`)."""
 
 import ctypes
 import os
@@ -44,6 +44,15 @@ def blas() -> str:
     if sys.platform != "linux":
         return "Accelerate"
     return "OpenBLAS" if _openblas is not None else "reference"
+
+
+def release_streams() -> None:
+    """Call it last: on Linux a process that leaves MLX's streams running aborts at its exit."""
+    if sys.platform == "linux" and "mlx.core" in sys.modules:
+        import mlx.core as mx
+
+        mx.synchronize()
+        mx.clear_streams()
 
 
 def _load_openblas() -> None:

@@ -7,7 +7,7 @@ whose scores lie closer together than that can swap places; anything else is a d
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.difference import Difference
+from app.difference import Difference, parting
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def first_difference(
     """Compare two answers to one prompt with the same options; None if they are the same."""
     if tuple(plain) == tuple(drafted):
         return None
-    pairs = enumerate(zip(plain, drafted, strict=False))
-    position = next((i for i, (a, b) in pairs if a != b), min(len(plain), len(drafted)))
+    position = parting(plain, drafted)
     tokens = [answer[position] for answer in (plain, drafted) if position < len(answer)]
     margin, tolerance = _margin(pair, [*prompt, *plain[:position]], options, tokens)
     return Difference(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.answer_text import AnswerText, merged
+from app.answer_text import AnswerText
 from app.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
 from app.difference import Difference
 from app.errors import BadInput
@@ -24,6 +24,7 @@ from app.events import (
     TurnsDropped,
 )
 from app.machine import device_name, memory_in_use, versions
+from app.pieces import merged
 from app.runtime import blas
 from app.same_text import first_difference
 from mlx_spec.stats import summarise

@@ -9,6 +9,7 @@ from app.chat_prompt import Message
 from app.events import TextAdded, TurnEnded, TurnsDropped
 from app.interrupt import Interrupt
 from app.output import data, talk
+from app.pieces import text_of
 from app.prompt_source import decoded
 from app.session import Session
 from mlx_spec.types import Options
@@ -38,7 +39,7 @@ def _answer(session: Session, messages: list[Message], options: Options) -> Turn
                 case TurnsDropped(count):
                     talk(f"The conversation is long: the oldest {count} messages are not read.")
                 case TextAdded(pieces):
-                    data("".join(piece.text for piece in pieces), end="")
+                    data(text_of(pieces), end="")
                 case TurnEnded(text):
                     data("\n" if text.endswith("\n") else "\n\n", end="")
                     return event

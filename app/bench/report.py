@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.bench.comparison import Comparison, compare
 from app.bench.measured import Measured
 from app.difference import Difference
-from app.errors import MachineFailed
+from app.output_file import writing
 from app.printable import one_line
 from models.size_text import size_text
 
@@ -86,10 +86,7 @@ def write_csv(file: Path, rows: Sequence[dict[str, Any]]) -> None:
     for line, row in zip(flat, rows, strict=True):
         line["ratio_low"], line["ratio_high"] = row["ratio_spread"]
         line["same_text"] = row["same_text"]
-    try:
-        with file.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(flat[0]))
-            writer.writeheader()
-            writer.writerows(flat)
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+    with writing(file), file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(flat[0]))
+        writer.writeheader()
+        writer.writerows(flat)

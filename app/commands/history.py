@@ -11,7 +11,7 @@ import typer
 from app import exit_codes
 from app.commands import arguments as args
 from app.counted import counted
-from app.errors import BadInput, MachineFailed
+from app.errors import BadInput
 from app.output import data, json_data, talk
 from app.printable import one_line
 
@@ -85,7 +85,7 @@ def export(
 ) -> int:
     """Write chats as Markdown or JSON."""
     from app.history.export import as_json, as_markdown
-    from app.output_file import check_place
+    from app.output_file import check_place, write_text
     from app.printable import json_text
 
     if output is not None:
@@ -104,10 +104,7 @@ def export(
     if output is None:
         data(text, end="")
         return exit_codes.DONE
-    try:
-        output.write_text(text, "utf-8")
-    except OSError as error:
-        raise MachineFailed(f"{output} cannot be written: {error.strerror}.") from error
+    write_text(output, text)
     talk(f"{len(chats)} chats written to {output}." if len(chats) != 1 else f"Written to {output}.")
     return exit_codes.DONE
 

@@ -7,7 +7,7 @@ import typer
 
 from app import exit_codes
 from app.commands import arguments as args
-from app.errors import BadInput, MachineFailed
+from app.errors import BadInput
 from app.output import Progress, data, json_data, talk
 
 if TYPE_CHECKING:
@@ -113,15 +113,13 @@ def _card(report: dict[str, Any]) -> str:
 
 
 def _write(out: Path, report: dict[str, Any], page: str) -> None:
+    from app.output_file import write_text
     from app.printable import json_text
 
     name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
     for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
         file = out / f"{name}.{suffix}"
-        try:
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+        write_text(file, text)
         talk(f"Written: {file}")
 
 

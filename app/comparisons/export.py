@@ -5,8 +5,10 @@ from typing import Any
 
 from app.bench.report import row, write_csv
 from app.comparisons.record import Record
-from app.comparisons.words import circumstances, counted, sentence
-from app.errors import BadInput, MachineFailed
+from app.comparisons.words import circumstances, sentence
+from app.counted import counted
+from app.errors import BadInput
+from app.output_file import write_text
 from app.printable import json_text
 
 SUFFIXES = (".json", ".csv", ".png", ".svg")
@@ -25,7 +27,7 @@ def export(record: Record, file: Path) -> None:
         raise BadInput(f"{file}: there is no folder {file.absolute().parent}.")
     match file.suffix:
         case ".json":
-            _write_json(record, file)
+            write_text(file, json_text(record.as_json()) + "\n")
         case ".csv":
             write_csv(file, rows(record))
         case _:
@@ -60,13 +62,6 @@ def _facts(record: Record) -> dict[str, Any]:
         **{f"option_{name}": value for name, value in facts["options"].items()},
         "broken_off": record.broken_off,
     }
-
-
-def _write_json(record: Record, file: Path) -> None:
-    try:
-        file.write_text(json_text(record.as_json()) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
 
 
 def _draw(record: Record, file: Path) -> None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.answer_text import merged
 from app.comparisons.plan import Plan, Run
 from app.comparisons.record import Outcome, Record
 from app.comparisons.setting import Setting
-from app.difference import Difference
+from app.difference import Difference, parting
 from app.events import Piece, TurnEnded
+from app.pieces import merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,4 @@ class Gathering:
 
 
 def _unexplained(differing: Differing) -> Difference:
-    both = zip(differing.plain, differing.drafted, strict=False)
-    shorter = min(len(differing.plain), len(differing.drafted))
-    position = next((place for place, (a, b) in enumerate(both) if a != b), shorter)
-    return Difference(position, "", "", None, 0.0)
+    return Difference(parting(differing.plain, differing.drafted), "", "", None, 0.0)

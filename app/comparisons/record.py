@@ -10,6 +10,7 @@ from app.bench.prompts import BenchPrompt
 from app.comparisons.setting import Setting
 from app.difference import Difference
 from app.events import Mark, Piece
+from app.pieces import text_of
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import DrafterName
 
@@ -32,7 +33,7 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        return "".join(piece.text for piece in self.pieces)
+        return text_of(self.pieces)
 
 
 @dataclass(frozen=True, slots=True)

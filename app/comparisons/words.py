@@ -36,11 +36,6 @@ def sameness(record: Record, setting: int) -> str:
     return f"{whose} from token {differing[0].position + 1} on; `mlx-spec check` says why"
 
 
-def counted(count: int, what: str) -> str:
-    """`1 prompt`, `3 prompts`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def circumstances(record: Record) -> str:
     """Where and with what it ran: machine, versions, the options that all runs shared."""
     facts = record.facts

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from app.errors import BadInput, MachineFailed
+from app.errors import BadInput
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -24,7 +24,8 @@ from app.history.records import (
 )
 from app.history.store import History
 from app.history.tree import MessageTree
-from app.printable import one_line
+from app.output_file import write_text
+from app.printable import json_text, one_line
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
@@ -84,15 +85,10 @@ def write(
         MachineFailed: it cannot be written.
     """
     path = path or _free_path(chat, ".json" if kind == "json" else ".md")
-    text = (
-        json.dumps(as_json([(chat, messages)]), ensure_ascii=False, indent=2) + "\n"
-        if kind == "json"
-        else as_markdown(chat, messages)
+    is_json = kind == "json"
+    write_text(
+        path, json_text(as_json([(chat, messages)])) + "\n" if is_json else as_markdown(chat, messages)
     )
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise MachineFailed(f"{path} cannot be written: {error.strerror}.") from error
     return path.resolve()
 
 

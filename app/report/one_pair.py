@@ -129,7 +129,7 @@ def _energy_of(pair: "LoadedPair", plan: Plan, meter: "Meter", way: str) -> dict
 
 def main() -> None:
     """Measure the pair named on the command line; send messages to the file descriptor."""
-    from app.runtime import prepare
+    from app.runtime import prepare, release_streams
 
     prepare()
     name, descriptor, *rest = sys.argv[1:]
@@ -139,7 +139,7 @@ def main() -> None:
     except BrokenPipeError:
         return
     finally:
-        _release_streams()
+        release_streams()
 
 
 def _work(name: str, plan: Plan, send: Callable[[Message], None]) -> None:
@@ -157,15 +157,6 @@ def _work(name: str, plan: Plan, send: Callable[[Message], None]) -> None:
         raise
     except Exception as error:  # whatever happens to one pair is told; the others go on
         send(Failed(told(error)[1]))
-
-
-def _release_streams() -> None:
-    """On Linux a process that leaves MLX's streams running aborts at its exit."""
-    if sys.platform == "linux" and "mlx.core" in sys.modules:
-        import mlx.core as mx
-
-        mx.synchronize()
-        mx.clear_streams()
 
 
 if __name__ == "__main__":

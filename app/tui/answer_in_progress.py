@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from app.events import Piece, TurnEnded
 from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
+from app.pieces import append, text_of
 from app.tui.answer_log import AnswerLog
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import joined
@@ -31,7 +32,7 @@ class AnswerInProgress:
     @property
     def text(self) -> str:
         """As the model gave it; the live view shows control characters as signs."""
-        return "".join(piece.text for piece in self._pieces)
+        return text_of(self._pieces)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -51,9 +52,7 @@ class AnswerInProgress:
         self.unsaved = True
         self.live.add(pieces)
         for piece in pieces:
-            if self._pieces and self._pieces[-1].mark == piece.mark:
-                piece = Piece(self._pieces.pop().text + piece.text, piece.mark)
-            self._pieces.append(piece)
+            append(self._pieces, piece)
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
         """The answer's final value, with its numbers if the engine told them; a first part's are in them."""

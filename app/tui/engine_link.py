@@ -9,7 +9,6 @@ from typing import Literal
 
 from textual.message_pump import MessagePump
 
-from app.answer_text import merged
 from app.chat_prompt import Message
 from app.engine_client import EngineClient, describe_death
 from app.engine_protocol import (
@@ -29,6 +28,7 @@ from app.engine_protocol import (
     TuningEnded,
 )
 from app.events import PairInfo, TextAdded, TurnEnded
+from app.pieces import merged
 from app.tui.messages import (
     DifferenceFound,
     EngineDied,
@@ -93,24 +93,18 @@ class EngineLink:
 
         `documents` are for the lookup drafter; `begun` is how the answer begins.
         """
-        self.wake()
-        self._last_id += 1
-        self._askers[self._last_id] = asker
-        self.client.send(
-            Answer(self._last_id, tuple(messages), options, documents=tuple(documents), begun=begun)
-        )
-        return self._last_id
+        turn_id = self._begin(asker)
+        self.client.send(Answer(turn_id, tuple(messages), options, documents=tuple(documents), begun=begun))
+        return turn_id
 
     def explain(
         self, asker: MessagePump, messages: Sequence[Message], options: Options,
         plain: Sequence[int], drafted: Sequence[int],
     ) -> int:  # fmt: skip
         """Ask where two answers part; a `DifferenceFound` or `TurnFailed` with this id goes to the asker."""
-        self.wake()
-        self._last_id += 1
-        self._askers[self._last_id] = asker
-        self.client.send(Explain(self._last_id, tuple(messages), options, tuple(plain), tuple(drafted)))
-        return self._last_id
+        turn_id = self._begin(asker)
+        self.client.send(Explain(turn_id, tuple(messages), options, tuple(plain), tuple(drafted)))
+        return turn_id
 
     def wake(self) -> bool:
         """Start a dead engine again; True if it was dead."""
@@ -134,6 +128,13 @@ class EngineLink:
 
     def close(self) -> None:
         self.client.close()
+
+    def _begin(self, asker: MessagePump) -> int:
+        """The id of a request that is about to be sent; what comes of it goes to the asker."""
+        self.wake()
+        self._last_id += 1
+        self._askers[self._last_id] = asker
+        return self._last_id
 
     def _restart(self) -> None:
         self.client.start()

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, split_graphemes
 
-from app.answer_text import merged
 from app.events import Mark, Piece
+from app.pieces import append, merged, text_of
 from app.printable import printable
 
 Line = tuple[Piece, ...]
@@ -31,16 +31,14 @@ class MarkedLines:
 
     @property
     def text(self) -> str:
-        return "".join(piece.text for piece in self._pieces)
+        return text_of(self._pieces)
 
     def add(self, pieces: Iterable[Piece]) -> int:
         """Append; returns the index of the first line that changed."""
         shown = [Piece(printable(piece.text).replace("\t", _TAB), piece.mark) for piece in pieces]
         last = len(self.lines) - 1
         for piece in shown:
-            if self._pieces and self._pieces[-1].mark == piece.mark:
-                piece = Piece(self._pieces.pop().text + piece.text, piece.mark)
-            self._pieces.append(piece)
+            append(self._pieces, piece)
         self.lines[last:] = _broken((*self.lines[last], *shown), self.width)
         return last
 
@@ -52,7 +50,7 @@ class MarkedLines:
 
 def _broken(pieces: Iterable[Piece], width: int) -> list[Line]:
     pieces = tuple(pieces)
-    text = "".join(piece.text for piece in pieces)
+    text = text_of(pieces)
     marks = _marks(pieces, text)
     lines: list[Line] = []
     start = 0

@@ -2,6 +2,7 @@
 
 from textual.content import Content
 
+from app.counted import counted
 from app.events import DraftRound
 from app.printable import printable
 
@@ -38,7 +39,7 @@ def round_sentence(played: DraftRound) -> str:
         told = f"No draft: the target wrote {said}"
     else:
         count = len(played.drafted)
-        told = f"{printable(played.drafter)} drafted {count} token{'s' * (count > 1)}, {_right(played)}"
+        told = f"{printable(played.drafter)} drafted {counted(count, 'token')}, {_right(played)}"
         if played.accepted < count and said:
             told += f"; instead of ‘{token_text(played.drafted[played.accepted])}’ the target said {said}"
         elif said:

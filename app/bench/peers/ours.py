@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from app.bench.peers.answering import Answer, Ask
@@ -40,10 +39,11 @@ class OurSide:
 
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
         """Where two greedy answers part, with the margin; None where they do not."""
+        from app.bench.report import difference_json
         from app.same_text import first_difference
 
         found = first_difference(self.pair, ask.ids, Options(max_tokens=ask.max_tokens), plain, other)
-        return {**asdict(found), "near_tie": found.near_tie} if found else None
+        return difference_json(found)
 
     def write_for_transformers(self, folder: str) -> dict[Literal["target", "draft"], str]:
         """Both checkpoints in float32 as transformers loads them."""

@@ -10,7 +10,8 @@ from textual.widgets.option_list import Option
 
 from app.comparisons import store
 from app.comparisons.record import Record
-from app.comparisons.words import circumstances, counted, sentence
+from app.comparisons.words import circumstances, sentence
+from app.counted import counted
 from app.errors import AppError
 from app.printable import one_line, printable
 from app.tui.engine_link import EngineLink

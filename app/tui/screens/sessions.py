@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.counted import counted
 from app.errors import AppError
 from app.history.records import Chat, now
 from app.history.store import ChatRow
@@ -188,10 +189,10 @@ the chat at the message that was found."""
         options.clear_options()
         options.add_options(Option(_drawn(row, width, time, self.words)) for row in self.rows)
         options.highlighted = min(place, len(self.rows) - 1) if self.rows else None
-        what = "archived chats" if self.archived and not self._text.strip() else "chats"
-        options.border_title = f"{len(self.rows)} {what.removesuffix('s') if len(self.rows) == 1 else what}"
+        what = "archived chat" if self.archived and not self._text.strip() else "chat"
+        options.border_title = counted(len(self.rows), what)
         if not self.rows:
-            nothing = "Nothing found." if self._text.strip() else f"No {what} yet."
+            nothing = "Nothing found." if self._text.strip() else f"No {what}s yet."
             options.add_option(Option(Content.styled(nothing, "dim"), disabled=True))
 
 

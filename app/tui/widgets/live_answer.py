@@ -14,6 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from app.events import Mark, Piece
+from app.pieces import text_of
 from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.marked_lines import MarkedLines
 
@@ -137,8 +138,7 @@ class LiveAnswer(Widget):
         return self._strip(y)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        lines = ("".join(piece.text for piece in line) for line in self._content.lines)
-        return selection.extract("\n".join(lines)), "\n"
+        return selection.extract("\n".join(map(text_of, self._content.lines))), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         self._drawn = {}
