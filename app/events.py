@@ -20,8 +20,6 @@ class PairInfo:
     """A loaded pair, as a person would want it described."""
 
     name: str
-    target: str
-    draft: str | None
     context_limit: int
     device: str
     memory_bytes: int

@@ -40,8 +40,9 @@ def lines(expected: "Expectation") -> list[str]:
     chip = expected.chip
     told = [
         f"On an {chip.name} ({chip.bandwidth:g} GB/s), {CONTEXT} tokens into a chat, {SOURCE}:",
-        f"  plain    {_speed(expected.plain, expected.plain_range)}",
-        f"  drafted  {_speed(expected.drafted, expected.drafted_range)}, {_length(expected.length)}",
+        f"  plain    {with_range(expected.plain, expected.plain_range, 'tokens/s')}",
+        f"  drafted  {with_range(expected.drafted, expected.drafted_range, 'tokens/s')}, "
+        f"{_length(expected.length)}",
     ]
     for known in expected.categories:
         text = "" if known.category == "not said" else f"{known.category}: "
@@ -72,8 +73,10 @@ def as_json(pair: "Pair", chip: "Chip | None") -> dict[str, Any] | None:
     return {"kind": "prediction", "source": "docs/roofline.md", **asdict(expected)}
 
 
-def _speed(speed: float, within: tuple[float, float]) -> str:
-    return f"{speed:.0f} tokens/s ({within[0]:.0f} to {within[1]:.0f})"
+def with_range(speed: float, within: tuple[float, float], unit: str = "") -> str:
+    """`70 (60 to 80)`, or `70 tok/s (60 to 80)`."""
+    said = f"{speed:.0f} {unit}" if unit else f"{speed:.0f}"
+    return f"{said} ({within[0]:.0f} to {within[1]:.0f})"
 
 
 def _length(length: int) -> str:

@@ -1,6 +1,9 @@
 """What this machine is: the device MLX computes on, and the versions that matter to a result."""
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from app.runtime import blas
 
 PACKAGES = ("mlx-spec", "mlx", "mlx-lm", "transformers", "huggingface_hub", "textual")
 
@@ -16,6 +19,11 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def circumstances() -> dict[str, Any]:
+    """What a measurement depends on beside models and options; MLX has to be prepared."""
+    return {"device": device_name(), "blas": blas(), "versions": versions()}
 
 
 def memory_in_use() -> int:

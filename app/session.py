@@ -46,11 +46,8 @@ class Session:
     @property
     def info(self) -> PairInfo:
         """The loaded pair, described."""
-        spec = self._pair.spec
         return PairInfo(
-            name=spec.name,
-            target=spec.target.repo,
-            draft=spec.draft.repo if spec.draft else None,
+            name=self._pair.spec.name,
             context_limit=self._pair.context_limit,
             device=device_name(),
             memory_bytes=self._pair.memory_bytes,

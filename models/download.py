@@ -14,8 +14,6 @@ from models.installed import installed
 from models.pair import PairSpec
 from models.progress import ModelProgress, Pace, Progress
 
-__all__ = ["Progress", "check", "pull"]
-
 _TICK_SECONDS = 0.25
 
 
@@ -79,7 +77,6 @@ def _progress(spec: PairSpec, message: dict[str, Any], pace: Pace) -> Progress:
     return Progress(
         phase=message["phase"],
         models=tuple(ModelProgress(source.repo, min(d, t), t) for source, d, t in parts),
-        file=message.get("file", ""),
         transferred_bytes=message.get("transferred", 0),
         bytes_per_second=pace.rate(),
         stalled_seconds=pace.stalled_seconds() if message["phase"] in ("tokenizers", "weights") else 0.0,

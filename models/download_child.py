@@ -64,7 +64,6 @@ def _work(task: Callable[[], None], ended: dict[str, Any]) -> None:
 def _numbers(job: Job) -> dict[str, Any]:
     return {
         "phase": job.phase,
-        "file": job.file,
         "done": list(job.done),
         "total": list(job.total),
         "transferred": job.transferred,

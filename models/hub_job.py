@@ -39,7 +39,6 @@ class Job:
 
     sources: tuple[Source, ...]
     phase: str = "asking"
-    file: str = ""
     done: list[int] = field(default_factory=list)
     total: list[int] = field(default_factory=list)
     transferred: int = 0
@@ -56,7 +55,7 @@ class Job:
         self._check_disk()
         self._check_fit(repositories)
         self._fetch(repositories, weights=True, phase="weights")
-        self.phase, self.file = "checking", ""
+        self.phase = "checking"
         for repository in repositories.values():
             finish(repository)
             # Parts of files that the repository no longer has.
@@ -105,7 +104,7 @@ class Job:
     def _check_fit(self, repositories: dict[int, Repository]) -> None:
         """On the small files alone: known architectures, and readable tokenizers that belong together."""
         self._fetch(repositories, weights=False, phase="tokenizers")
-        self.phase, self.file = "checking", ""
+        self.phase = "checking"
         folders = [self._folder(at, repositories) for at in range(len(self.sources))]
         for source, folder in zip(self.sources, folders, strict=True):
             check_architecture(read_json(folder / "config.json") or {}, str(source))
@@ -144,11 +143,8 @@ class Job:
             future.result()
 
     def _fetch_file(self, at: int, repository: Repository, file: HubFile) -> None:
-        self.file = file.name
-        source, counter = (
-            repository.source,
-            _Counter(self, at, partial_bytes(repository.source.repo, file.blob)),
-        )
+        source = repository.source
+        counter = _Counter(self, at, partial_bytes(source.repo, file.blob))
         try:
             if file.is_weights:
                 fetch(repository, file, bar=counter.bar_class(), begins_at=counter.begin_at)

@@ -15,6 +15,7 @@ from models.paths import hub_cache
 
 _ASK_METAL = "import mlx.core as mx; print(mx.device_info()['max_recommended_working_set_size'])"
 _METAL_SHARE = 2 / 3
+_SYSTEM_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def chip_name() -> str | None:
     """What a Mac calls its processor, `Apple M4 Pro`; None on other machines."""
     if sys.platform != "darwin":
         return None
-    return _said("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
+    return said("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
 
 
 @cache
@@ -61,7 +62,7 @@ def this_chip() -> Chip | None:
     if name is None:
         return None
     try:
-        return find_chip(name, gpu_cores(_said("/usr/sbin/ioreg", "-rc", "AGXAccelerator", "-d1")))
+        return find_chip(name, gpu_cores(said("/usr/sbin/ioreg", "-rc", "AGXAccelerator", "-d1")))
     except UnknownChip:
         return None
 
@@ -72,10 +73,10 @@ def gpu_cores(registry: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _said(*command: str) -> str:
-    """What a program of the system prints; empty where it cannot be run."""
+def said(*command: str) -> str:
+    """What a program of the system prints; empty where it cannot be run, or takes too long."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=_SYSTEM_SECONDS).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

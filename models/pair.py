@@ -46,6 +46,11 @@ class PairSpec:
             return (self.target,)
         return (self.target, self.draft)
 
+    def as_json(self) -> dict[str, str | None]:
+        """Name and sources, as reports of measurements name the pair."""
+        draft = str(self.draft) if self.draft else None
+        return {"name": self.name, "target": str(self.target), "draft": draft}
+
 
 def read_source(text: str, revision: str | None = None) -> Source:
     """`org/name`, `org/name@revision` or a folder, as a person types it.

@@ -28,8 +28,6 @@ class Progress:
 
     phase: Phase
     models: tuple[ModelProgress, ...]
-    file: str = ""
-    """The file that was begun last."""
     transferred_bytes: int = 0
     """What this pull brought over the network so far; files that were here before do not count."""
     bytes_per_second: float = 0.0

@@ -17,7 +17,7 @@ import typer
 
 from app.bench.peers.report import json_line
 from app.output import Progress, data
-from app.runtime import blas, prepare
+from app.runtime import prepare
 from app.tables import plain_table, print_table
 from mlx_spec.types import Options
 
@@ -52,7 +52,7 @@ def main(
 ) -> None:
     """Time rounds at every context, with full and with quantized keys and values."""
     prepare()
-    from app.machine import device_name, versions
+    from app.machine import circumstances
     from mlx_spec import Engine
     from models.load import load
     from models.resolve import resolve
@@ -69,14 +69,13 @@ def main(
         )
         costs += measure(engine, builtin, wanted, rounds, bits)
     show(costs)
-    facts = {"device": device_name(), "blas": blas(), "versions": versions()}
     data(
         json_line(
             {
                 "command": "python -m app.bench.long_context",
                 "rounds": rounds,
                 "costs": [asdict(cost) for cost in costs],
-                **facts,
+                **circumstances(),
                 "date": datetime.now(UTC).isoformat(timespec="seconds"),
             }
         )

@@ -21,7 +21,7 @@ from app.bench.peers.records import Records
 from app.bench.peers.report import json_line
 from app.bench.peers.sides import Side
 from app.output import Progress, data
-from app.runtime import blas, prepare
+from app.runtime import prepare
 from app.tables import plain_table, print_table
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def main(
 ) -> None:
     """Measure plain, drafted and adaptive decoding, and mlx-lm's loops, at every acceptance."""
     prepare()
-    from app.machine import device_name, versions
+    from app.machine import circumstances
 
     shares = [float(share) for share in acceptances.split(",")]
     found = {
@@ -86,7 +86,6 @@ def main(
     }
     for draft, result in found.items():
         _show(f"{target} + {draft}, temperature {temperature:g}", result)
-    facts = {"device": device_name(), "blas": blas(), "versions": versions()}
     data(
         json_line(
             {
@@ -99,7 +98,7 @@ def main(
                 "temperature": temperature,
                 "repeats": repeats,
                 "by_draft": found,
-                **facts,
+                **circumstances(),
                 "date": datetime.now(UTC).isoformat(timespec="seconds"),
             }
         )

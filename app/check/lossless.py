@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from app.bench.prompts import BenchPrompt
+from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.chat_prompt import Message
 from app.decoding import decode
 from app.difference import Difference
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LENGTHS = (0, 1, 2, 3, 4, 5)
 SAMPLED_TEMPERATURE = 0.8
+
+PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-count")
+"""Of the default set: each drafter has something to guess in some of them."""
 
 Mode = Literal["greedy", "sampled"]
 
@@ -41,6 +44,11 @@ class Checked:
     accepted: int
     """Drafted tokens that stood: with none, the comparison proves little."""
     difference: Difference | None
+
+
+def default_prompts() -> list[BenchPrompt]:
+    """Those that are answered where nobody names others."""
+    return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]
 
 
 def settings(pair: "LoadedPair") -> list[Setting]:

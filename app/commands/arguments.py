@@ -1,6 +1,7 @@
 """Arguments that several commands share, and what becomes of them."""
 
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -19,6 +20,7 @@ PairName = Annotated[
     str | None,
     typer.Argument(metavar="PAIR", help="A pair of `mlx-spec pairs`; the built-in one if left out."),
 ]
+CatalogueName = Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")]
 Target = Annotated[
     str | None, typer.Option(metavar="REPO|FOLDER", help="Target model, instead of a pair's name.")
 ]
@@ -39,6 +41,9 @@ DraftHead = Annotated[
         help="Let the draft guess among the N most frequent tokens only: the same text, shorter draft steps "
         "where its vocabulary is large.",
     ),
+]
+Prompts = Annotated[
+    Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")]
@@ -126,6 +131,18 @@ def chosen_pair(
     if draft_head is not None and spec.draft is None:
         raise BadInput(f"--draft-head {draft_head} is of a draft model, and {spec.name} has none.")
     return spec
+
+
+def named_pair(name: str | None, target: str | None, draft: str | None, revision: str | None) -> "PairSpec":
+    """As `chosen_pair`, where the built-in pair is not what nothing stands for.
+
+    Raises:
+        BadInput: neither a name nor a target.
+        ModelsError: no such pair, or arguments that contradict each other.
+    """
+    if name is None and target is None:
+        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
+    return chosen_pair(name, target, draft, revision)
 
 
 def tell_config_problems() -> None:

@@ -26,9 +26,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 -
 
 def command(
     pair: args.PairName = None,
-    prompts: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
-    ] = None,
+    prompts: args.Prompts = None,
     raw: args.Raw = False,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and way.")] = 3,
     max_tokens: args.MaxTokens = 128,
@@ -115,16 +113,10 @@ def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source
     """All that somebody needs to repeat the measurement."""
     from datetime import UTC, datetime
 
-    from app.machine import device_name, versions
-    from app.runtime import blas
+    from app.machine import circumstances
 
-    spec = pair.spec
     return {
-        "pair": {
-            "name": spec.name,
-            "target": str(spec.target),
-            "draft": str(spec.draft) if spec.draft else None,
-        },
+        "pair": pair.spec.as_json(),
         "options": {
             "max_tokens": options.max_tokens,
             "temperature": options.temperature,
@@ -137,9 +129,7 @@ def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source
         },
         "prompts": str(source),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "device": device_name(),
-        "blas": blas(),
+        **circumstances(),
     }
 
 

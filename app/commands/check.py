@@ -1,6 +1,5 @@
 """`check`: is the drafted text the target's own, on this machine?"""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,15 +17,10 @@ if TYPE_CHECKING:
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
-PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-count")
-"""Of the default set: each drafter has something to guess in some of them."""
-
 
 def command(
     pair: args.PairName = None,
-    prompts: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
-    ] = None,
+    prompts: args.Prompts = None,
     raw: args.Raw = False,
     max_tokens: args.MaxTokens = 48,
     seed: Annotated[int, typer.Option(help="Of the sampled texts.")] = 0,
@@ -41,12 +35,14 @@ def command(
     Greedy and sampled answers with and without drafting, over all drafters and lengths.
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
+    from app.bench.prompts import read_prompts
     from app.check import report
+    from app.check.lossless import default_prompts
     from app.machine import device_name, versions
     from app.tables import print_table
 
     Options(max_tokens=max_tokens, seed=seed)
-    wanted = _prompts(prompts)
+    wanted = read_prompts(prompts) if prompts else default_prompts()
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
     results, complete = _check(loaded, wanted, max_tokens, seed, raw)
     if not complete:
@@ -94,11 +90,3 @@ def _tell_differences(results: "list[Checked]") -> None:
     for drafter in dict.fromkeys(result.setting.drafter for result in results):
         if not any(result.accepted for result in results if result.setting.drafter == drafter):
             talk(f"No token of the drafter {drafter} was accepted, so this proves little about it.")
-
-
-def _prompts(file: Path | None) -> "list[BenchPrompt]":
-    from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
-
-    if file is not None:
-        return read_prompts(file)
-    return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]

@@ -1,33 +1,23 @@
 """`pull`: download a pair."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from app import exit_codes
 from app.commands import arguments as args
-from app.errors import BadInput
 from app.output import Progress as Line
 from app.output import talk
 
 if TYPE_CHECKING:
-    from models.download import Progress
+    from models.progress import Progress
 
 EXAMPLE = """\b
 Examples:
   mlx-spec pull smollm2-1.7b
   mlx-spec pull --target mlx-community/Qwen3-8B-4bit --draft mlx-community/Qwen3-0.6B-4bit"""
 
-PHASES = {
-    "asking": "Asking the Hub",
-    "tokenizers": "Fetching tokenizers",
-    "weights": "Fetching weights",
-    "checking": "Checking the files",
-}
-
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")] = None,
+    name: args.CatalogueName = None,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -42,9 +32,7 @@ def command(
     from models.download import pull
     from models.size_text import size_text
 
-    if name is None and target is None:
-        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
-    spec = args.chosen_pair(name, target, draft, revision)
+    spec = args.named_pair(name, target, draft, revision)
     if name is not None and draft is None:
         _say_what_to_expect(name)
     report, brought, notes = _Report(), 0, ()
@@ -99,18 +87,10 @@ class _Report:
 
 
 def _text(progress: "Progress") -> str:
-    from app.duration_text import duration_text
-    from models.size_text import size_text
+    from app.pull_text import PHASES, amount, pace
 
-    parts = [PHASES[progress.phase]]
+    phase = PHASES[progress.phase]
+    parts = [phase[0].upper() + phase[1:]]
     if progress.total_bytes:
-        done, total = size_text(progress.done_bytes), size_text(progress.total_bytes)
-        parts.append(f"{progress.fraction:.0%}, {done} of {total}")
-    if progress.stalled_seconds:
-        parts.append(f"stalled: no data for {progress.stalled_seconds:.0f} s")
-    elif progress.bytes_per_second:
-        rate = progress.bytes_per_second
-        parts.append(f"{size_text(int(rate))}/s")
-        if progress.seconds_left is not None:
-            parts.append(f"{duration_text(progress.seconds_left)} left")
-    return ", ".join(parts)
+        parts += [f"{progress.fraction:.0%}", amount(progress)]
+    return ", ".join([*parts, *pace(progress)])

@@ -17,7 +17,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec remove smollm2-1.7b\n  mlx-spec remove smol
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")] = None,
+    name: args.CatalogueName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: args.Target = None,
     draft: args.Draft = None,
@@ -31,9 +31,7 @@ def command(
     from models.removal import plan_removal, remove
     from models.size_text import size_text
 
-    if name is None and target is None:
-        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
-    spec = args.chosen_pair(name, target, draft, revision)
+    spec = args.named_pair(name, target, draft, revision)
     plan = plan_removal(spec)
     if not plan.deleted:
         raise BadInput(f"Nothing of {spec.name} can be removed: {plan.kept[0].source} is {plan.kept[0].why}.")

@@ -1,7 +1,7 @@
 """`tune`: measure what rounds cost here, and what follows for the draft length."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -47,11 +47,12 @@ def command(
 
 
 def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> None:
+    from app.machine import circumstances
     from app.tables import print_table
     from app.tune_report import as_json, tables
 
     if json:
-        json_data({**as_json(calibration, pair.shape), **_facts(pair)})
+        json_data({**as_json(calibration, pair.shape), "pair": pair.spec.name, **circumstances()})
         return
     for part in tables(calibration, pair.shape):
         data(part) if isinstance(part, str) else print_table(part)
@@ -61,10 +62,3 @@ def _title(pair: "LoadedPair") -> str:
     from app.machine import device_name
 
     return f"{pair.spec.name}: what a round costs\n{device_name()}"
-
-
-def _facts(pair: "LoadedPair") -> dict[str, Any]:
-    from app.machine import device_name, versions
-    from app.runtime import blas
-
-    return {"pair": pair.spec.name, "device": device_name(), "blas": blas(), "versions": versions()}

@@ -53,6 +53,11 @@ class Record:
     """After how many runs it ended before its last one, and why; empty if it ran to its end."""
 
     @property
+    def when(self) -> str:
+        """The date to the minute, as people read it; UTC."""
+        return self.date[:16].replace("T", " ")
+
+    @property
     def repeats(self) -> int:
         return len(self.outcomes[0].runs)
 
@@ -90,6 +95,11 @@ class Record:
     def comparison(self, setting: int) -> Comparison:
         """What a drafting setting brings over all prompts."""
         return compare(self.measured(setting))
+
+    @property
+    def best_ratio(self) -> float:
+        """Of the setting that drafting brings most with."""
+        return max(self.comparison(place).ratio for place in self.drafting)
 
     def categories(self, setting: int) -> dict[str, Comparison]:
         """The same by the prompts' categories."""

@@ -3,15 +3,14 @@
 import os
 import platform
 import re
-import subprocess
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-SYSTEM_SECONDS = 5.0
-"""How long a program of the system may take to answer."""
+from models.machine import chip_name, said, this_chip, this_machine
+
 MEMORY_PRESSURE = "kern.memorystatus_vm_pressure_level"
 """1 is normal, 2 a warning, 4 critical."""
 
@@ -31,8 +30,6 @@ def conditions() -> dict[str, Any]:
 
 def system() -> dict[str, Any]:
     """What does not change while measuring. Names the kind of machine, never its owner or its own name."""
-    from models.machine import chip_name, this_machine
-
     found: dict[str, Any] = {
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
@@ -41,22 +38,11 @@ def system() -> dict[str, Any]:
         "memory_for_models_bytes": this_machine().memory_bytes,
     }
     if sys.platform == "darwin":
-        from models.machine import this_chip
-
         found["system"] = f"macOS {platform.mac_ver()[0]}"
         found["model"] = said("/usr/sbin/sysctl", "-n", "hw.model").strip()
         if chip := this_chip():
             found["memory_bandwidth_gb_s"] = chip.bandwidth
     return found
-
-
-def said(*command: str) -> str:
-    """What a program of the system prints; empty where it cannot be run."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SYSTEM_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
 
 
 def parse_therm(text: str) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
+from app.check.lossless import default_prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +19,7 @@ class Plan:
 
 def make_plan(quick: bool) -> Plan:
     """What `check` and `bench` do by themselves, or the least that says something."""
-    from app.commands.check import PROMPTS
-
-    prompts = read_prompts(DEFAULT_PROMPTS)
-    chosen = [prompt for prompt in prompts if prompt.id in PROMPTS]
+    prompts, chosen = read_prompts(DEFAULT_PROMPTS), default_prompts()
     if not quick:
         return Plan(tuple(chosen), 48, tuple(prompts), 128, 3)
     first = {prompt.category: prompt for prompt in reversed(prompts)}

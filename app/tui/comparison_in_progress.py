@@ -119,16 +119,12 @@ class ComparisonInProgress:
         return self._gathering.record(self._facts(), self.broken_off)
 
     def _facts(self) -> dict[str, Any]:
-        pair, info = self._link.pair, self._info
+        info = self._info
         options = asdict(self.plan.options)
         for varied in ("drafter", "draft_length", "temperature", "stop_tokens"):
             del options[varied]
         return {
-            "pair": {
-                "name": pair.name,
-                "target": str(pair.target),
-                "draft": str(pair.draft) if pair.draft else None,
-            },
+            "pair": self._link.pair.as_json(),
             "device": info.device if info else "unknown",
             "options": options,
             "versions": dict(info.versions) if info else {},

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.expected_speed import SOURCE, why_none
+from app.expected_speed import SOURCE, why_none, with_range
 from app.tui.keys import Keys
 from models.catalogue import Pair, all_pairs
 from models.chips import Chip
@@ -40,8 +40,9 @@ class Offer:
         """Tokens per second to expect with and without drafting, each with its range; empty if unknown."""
         if self.expected is None:
             return ""
-        drafted = _rate(self.expected.drafted, self.expected.drafted_range)
-        return f"about {drafted} tok/s drafted, {_rate(self.expected.plain, self.expected.plain_range)} plain"
+        drafted = with_range(self.expected.drafted, self.expected.drafted_range)
+        plain = with_range(self.expected.plain, self.expected.plain_range)
+        return f"about {drafted} tok/s drafted, {plain} plain"
 
 
 def is_first_run() -> bool:
@@ -72,10 +73,6 @@ def about_offers(machine: Machine, found: list[Offer], keys: Keys) -> str:
         return f"No real pair fits this machine, where models may use {memory}. {why}"
     speeds = f"Speeds are {SOURCE}." if any(offer.expected for offer in found) else why_none()
     return f"These real pairs fit here, where models may use {memory}. {speeds}"
-
-
-def _rate(speed: float, within: tuple[float, float]) -> str:
-    return f"{speed:.0f} ({within[0]:.0f} to {within[1]:.0f})"
 
 
 def _marker() -> Path:

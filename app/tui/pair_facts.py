@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from app.duration_text import duration_text
-from app.expected_speed import SOURCE
+from app.expected_speed import SOURCE, with_range
 from app.printable import one_line, printable
+from app.pull_text import PHASES, amount, pace
 from app.tui.keys import Keys
 from app.tui.pull_queue import PullJob
 from models.catalogue import Pair
@@ -16,14 +16,6 @@ from models.size_text import size_text
 BAR_CELLS = 8
 
 SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
-
-PHASES = {
-    "asking": "asking the Hub",
-    "tokenizers": "fetching the tokenizers",
-    "weights": "fetching the weights",
-    "checking": "checking the files",
-    "done": "done",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +68,8 @@ def header(*, width: int, predicts: bool) -> str:
 
 def memory_bar(fit: Fit) -> str:
     """How much of the machine's memory a pair takes."""
-    full = min(round(fit.memory_share * BAR_CELLS), BAR_CELLS)
     share = f"{fit.memory_share:.0%}" if fit.memory_share < 10 else ">999%"
-    return f"{'█' * full}{'░' * (BAR_CELLS - full)} {share:>5}"
+    return f"{_bar(min(round(fit.memory_share * BAR_CELLS), BAR_CELLS))} {share:>5}"
 
 
 def details(facts: Facts) -> str:
@@ -90,12 +81,9 @@ def details(facts: Facts) -> str:
     if facts.fit:
         lines.append(f"Here: {facts.fit.verdict}, it {facts.fit.why}.")
     if expected:
-        low, high = expected.drafted_range
-        plain_low, plain_high = expected.plain_range
-        lines.append(
-            f"Expected on an {expected.chip.name}: {expected.plain:.0f} tok/s ({plain_low:.0f} to "
-            f"{plain_high:.0f}), drafted {expected.drafted:.0f} ({low:.0f} to {high:.0f}); {SOURCE}."
-        )
+        plain = with_range(expected.plain, expected.plain_range, "tok/s")
+        drafted = with_range(expected.drafted, expected.drafted_range)
+        lines.append(f"Expected on an {expected.chip.name}: {plain}, drafted {drafted}; {SOURCE}.")
     lines.append(f"Measured here: {facts.measured}." if facts.measured else "Not measured here yet.")
     if not pair.verified:
         lines.append("? Not verified: sizes are computed, names and licence are from memory.")
@@ -131,16 +119,9 @@ def pulling(name: str, progress: Progress | None) -> str:
     if progress.phase != "weights" or not progress.total_bytes:
         parts.append(PHASES[progress.phase])
     if progress.total_bytes:
-        full = int(progress.fraction * BAR_CELLS)
-        parts.append(f"{'█' * full}{'░' * (BAR_CELLS - full)} {progress.fraction:.0%}")
-        parts.append(f"{size_text(progress.done_bytes)} of {size_text(progress.total_bytes)}")
-    if progress.stalled_seconds:
-        parts.append(f"stalled, no data for {progress.stalled_seconds:.0f} s")
-    elif progress.bytes_per_second:
-        parts.append(f"{size_text(int(progress.bytes_per_second))}/s")
-        if progress.seconds_left is not None:
-            parts.append(f"{duration_text(progress.seconds_left)} left")
-    return one_line(f"{name}: {' · '.join(parts)}")
+        parts.append(f"{_bar(int(progress.fraction * BAR_CELLS))} {progress.fraction:.0%}")
+        parts.append(amount(progress))
+    return one_line(f"{name}: {' · '.join([*parts, *pace(progress)])}")
 
 
 def short_pull(jobs: list[PullJob]) -> str:
@@ -174,6 +155,10 @@ def paused_line(jobs: list[PullJob], keys: Keys) -> str:
 
 def _speeds(expected: Expectation | None) -> str:
     return f"{expected.plain:.0f} → {expected.drafted:.0f}" if expected else "unknown"
+
+
+def _bar(full: int) -> str:
+    return f"{'█' * full}{'░' * (BAR_CELLS - full)}"
 
 
 def _cut(text: str, cells: int) -> str:

@@ -142,7 +142,7 @@ def test_an_unknown_chip_is_refused_with_what_there_is(text: str) -> None:
 def test_this_mac_is_found_by_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"/usr/sbin/sysctl": "Apple M4 Max\n", "/usr/sbin/ioreg": IOREG}
     monkeypatch.setattr(machine.sys, "platform", "darwin")
-    monkeypatch.setattr(machine, "_said", lambda program, *rest: said[program])
+    monkeypatch.setattr(machine, "said", lambda program, *rest: said[program])
     try:
         machine.chip_name.cache_clear()
         machine.this_chip.cache_clear()

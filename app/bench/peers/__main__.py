@@ -240,7 +240,7 @@ class _Bench:
         )  # fmt: skip
 
     def _plan(self, searched: int) -> None:
-        """How long it will take, from what the warm-up took is too rough: count answers."""
+        """Say how many answers there will be. Their number is what progress is told by."""
         each = len(TEMPERATURES) * len(self.prompts)
         self.answers = each * (
             searched * self.settings["search_repeats"] + (len(self.compared) + 3) * self.settings["repeats"]
@@ -263,18 +263,18 @@ class _Bench:
             talk(told)
 
     def _facts(self) -> dict[str, Any]:
-        from app.machine import device_name, versions
-        from app.runtime import blas, prepare
+        from app.machine import circumstances
+        from app.runtime import prepare
 
         prepare()
+        here = circumstances()
         return {
             "command": "make bench-peers" + (" ARGS=--quick" if self.settings["quick"] else ""),
             **self.settings,
             "pair": self.settings["target"] or "builtin",
             "prompts": len(self.prompts),
-            "device": device_name(),
-            "blas": blas(),
-            "versions": {**versions(), **other_draft.torch_version()},
+            **here,
+            "versions": {**here["versions"], **other_draft.torch_version()},
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
         }
 

@@ -43,10 +43,6 @@ class LongChat:
     spread: tuple[float, float]
     wanted: float = 0.97
 
-    @property
-    def holds(self) -> bool:
-        return self.ratio >= self.wanted
-
 
 def long_chat(
     chat: Process, fresh: Process, turns: int, repeats: int, told: Callable[[str], None] = lambda text: None

@@ -265,9 +265,10 @@ The same prompts without and with drafting, one after the other on the same engi
         several = len(record.drafting) > 1 or len(record.prompts) > 1
         self.query_one("#compare-views", ContentSwitcher).current = "figures" if several else "panes"
         self._show_title(record)
-        best = max(record.comparison(place).ratio for place in record.drafting)
         same = all(outcome.difference is None for outcome in record.outcomes)
-        self._say(sentence(record), "bold $text-success" if best > 1 and same else "bold $text-warning")
+        self._say(
+            sentence(record), "bold $text-success" if record.best_ratio > 1 and same else "bold $text-warning"
+        )
         await self.query_one(ComparisonFigures).show(record)
 
     def _show_texts(self, record: Record) -> None:
@@ -293,7 +294,7 @@ The same prompts without and with drafting, one after the other on the same engi
         return self.query_one("#drafted" if self.plan.settings[run.setting].drafts else "#plain", ComparePane)
 
     def _title(self, prompt: str) -> None:
-        when = f"{self.record.date[:16].replace('T', ' ')}  " if self.record is not None else ""
+        when = f"{self.record.when}  " if self.record is not None else ""
         self.query_one("#compare-prompt", Static).update(
             Content.assemble(("Compare  ", "bold"), (when, "dim"), one_line(prompt))
         )

@@ -71,7 +71,7 @@ class ComparisonsScreen(OpenedScreen[None]):
         place = self.query_one(OptionList).highlighted
         if place is not None:
             record = self.records[place]
-            question = f"Delete the comparison of {record.date[:16].replace('T', ' ')}?"
+            question = f"Delete the comparison of {record.when}?"
             self.app.push_screen(
                 QuestionScreen(question, "Delete", "Keep"), lambda wanted: self._delete(record, wanted)
             )
@@ -102,13 +102,12 @@ class ComparisonsScreen(OpenedScreen[None]):
 
 
 def _row(record: Record) -> Content:
-    best = max(record.comparison(place).ratio for place in record.drafting)
     several = len(record.prompts) > 1
     what = f"{len(record.prompts)} prompts" if several else one_line(record.prompts[0].prompt)
     settings = f"{len(record.drafting)} settings, " if len(record.drafting) > 1 else ""
     return Content.assemble(
-        (f"{record.date[:16].replace('T', ' ')}  ", "dim"),
-        (f"{best:.2f}x  ", "bold"),
+        (f"{record.when}  ", "dim"),
+        (f"{record.best_ratio:.2f}x  ", "bold"),
         ("broken off  " if record.broken_off else "", "italic"),
         f"{one_line(str(record.facts['pair']['name']))}  {settings}{what}",
     )

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from app.comparisons.record import Outcome
-from app.events import Piece, TextAdded
+from app.events import TextAdded
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import Stats
 
@@ -26,10 +26,6 @@ class ComparePane(Vertical):
     @property
     def text(self) -> str:
         return self.query_one(LiveAnswer).text
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return self.query_one(LiveAnswer).pieces
 
     def begin(self, title: str) -> None:
         """Make room for another run."""

@@ -54,7 +54,7 @@ class SteadySession:
 
     def __init__(self, spec: PairSpec) -> None:
         self.is_tuned = True
-        self.info = PairInfo(spec.name, "target", "draft", 100_000, "test (cpu)", 1_000_000, True)
+        self.info = PairInfo(spec.name, 100_000, "test (cpu)", 1_000_000, True)
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
         """Nothing to measure."""
