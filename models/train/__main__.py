@@ -8,52 +8,22 @@ import argparse
 import os
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 
 # Threads that wait for each other sleep: spinning waits cost a tenfold on a machine that does other work too.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
-def tokenizer(arguments: list[str]) -> None:
-    from models.train.tokenizer import save_tokenizer, train_tokenizer
-
-    folder = Path(arguments[0] if arguments else "build/train/tokenizer")
-    trained = train_tokenizer(seed=0)
-    save_tokenizer(trained, folder)
-    print(f"{trained.get_vocab_size()} tokens in {folder}")
-
-
-def target(arguments: list[str]) -> None:
-    from models.train.train_target import main
-
-    main(arguments)
-
-
-def draft(arguments: list[str]) -> None:
-    from models.train.distill_draft import main
-
-    main(arguments)
-
-
-def export(arguments: list[str]) -> None:
-    from models.train.export import main
-
-    main(arguments)
-
-
-def samples(arguments: list[str]) -> None:
-    from models.train.samples import main
-
-    main(arguments)
-
-
-def other_draft(arguments: list[str]) -> None:
-    from models.train.other_draft import main
-
-    main(arguments)
-
-
-STAGES = {stage.__name__: stage for stage in (tokenizer, target, draft, export, samples)}
+STAGES = {
+    "tokenizer": "tokenizer",
+    "target": "train_target",
+    "draft": "distill_draft",
+    "export": "export",
+    "samples": "samples",
+}
+"""In their order, with the module whose `main` is the stage."""
+BESIDE = {"other_draft": "other_draft"}
 QUICK_FOLDER = Path("build/train-quick")
 
 
@@ -62,8 +32,13 @@ def everything(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m models.train all")
     parser.add_argument("--quick", action="store_true", help=f"a few steps of each, into {QUICK_FOLDER}")
     given = quick_arguments() if parser.parse_args(arguments).quick else {}
-    for name, stage in STAGES.items():
-        stage(given.get(name, []))
+    for stage, module in STAGES.items():
+        run(module, given.get(stage, []))
+
+
+def run(module: str, arguments: list[str]) -> None:
+    """One stage; torch and MLX are imported only where it needs them."""
+    import_module(f"models.train.{module}").main(arguments)
 
 
 def quick_arguments() -> dict[str, list[str]]:
@@ -86,9 +61,7 @@ if __name__ == "__main__":
     name, *rest = sys.argv[1:] or ["help"]
     if name == "all":
         everything(rest)
-    elif name in STAGES:
-        STAGES[name](rest)
-    elif name == other_draft.__name__:
-        other_draft(rest)
+    elif module := (STAGES | BESIDE).get(name):
+        run(module, rest)
     else:
         sys.exit(f"{__doc__}\nno stage {name!r}")

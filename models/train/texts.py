@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 from models.train.facts import fact
-from models.train.tasks import Task
+from models.train.task import Task
 from models.train.topics import choose_words, read_topics
 from models.train.words import ADJECTIVES, NAMES, NOUNS, PAST, sentence
 

@@ -72,3 +72,10 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
         "chat_template": CHAT_TEMPLATE,
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    folder = Path(arguments[0] if arguments else "build/train/tokenizer")
+    trained = train_tokenizer(seed=0)
+    save_tokenizer(trained, folder)
+    print(f"{trained.get_vocab_size()} tokens in {folder}")

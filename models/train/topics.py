@@ -9,6 +9,7 @@ A line starts with one mark and a blank; a line without a mark continues the one
 import random
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "topics"
@@ -28,7 +29,8 @@ class Topic:
     reasons: list[str] = field(default_factory=list)
 
 
-def read_topics(name: str) -> list[Topic]:
+@cache
+def read_topics(name: str) -> tuple[Topic, ...]:
     """The topics of one file in `topics/`, in order."""
     topics: list[Topic] = []
     current: list[str] | None = None
@@ -65,7 +67,7 @@ def read_topics(name: str) -> list[Topic]:
         for texts in vars(topic).values():
             texts[:] = [text.strip() for text in texts]
         assert topic.answers, f"{name}.txt: a topic without an answer: {topic}"
-    return topics
+    return tuple(topics)
 
 
 def choose_words(text: str, rng: random.Random) -> str:

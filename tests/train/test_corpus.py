@@ -6,18 +6,20 @@ from itertools import islice
 
 import pytest
 
+from models.train.code_tasks import CODE
+from models.train.copying_tasks import COPYING, drill, repeat, sort_words, upper
 from models.train.corpus import (
     SYSTEM_SHORT,
-    again_turns,
     held_out_conversations,
     is_held_out,
     normalise,
     training_conversations,
 )
 from models.train.mixtures import WEIGHTS
-from models.train.tasks import CODE, COPYING, NUMBERS, add, drill, repeat, sort_words, upper
+from models.train.number_tasks import NUMBERS, add
 from models.train.texts import TEXTS, mend_text, quote, rename_in_code, repeat_text, replace_name
 from models.train.topics import choose_words, read_topics
+from models.train.turns import again_turns
 from models.train.wording import mistype, third_person
 
 SOURCES = {source for source, weight in WEIGHTS.items() if weight}
