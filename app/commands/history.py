@@ -16,7 +16,8 @@ from app.output import data, json_data, talk
 from app.printable import one_line
 
 if TYPE_CHECKING:
-    from app.history.store import ChatRow, History
+    from app.history.rows import ChatRow
+    from app.history.store import History
 
 EXAMPLE = """\b
 Examples:

@@ -2,27 +2,25 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from app.errors import BadInput
 from app.history.database import Opened, is_there, open_database, transaction
-from app.history.records import (
-    AnswerFacts,
-    Chat,
-    ChatMessage,
-    Preset,
-    attachments_from,
-    attachments_json,
-    is_time,
-    now,
-    options_from,
-    options_json,
-    rounds_from,
-    rounds_json,
-    stats_from,
-    stats_json,
+from app.history.records import Chat, ChatMessage, Preset, now, options_from, options_json
+from app.history.rows import (
+    SAVE_CHAT,
+    SAVE_MESSAGE,
+    SELECT_CHAT,
+    SELECT_MESSAGE,
+    SELECT_ROWS,
+    ChatRow,
+    chat_from,
+    chat_values,
+    message_from,
+    message_values,
+    row_from,
 )
 
 TRIGRAM = 3
@@ -39,22 +37,6 @@ PROMPTS = 200
 
 EXCERPT = 30
 """Characters shown on each side of what was found."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatRow:
-    """A chat in a list."""
-
-    chat: Chat
-    messages: int
-    """Over all branches."""
-    pair: str
-    """Of the last answer; empty if there is none."""
-    hit: str | None = None
-    """Id of the message that has what was looked for; None if only the title has it."""
-    excerpt: str = ""
-    """Around the place in that message."""
-    deleted: bool = False
 
 
 class History:
@@ -93,8 +75,8 @@ class History:
         them. One that was deleted and is written to again is back.
         """
         with transaction(self.connection):
-            self.connection.executemany(_SAVE_CHAT, map(_chat_values, chats))
-            self.connection.executemany(_SAVE_MESSAGE, map(_message_values, messages))
+            self.connection.executemany(SAVE_CHAT, map(chat_values, chats))
+            self.connection.executemany(SAVE_MESSAGE, map(message_values, messages))
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that came to nothing, and its chat if it has no other."""
@@ -112,9 +94,9 @@ class History:
         wanted = "c.deleted IS NOT NULL" if deleted else "c.deleted IS NULL AND c.archived = ?"
         values = (limit,) if deleted else (archived, limit)
         rows = self.connection.execute(
-            f"{_SELECT_ROWS} WHERE {wanted} ORDER BY c.touched DESC LIMIT ?", values
+            f"{SELECT_ROWS} WHERE {wanted} ORDER BY c.touched DESC LIMIT ?", values
         ).fetchall()
-        return [_row(row) for row in rows]
+        return [row_from(row) for row in rows]
 
     def search(self, text: str, limit: int = 200) -> list[ChatRow]:
         """Chats in which one message, or the title, has all the words; archived ones too."""
@@ -151,25 +133,25 @@ class History:
         """
         if name == "last":
             rows = self.connection.execute(
-                f"{_SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY touched DESC LIMIT 1"
+                f"{SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY touched DESC LIMIT 1"
             ).fetchall()
             if not rows:
                 raise BadInput("There is no chat yet.")
-            return _chat(rows[0])
+            return chat_from(rows[0])
         rows = self.connection.execute(
-            f"{_SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(name)}%",)
+            f"{SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(name)}%",)
         ).fetchall()
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
             raise BadInput(
                 f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
             )
-        return _chat(rows[0])
+        return chat_from(rows[0])
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
         """All messages of a chat, every branch, in the order they were written."""
-        rows = self.connection.execute(f"{_SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
-        return [_message(row) for row in rows]
+        rows = self.connection.execute(f"{SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
+        return [message_from(row) for row in rows]
 
     def rename(self, chat_id: str, title: str) -> None:
         self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id)
@@ -229,10 +211,10 @@ class History:
 
     def _rows(self, ids: Sequence[str]) -> dict[str, ChatRow]:
         rows = self.connection.execute(
-            f"{_SELECT_ROWS} WHERE c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))",
+            f"{SELECT_ROWS} WHERE c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))",
             (json.dumps(ids),),
         )
-        return {row.chat.id: row for row in map(_row, rows)}
+        return {row.chat.id: row for row in map(row_from, rows)}
 
 
 def excerpt(text: str, words: Sequence[str]) -> str:
@@ -244,107 +226,7 @@ def excerpt(text: str, words: Sequence[str]) -> str:
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
-_SAVE_CHAT = """
-INSERT INTO chats (id, title, created, changed, archived, system, options, drafting, leaf, touched)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
-ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
-options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
-touched = excluded.touched
-"""
-
-_SAVE_MESSAGE = """
-INSERT INTO messages
-(id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks, rounds)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text, pair = excluded.pair,
-options = excluded.options, finish = excluded.finish, stats = excluded.stats, marks = excluded.marks,
-rounds = excluded.rounds
-"""
-
-_CHAT_COLUMNS = "id, title, created, changed, archived, system, options, drafting, leaf"
-_SELECT_CHAT = f"SELECT {_CHAT_COLUMNS} FROM chats"
-_SELECT_MESSAGE = (
-    "SELECT id, chat, parent, role, text, created, attachments, "
-    "pair, options, finish, stats, marks, rounds FROM messages"
-)
-_SELECT_ROWS = f"""
-SELECT {", ".join(f"c.{name}" for name in _CHAT_COLUMNS.split(", "))},
-(SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
-(SELECT m.pair FROM messages m WHERE m.chat = c.id AND m.pair IS NOT NULL ORDER BY m.number DESC LIMIT 1),
-c.deleted
-FROM chats c
-"""
-
-
 def _escaped(word: str) -> str:
     for sign in "\\%_":
         word = word.replace(sign, f"\\{sign}")
     return word
-
-
-def _chat_values(chat: Chat) -> tuple[Any, ...]:
-    return (
-        chat.id,
-        chat.title,
-        chat.created,
-        chat.changed,
-        chat.archived,
-        chat.system,
-        options_json(chat.options),
-        chat.drafting,
-        chat.leaf,
-    )
-
-
-def _message_values(message: ChatMessage) -> tuple[Any, ...]:
-    facts = message.facts
-    return (
-        message.id,
-        message.chat,
-        message.parent,
-        message.role,
-        message.text,
-        message.created,
-        attachments_json(message.attachments),
-        *(
-            (None,) * 6
-            if facts is None
-            else (
-                facts.pair,
-                options_json(facts.options),
-                facts.finish,
-                stats_json(facts.stats),
-                facts.marks,
-                rounds_json(facts.rounds),
-            )
-        ),
-    )
-
-
-def _chat(row: Sequence[Any]) -> Chat:
-    chat_id, title, created, changed, archived, system, options, drafting, leaf = row
-    times = _time(created), _time(changed)
-    return Chat(chat_id, title, *times, bool(archived), system, options_from(options), bool(drafting), leaf)
-
-
-def _time(seconds: float) -> float:
-    """1970 where the file holds no time: once, an import could bring anything."""
-    return seconds if is_time(seconds) else 0.0
-
-
-def _row(row: Sequence[Any]) -> ChatRow:
-    *chat, messages, pair, deleted = row
-    return ChatRow(_chat(chat), messages, pair or "", deleted=deleted is not None)
-
-
-def _message(row: Sequence[Any]) -> ChatMessage:
-    *head, attachments, pair, options, finish, stats, marks, rounds = row
-    facts = None
-    if pair is not None:
-        facts = AnswerFacts(
-            pair, options_from(options), finish, stats_from(stats), marks or "", rounds_from(rounds)
-        )
-    message_id, chat, parent, role, text, created = head
-    return ChatMessage(
-        message_id, chat, parent, role, text, _time(created), attachments_from(attachments), facts
-    )

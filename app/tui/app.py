@@ -18,8 +18,8 @@ from app.config import Config
 from app.config_file import write_setting
 from app.errors import BadInput, MachineFailed
 from app.history.database import history_file
+from app.history.rows import ChatRow
 from app.history.saving import HistoryThread, News
-from app.history.store import ChatRow
 from app.printable import printable
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of

@@ -10,8 +10,9 @@ from app.counted import counted
 from app.errors import AppError, BadInput
 from app.history.export import import_file, write
 from app.history.records import Chat, Preset, now
+from app.history.rows import ChatRow
 from app.history.saving import FileGone, FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
-from app.history.store import ChatRow, History
+from app.history.store import History
 from app.printable import one_line
 from app.tui.ago import ago
 

@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 from app.counted import counted
 from app.errors import AppError
 from app.history.records import Chat, now
-from app.history.store import ChatRow
+from app.history.rows import ChatRow
 from app.printable import one_line
 from app.tui.ago import ago
 from app.tui.found_words import with_found

@@ -10,7 +10,8 @@ import pytest
 from textual.widgets import Static
 
 from app.history.records import AnswerFacts, Chat, ChatMessage
-from app.history.store import ChatRow, History
+from app.history.rows import ChatRow
+from app.history.store import History
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
