@@ -23,8 +23,9 @@ MARGIN = 1.01
 """Drafting has to promise this much more than plain decoding."""
 AS_GOOD = 1.03
 """More rows than a fused kernel takes have to promise this much more than fewer."""
-AHEAD = (2, 16)
-"""An answer is expected to go on for as many tokens as it has, within these."""
+AHEAD = (2, 6)
+"""An answer is expected to go on for as many tokens as it has, within these. Few: what a
+refused draft teaches may come too late to be used, and plain decoding is what nobody may fall behind."""
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts where costs were not measured."""
 REVIEW_FIRST = 3
