@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import queue
 import time
 from typing import ClassVar
 
@@ -19,8 +18,9 @@ from app.config_file import write_setting
 from app.errors import BadInput, MachineFailed
 from app.history.database import history_file
 from app.history.rows import ChatRow
-from app.history.saving import HistoryThread, News
+from app.history.saving import HistoryThread
 from app.printable import printable
+from app.tui.announcer import Announcer
 from app.tui.command_runner import CommandRunner
 from app.tui.comparison_plan import plan_of
 from app.tui.ending import end_on_signals
@@ -41,7 +41,6 @@ from app.tui.messages import (
     PairTuning,
     PromptSubmitted,
 )
-from app.tui.pair_facts import outcome, paused_line, short_pull
 from app.tui.palette import Palette, SlashCommandProvider
 from app.tui.pull_queue import PullQueue
 from app.tui.saved_chats import SavedChats
@@ -55,7 +54,6 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.settings import Settings
 from app.tui.suspending import suspend_between_steps
-from app.tui.widgets.prompt import Prompt
 from app.tui.widgets.scroll_bar import BarVisual
 from models.catalogue import Pair
 from models.paths import config_file, data_folder
@@ -64,7 +62,7 @@ CTRL_C_SECONDS = 2.0
 """How soon the second Ctrl+C has to follow to mean leaving."""
 
 WATCH_SECONDS = 0.5
-"""How often the end of a download is looked for."""
+"""How often is looked for what happened beside the chat."""
 
 
 class ChatApp(App[None]):
@@ -109,8 +107,8 @@ class ChatApp(App[None]):
         ScrollBar.renderer = BarVisual
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
-        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
-        self.history = HistoryThread(history_file(), self._news.put)
+        self._announcer = Announcer(self)
+        self.history = HistoryThread(history_file(), self._announcer.saving.put)
         self.chat = ChatScreen(link, settings, self.history)
         self.saved = SavedChats(self.chat, self.history)
         self.unsaved = 0
@@ -118,8 +116,6 @@ class ChatApp(App[None]):
         self._resume = resume
         self.chat.marks = self.config["marks"]
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
-        self._offered = self.pulls.paused
-        self._untold = list(self.config.problems)
         self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
 
@@ -132,8 +128,7 @@ class ChatApp(App[None]):
     def on_mount(self) -> None:
         self.link.listen(self)
         self.set_interval(PUMP_SECONDS, self._pump)
-        self.set_interval(WATCH_SECONDS, self._watch_pulls)
-        self.set_interval(WATCH_SECONDS, self._tell_news)
+        self.set_interval(WATCH_SECONDS, self._announce)
         # The shell has written over the screen meanwhile.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.watch(self, "theme", self._keep_theme, init=False)
@@ -204,9 +199,9 @@ class ChatApp(App[None]):
     async def on_command_chosen(self, message: CommandChosen) -> None:
         self.return_to_chat()
         if message.takes_value:
-            self.chat.query_one(Prompt).fill(f"/{message.name} ")
+            self.chat.prompt.fill(f"/{message.name} ")
         else:
-            await CommandRunner(self).run(f"/{message.name}")
+            await self.action_command(message.name)
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""
@@ -266,9 +261,10 @@ class ChatApp(App[None]):
 
         self.push_screen(sessions, open_chat)
 
-    async def action_resume_last(self) -> None:
+    async def action_command(self, text: str) -> None:
+        """A key that does what a command does, on the chosen message where there is one."""
         self.return_to_chat()
-        await CommandRunner(self).run("/resume last")
+        await CommandRunner(self).run(f"/{text}")
 
     def action_pairs(self, chosen: str | None = None) -> None:
         """The pairs there are, with one of them in view."""
@@ -318,14 +314,13 @@ class ChatApp(App[None]):
         return self.chat.is_mounted and self.is_running
 
     def _pump(self) -> None:
-        if not self._shows:
-            return
-        if self._offered:
-            self.chat.transcript.note(paused_line(self._offered, self.keys))
-            self._offered = []
-        while self._untold:
-            self.chat.transcript.note(self._untold.pop(0), "warning")
-        self.link.pump()
+        if self._shows:
+            self._announcer.begin()
+            self.link.pump()
+
+    def _announce(self) -> None:
+        if self._shows:
+            self._announcer.announce()
 
     def use(self, pair: Pair | None) -> None:
         """Answer with this pair from here on; None changes nothing."""
@@ -343,8 +338,10 @@ class ChatApp(App[None]):
         if row.chat.id != self.chat.conversation.chat.id:
             await CommandRunner(self).run(f"/resume {row.chat.id}")
         if row.hit is not None:
-            hit = row.hit
-            self.chat.actions.attempt(lambda: self.chat.actions.show_hit(hit, words))
+            try:
+                self.chat.actions.show_hit(row.hit, words)
+            except BadInput as error:
+                self.chat.transcript.note(str(error), "error")
 
     def _keep_theme(self, theme: str) -> None:
         """A theme that was chosen holds from now on."""
@@ -359,20 +356,6 @@ class ChatApp(App[None]):
         self._ctrl_c_at = time.monotonic()
         self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 
-    def _tell_news(self) -> None:
-        while self._shows and not self._news.empty():
-            self.saved.tell(self._news.get())
-
     def _leave(self, wanted: bool | None) -> None:
         if wanted:
             self.leave()
-
-    def _watch_pulls(self) -> None:
-        if not self._shows:
-            return
-        for job in self.pulls.advance():
-            self.chat.transcript.note(outcome(job, self.keys), "error" if job.state == "failed" else "info")
-        if self.pulls.problem:
-            self.chat.transcript.note(self.pulls.problem, "warning")
-            self.pulls.problem = ""
-        self.chat.state.take_download(short_pull(self.pulls.unfinished))

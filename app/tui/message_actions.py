@@ -1,7 +1,7 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,13 +25,6 @@ class MessageActions:
     def __init__(self, chat: "ChatScreen") -> None:
         self._chat = chat
         self._copied: tuple[str, int] = ("", 0)
-
-    def attempt(self, action: Callable[[], None]) -> None:
-        """Do it, or say why it cannot be done."""
-        try:
-            action()
-        except BadInput as error:
-            self._chat.transcript.note(str(error), "error")
 
     def edit(self) -> None:
         """Put a prompt back into the input; what is sent then begins a branch of its own."""

@@ -69,9 +69,10 @@ class ChatScreen(Screen[None]):
         # Before the prompt, whose own F6 and F7 select text.
         Binding("f6", "app.sessions", "Chats", id="chat.sessions", priority=True,
                 tooltip="All chats: resume, search, rename, archive, delete, export"),
-        Binding("f7", "app.resume_last", "Last chat", id="chat.resume_last", show=False, priority=True,
-                tooltip="Go on with the chat before this one"),
-        Binding("ctrl+n", "new_chat", "New chat", id="chat.new", show=False, tooltip="Begin a new chat"),
+        Binding("f7", "app.command('resume last')", "Last chat", id="chat.resume_last",
+                show=False, priority=True, tooltip="Go on with the chat before this one"),
+        Binding("ctrl+n", "app.command('new')", "New chat", id="chat.new", show=False,
+                tooltip="Begin a new chat"),
         Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
         Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
@@ -244,30 +245,6 @@ class ChatScreen(Screen[None]):
         self.transcript.select_entry(None)
         self.transcript.follow()
         self.prompt.area.focus()
-
-    def action_walk(self, direction: int) -> None:
-        self.actions.attempt(lambda: self.actions.walk(direction))
-
-    def action_edit(self) -> None:
-        self.actions.attempt(self.actions.edit)
-
-    def action_regenerate(self, seed: str) -> None:
-        self.actions.attempt(lambda: self.actions.regenerate(seed))
-
-    def action_continue(self) -> None:
-        self.actions.attempt(self.actions.continue_answer)
-
-    def action_copy(self) -> None:
-        self.actions.attempt(self.actions.copy)
-
-    def action_copy_code(self) -> None:
-        self.actions.attempt(self.actions.copy_code)
-
-    def action_fold(self) -> None:
-        self.actions.attempt(self.actions.fold)
-
-    def action_new_chat(self) -> None:
-        self.clear()
 
     def attach(self, path: str) -> Attachment:
         """Have a file go with the next prompt.

@@ -331,9 +331,8 @@ async def test_what_downloads_say_while_the_program_closes_meets_no_screen(open_
     async with open_chat() as chat:
         app = chat.app
     app.pulls.problem = "the list cannot be written"
-    app._watch_pulls()
+    app._announce()
     app._pump()
-    app._tell_news()
     assert app.pulls.problem
 
 
