@@ -1,12 +1,12 @@
 """Writing one setting into the person's config.toml; every other character of the file stays as it is."""
 
 import json
-import os
 import re
 import tomllib
 from pathlib import Path
 
 from app.errors import MachineFailed
+from models.whole_file import write_whole
 
 _TABLE = re.compile(r"^\s*\[")
 
@@ -24,7 +24,7 @@ def write_setting(file: Path, name: str, value: str) -> None:
         changed = _with_setting(text, name, value)
         if tomllib.loads(changed) != before | {name: value}:
             raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
-        _replace(file, changed)
+        write_whole(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
     except (OSError, ValueError, RecursionError) as error:
         raise MachineFailed(f"{name} cannot be written to {file} ({error}).") from error
 
@@ -47,18 +47,3 @@ def _with_setting(text: str, name: str, value: str) -> str:
         lines[place - 1] += end
     gap = end if place == head < len(lines) else ""
     return "".join([*lines[:place], written + end + gap, *lines[place:]])
-
-
-def _replace(file: Path, text: str) -> None:
-    """All of the new text, or the old file."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as out:
-            out.write(text.encode())
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -5,9 +5,8 @@ later one's stays. Left alone when the device, the BLAS, the models or the versi
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mlx_spec.measuring import SECONDS, Calibration
 from mlx_spec.types import Options
 from models.paths import data_folder
+from models.whole_file import write_whole
 
 if TYPE_CHECKING:
     from models.load import LoadedPair
@@ -57,24 +57,13 @@ def measure(
 
 def keep(pair: "LoadedPair") -> None:
     """Write down what was learned. A disk that cannot be written to costs only the keeping."""
-    file = state_file(pair)
     kept = {
         "pair": _pair_key(pair),
         "circumstances": _circumstances(pair),
         "learned": pair.engine.controller.as_json(),
     }
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".partial")
-        try:
-            with os.fdopen(handle, "w") as out:
-                json.dump(kept, out)
-            os.replace(partial, file)
-        except BaseException:
-            os.unlink(partial)
-            raise
-    except OSError:
-        pass
+    with suppress(OSError):
+        write_whole(state_file(pair), json.dumps(kept))
 
 
 def adapts(options: Options) -> bool:

@@ -135,11 +135,7 @@ class EngineClient:
         self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
             self.log_path.unlink()
-        return open(self.log_path, "ab", opener=_private)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        return open(os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
 
 
 def describe_death(event: Died) -> str:

@@ -2,7 +2,6 @@
 in the catalogue's format, and found by name like the others."""
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from models.pair import PairSpec, Source
 from models.paths import own_pairs_file
 from models.progress import Progress
 from models.size_text import size_text
+from models.whole_file import write_whole
 
 _CONTEXT = 4096
 _ACTIVATION_BYTES = 300_000_000
@@ -89,11 +89,7 @@ def forget_own(name: str) -> None:
 
 
 def _write(tables: list[dict[str, Any]]) -> None:
-    path = own_pairs_file()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps({"pair": tables}, indent=1), encoding="utf-8")
-    draft.replace(path)
+    write_whole(own_pairs_file(), json.dumps({"pair": tables}, indent=1))
 
 
 def _quantization(source: Source) -> str:

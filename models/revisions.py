@@ -5,12 +5,12 @@ and pulled again at this commit, without asking the Hub.
 """
 
 import json
-import os
 from contextlib import suppress
 from typing import Any
 
 from models.pair import Source
 from models.paths import revisions_file
+from models.whole_file import write_whole
 
 _MAIN = "main"
 
@@ -51,9 +51,5 @@ def _are_commits(found: Any) -> bool:
 
 def _write(table: dict[str, dict[str, str]]) -> None:
     """Best effort: where our folder cannot be written, the cache's branches have to do."""
-    path = revisions_file()
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(table, indent=2), encoding="utf-8")
-        draft.replace(path)
+        write_whole(revisions_file(), json.dumps(table, indent=2))

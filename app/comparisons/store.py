@@ -1,13 +1,13 @@
 """Kept comparisons: one JSON file each, in the data folder."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.comparisons.record import Record, record_from_json
 from app.errors import BadInput, MachineFailed
 from models.paths import data_folder
+from models.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,9 @@ def keep(record: Record) -> Path:
         MachineFailed: it cannot be written.
     """
     file = folder() / f"{record.name}.json"
-    partial = file.with_suffix(f".{os.getpid()}")
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(partial, "w", encoding="utf-8", opener=_private) as stream:
-            json.dump(record.as_json(), stream, ensure_ascii=False)
-        partial.replace(file)
+        write_whole(file, json.dumps(record.as_json(), ensure_ascii=False))
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise MachineFailed(
             f"The comparison was not kept: {file} cannot be written ({error.strerror})."
         ) from error
@@ -85,7 +80,3 @@ def delete(record: Record) -> None:
         file.unlink(missing_ok=True)
     except OSError as error:
         raise MachineFailed(f"{file} cannot be removed: {error.strerror}.") from error
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
