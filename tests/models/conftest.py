@@ -1,9 +1,15 @@
 """A home of its own for every test: no cache, token or setting of the person who runs it."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.models.hub_server import HostedModel, HubServer
+from tests.models.tiny_models import files_of, make_pair
+
+STAND_IN = Path(__file__).parent / "stand_in"
 
 
 def own_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
@@ -19,3 +25,23 @@ def own_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own_home(tmp_path, monkeypatch)
     return tmp_path
+
+
+@pytest.fixture
+def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """Serves a whole pair: org/target and org/draft."""
+    target, draft = make_pair(home / "made")
+    hosted = {"org/target": HostedModel(files_of(target)), "org/draft": HostedModel(files_of(draft))}
+    with HubServer(hosted) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def read_tokenizers_quickly(patch: pytest.MonkeyPatch) -> None:
+    """Let the download processes started from here read tokenizers without importing transformers."""
+    patch.setenv("PYTHONPATH", str(STAND_IN), prepend=os.pathsep)
+
+
+@pytest.fixture
+def quick_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_tokenizers_quickly(monkeypatch)

@@ -1,0 +1,19 @@
+"""The pair that the tests of downloads pull."""
+
+from pathlib import Path
+
+from models.download import Progress, pull
+from models.pair import PairSpec, Source
+from tests.models.tiny_models import files_of, make_model
+
+SPEC = PairSpec("tiny", Source("org/target"), Source("org/draft"))
+
+
+def last(spec: PairSpec = SPEC) -> Progress:
+    *_, progress = pull(spec)
+    return progress
+
+
+def widened(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
+    """The same model with a vocabulary of so many rows that its weights take a while to come."""
+    return files | files_of(make_model(folder, vocab_size=60_000))
