@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding
 from textual.dom import DOMNode
 from textual.events import Resize
+from textual.screen import Screen
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
@@ -34,24 +35,48 @@ class _Shown:
         binding = str(self.heard.binding.id)
         return binding == "app.help" or "escape" in default_keys().get(binding, "").split(",")
 
+    @property
+    def seen(self) -> tuple[object, ...]:
+        """What of it can be seen, and the key that a click on it presses."""
+        binding = self.heard.binding
+        return self.key, binding.key, binding.description, self.heard.enabled, self.heard.tooltip
+
     def cells(self, *, compact: bool) -> int:
         return cell_len(self.key) + cell_len(self.heard.binding.description) + EDGES[compact]
 
 
 class KeyLine(Footer):
-    """Textual's own footer cuts a key in two where the line ends, whichever key that is."""
+    """Textual's own footer cuts a key in two where the line ends, whichever key that is, and makes all
+    of them anew each time the focus moves.
+    """
 
     app: "ChatApp"
 
+    _drawn: tuple[bool, list[tuple[object, ...]]] | None = None
+    """What is in the line: whether it is compact, and what of each key can be seen."""
+
     def on_resize(self, event: Resize) -> None:
-        self.refresh(recompose=True)
+        self._follow()
+
+    def bindings_changed(self, screen: Screen) -> None:
+        self._bindings_ready = True
+        if screen.app.app_focus and self.is_attached and screen is self.screen:
+            self.call_after_refresh(self._follow)
+
+    def _follow(self) -> None:
+        if not self._bindings_ready or not self.is_attached:
+            return
+        compact, shown = self._fitting()
+        if self._drawn != (compact, [one.seen for one in shown]):
+            self.refresh(recompose=True)
 
     def compose(self) -> ComposeResult:
         if not self._bindings_ready:
             return
-        shown, width = self._known(), self.app.size.width
-        self.compact = not _fit(shown, width, compact=False)
-        for one in _fitting(shown, width) if self.compact else shown:
+        compact, shown = self._fitting()
+        self._drawn = compact, [one.seen for one in shown]
+        self.compact = compact
+        for one in shown:
             binding = one.heard.binding
             yield FooterKey(
                 binding.key,
@@ -61,6 +86,13 @@ class KeyLine(Footer):
                 disabled=not one.heard.enabled,
                 tooltip=one.heard.tooltip,
             ).data_bind(compact=Footer.compact)
+
+    def _fitting(self) -> tuple[bool, list[_Shown]]:
+        """Whether the line is compact, and its keys."""
+        shown, width = self._known(), self.app.size.width
+        if _fit(shown, width, compact=False):
+            return False, shown
+        return True, _fitting(shown, width)
 
     def _known(self) -> list[_Shown]:
         """One key per action: what has the focus first, the app last, each in the order it was written.

@@ -52,6 +52,15 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
         await chat.until(lambda: "F5 Compare" in shown(chat))
 
 
+async def test_keys_that_stay_the_same_are_not_made_anew(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.until(lambda: "F1 Help" in shown(chat))
+        keys = list(chat.app.screen.query("FooterKey"))
+        await chat.ask("hello")
+        await chat.pilot.press("x", "y", "backspace")
+        assert list(chat.app.screen.query("FooterKey")) == keys
+
+
 async def test_keys_that_a_list_passes_on_are_named_in_the_line_and_in_the_help(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 40)) as chat:
         await chat.ask("hello")
