@@ -43,12 +43,9 @@ def test_without_a_draft_model_lookup_is_checked(
     assert {row["drafter"] for row in report["rows"]} == {"lookup"}
 
 
-def test_an_engine_that_accepts_one_token_too_many_fails_the_check(
-    tiny_pair: TinyPair,
-    one_prompt: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+@pytest.fixture
+def careless_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accepts one token too many."""
     right = verify.coupled
 
     def careless(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
@@ -56,6 +53,12 @@ def test_an_engine_that_accepts_one_token_too_many_fails_the_check(
         return mx.minimum(accepted + 1, draft.shape[0]), bonus
 
     monkeypatch.setattr(verify, "coupled", careless)
+
+
+@pytest.mark.usefixtures("careless_engine")
+def test_an_engine_that_accepts_one_token_too_many_fails_the_check(
+    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     code, report = run(tiny_pair.arguments, one_prompt, capfd)
     assert (code, report["lossless"]) == (1, False)
     assert report["unexplained"] > 0

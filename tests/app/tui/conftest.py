@@ -1,5 +1,6 @@
 """Runs the real app on a scripted engine process."""
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -24,6 +24,8 @@ from models.pair import PairSpec
 from models.progress import ModelProgress, Progress
 from models.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.conftest import ROOT
+from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
 
@@ -32,6 +34,7 @@ from tests.models.tiny_models import files_of, make_model, make_pair, make_token
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    read_tokenizers_quickly(monkeypatch)
 
 
 def text_of(chat: Chat, where: str) -> str:
@@ -396,8 +399,9 @@ async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
 
 
 async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_reason(
-    open_chat: OpenChat, hub: HubServer, tmp_path: Path
+    open_chat: OpenChat, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # Comparing takes the real transformers.
     other = make_model(tmp_path / "other")
     make_tokenizer(other, text=("entirely other words " * 30,))
     hub.models["org/other"] = HostedModel(files_of(other))

@@ -92,13 +92,18 @@ async def test_leaving_in_the_middle_of_an_answer_keeps_every_word_that_was_show
     assert saved(tmp_path)[0][1][1].text == opened.app.chat.running.text
 
 
+async def one_waits(opened: OpenedChat) -> None:
+    """Two prompts are sent: one is being answered, the other waits."""
+    await opened.type("slow")
+    await opened.type("waits")
+    await opened.until(lambda: len(opened.app.chat.answering.queued) == 1)
+
+
 async def test_prompts_that_wait_or_are_half_written_when_the_program_ends_are_behind_up_in_the_next_run(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat() as opened:
-        await opened.type("slow")
-        await opened.type("waits")
-        await opened.until(lambda: len(opened.app.chat.answering.queued) == 1)
+        await one_waits(opened)
         opened.app.chat.prompt.fill("half a th")
         await opened.pilot.press("ctrl+q")
     async with open_chat() as opened:
@@ -113,9 +118,7 @@ async def test_prompts_that_wait_when_another_chat_comes_into_view_are_told_of_a
     open_chat: OpenChat,
 ) -> None:
     async with open_chat() as opened:
-        await opened.type("slow")
-        await opened.type("waits")
-        await opened.until(lambda: len(opened.app.chat.answering.queued) == 1)
+        await one_waits(opened)
         await opened.pilot.press("ctrl+n")
         await opened.until(lambda: any("A prompt that waited was not sent." in one for one in opened.notices))
         await opened.pilot.press("up")
