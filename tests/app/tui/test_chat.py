@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from textual.command import CommandPalette
 from textual.events import Key
 from textual.keys import _character_to_key
@@ -173,7 +174,10 @@ async def test_typed_joiners_hold_emoji_and_words_together(open_chat: OpenChat) 
         await chat.until(lambda: area.text == "👩\u200d👧 می\u200cخواهم")
 
 
-async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(open_chat: OpenChat) -> None:
+async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
         area.load_text("a text\nof two lines")
