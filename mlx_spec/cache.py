@@ -74,7 +74,7 @@ class Buffer:
         """Make room for rows `[0, end)` in a buffer that was written before; never shrinks."""
         if end <= self.capacity:
             return
-        more = _round_up(end, CAPACITY_STEP) - self.capacity
+        more = round_up(end, CAPACITY_STEP) - self.capacity
         self.arrays = tuple(
             mx.concatenate([x, mx.zeros((*x.shape[:2], more, x.shape[3]), x.dtype)], axis=2)
             for x in self.arrays
@@ -170,7 +170,7 @@ class View:
 
     def _last(self, count: int) -> int:
         last = self.at.high + count
-        return last if isinstance(self.at.value, int) else _round_up(last, VIEW_STEP)
+        return last if isinstance(self.at.value, int) else round_up(last, VIEW_STEP)
 
 
 class PlainView(View):
@@ -256,5 +256,6 @@ def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:
     )
 
 
-def _round_up(count: int, step: int) -> int:
+def round_up(count: int, step: int) -> int:
+    """The first multiple of `step` that is no less than `count`."""
     return -(-count // step) * step

@@ -8,7 +8,7 @@ import mlx.nn as nn
 from jaxtyping import Float, Int
 from mlx_lm.models.cache import ArraysCache
 
-from mlx_spec.cache import CAPACITY_STEP, Extent, buffers_in, make_entries, views
+from mlx_spec.cache import CAPACITY_STEP, Extent, buffers_in, make_entries, round_up, views
 from mlx_spec.probe import Probe
 from mlx_spec.recurrent import States, plain_caches, states_in
 
@@ -80,7 +80,7 @@ class CachedModel:
         """
         if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
             return self.forward(ids, at)
-        needed = -(-(at.high + ids.shape[0]) // CAPACITY_STEP) * CAPACITY_STEP
+        needed = round_up(at.high + ids.shape[0], CAPACITY_STEP)
         low = at.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
         if low != self._bounds.low or not 0 <= self._bounds.high - needed <= CAPACITY_STEP:
             # Not all a buffer has: after a long chat, or a calibration, a short text would read it whole.

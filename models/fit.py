@@ -11,7 +11,8 @@ from models.size_text import size_text
 Verdict = Literal["fits", "tight", "does not fit"]
 
 _TIGHT = 0.85
-_DISK_MARGIN = 500_000_000
+DISK_MARGIN = 500_000_000
+"""Bytes that a download leaves free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     if needed > machine.memory_bytes:
         return Fit("does not fit", numbers, share)
     download = 0 if installed(pair.spec) else pair.download_bytes
-    if download and download + _DISK_MARGIN > machine.disk_bytes:
+    if download and download + DISK_MARGIN > machine.disk_bytes:
         free = size_text(machine.disk_bytes)
         return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free", share)
     if needed > _TIGHT * machine.memory_bytes:

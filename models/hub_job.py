@@ -16,6 +16,7 @@ from models.architecture import check_architecture
 from models.catalogue import fitting_draft
 from models.compatibility import check_folders
 from models.errors import BrokenFiles, DoesNotFit
+from models.fit import DISK_MARGIN
 from models.folder import check_folder, read_json
 from models.hub_errors import explain
 from models.incomplete import partial_bytes, partial_files, sweep_stale
@@ -30,7 +31,6 @@ from models.snapshot import discard, discard_damaged, finish, is_here, name_in_c
 from models.tokenizer import read_tokenizer
 
 _WORKERS = 4
-_DISK_MARGIN = 500_000_000
 
 
 @dataclass
@@ -95,10 +95,10 @@ class Job:
         missing = sum(self.total) - sum(self.done)
         cache = hub_cache()
         free = free_disk(cache)
-        if missing and missing + _DISK_MARGIN > free:
+        if missing and missing + DISK_MARGIN > free:
             raise DoesNotFit(
                 f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "
-                f"Free {size_text(missing + _DISK_MARGIN - free)}, or set HF_HOME to another disk."
+                f"Free {size_text(missing + DISK_MARGIN - free)}, or set HF_HOME to another disk."
             )
 
     def _check_fit(self, repositories: dict[int, Repository]) -> None:

@@ -1,7 +1,6 @@
 """What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,9 +9,7 @@ from models.errors import ModelsError, NotInstalled
 from models.folder import check_folder, is_whole
 from models.pair import PairSpec, Source
 from models.paths import hub_cache
-from models.revisions import recorded_commit
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+from models.revisions import is_commit, recorded_commit
 
 
 def installed(spec: PairSpec) -> bool:
@@ -60,8 +57,8 @@ def find_folder(source: Source) -> Path | None:
 
 def _commits(source: Source) -> list[str]:
     """Where a Hub source may stand here: as pulled, as asked for, as the cache's branch says."""
-    revision = source.revision or "main"
-    commits = [recorded_commit(source), revision if _COMMIT.fullmatch(revision) else None]
+    revision = source.asked_revision
+    commits = [recorded_commit(source), revision if is_commit(revision) else None]
     with suppress(OSError):
         commits.append((repository_folder(source.repo) / "refs" / revision).read_text().strip())
     return [commit for commit in commits if commit]

@@ -23,6 +23,11 @@ class Source:
     def is_folder(self) -> bool:
         return Path(self.repo).is_absolute()
 
+    @property
+    def asked_revision(self) -> str:
+        """The revision, or the branch that stands for none."""
+        return self.revision or "main"
+
     def __str__(self) -> str:
         return f"{self.repo}@{self.revision}" if self.revision else self.repo
 

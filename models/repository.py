@@ -48,8 +48,8 @@ def ask_hub(source: Source) -> Repository:
         UnsupportedFormat: the repository holds no safetensors model.
     """
     api = HfApi()
-    info = api.model_info(source.repo, revision=source.revision or "main")
-    commit = info.sha or source.revision or "main"
+    info = api.model_info(source.repo, revision=source.asked_revision)
+    commit = info.sha or source.asked_revision
     tree = api.list_repo_tree(source.repo, revision=commit, recursive=False)
     return Repository(source, commit, needed_files(source, [f for f in tree if isinstance(f, RepoFile)]))
 

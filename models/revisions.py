@@ -5,6 +5,7 @@ and pulled again at this commit, without asking the Hub.
 """
 
 import json
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -12,18 +13,23 @@ from models.pair import Source
 from models.paths import revisions_file
 from models.whole_file import write_whole
 
-_MAIN = "main"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision names a commit, not a branch or tag."""
+    return bool(_COMMIT.fullmatch(revision))
 
 
 def recorded_commit(source: Source) -> str | None:
     """The commit this source was pulled at; None if it never was."""
-    return _read().get(source.repo, {}).get(source.revision or _MAIN)
+    return _read().get(source.repo, {}).get(source.asked_revision)
 
 
 def record_commit(source: Source, commit: str) -> None:
     """Remember that this source stands at the commit."""
     table = _read()
-    table.setdefault(source.repo, {})[source.revision or _MAIN] = commit
+    table.setdefault(source.repo, {})[source.asked_revision] = commit
     _write(table)
 
 

@@ -1,15 +1,12 @@
 """One commit of a repository in the Hub's cache: what of it is here, what is damaged, making it known."""
 
-import re
 from pathlib import Path
 
 from models.errors import BrokenFiles
 from models.folder import BrokenFile, check_folder, check_safetensors, read_json
 from models.installed import repository_folder
 from models.repository import HubFile, Repository
-from models.revisions import record_commit
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+from models.revisions import is_commit, record_commit
 
 
 def snapshot_folder(repository: Repository) -> Path:
@@ -22,8 +19,8 @@ def name_in_cache(repository: Repository) -> None:
 
     Done before anything is fetched, so that a pull that was cut off is found, to be finished or removed.
     """
-    revision = repository.source.revision or "main"
-    if not _COMMIT.fullmatch(revision):
+    revision = repository.source.asked_revision
+    if not is_commit(revision):
         ref = repository_folder(repository.source.repo) / "refs" / revision
         ref.parent.mkdir(parents=True, exist_ok=True)
         ref.write_text(repository.commit)

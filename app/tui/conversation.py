@@ -1,7 +1,7 @@
 """The chat as the screen keeps it: a tree of messages, saved as it changes. It outlives the engine."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.chat_prompt import Message
 from app.history.export import fenced
@@ -17,15 +17,6 @@ from app.history.records import (
 from app.history.saving import HistoryThread
 from app.history.tree import MessageTree
 from app.tui.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A prompt and what came back."""
-
-    prompt: str
-    answer: str | None
-    """None while nothing came back; a stopped answer is kept as far as it went."""
 
 
 class Conversation:
@@ -58,17 +49,6 @@ class Conversation:
     def path(self) -> list[ChatMessage]:
         """The messages of the branch in view, oldest first."""
         return self.tree.path(self.chat.leaf)
-
-    @property
-    def turns(self) -> list[Turn]:
-        """The branch in view as prompts with their answers."""
-        out: list[Turn] = []
-        for message in self.path:
-            if message.role == "user":
-                out.append(Turn(message.text, None))
-            elif out:
-                out[-1] = Turn(out[-1].prompt, message.text)
-        return out
 
     @property
     def last(self) -> ChatMessage | None:

@@ -11,6 +11,7 @@ from statistics import median
 
 from app.bench.peers.answering import Answer, Ask
 from app.bench.peers.measure import Process
+from app.bench.peers.ratios import NEVER_SLOWER
 from app.chat_prompt import Message
 
 QUESTIONS = (
@@ -41,7 +42,7 @@ class LongChat:
     ratio: float
     """Chat / fresh over the second half of the turns: the median over the repeats."""
     spread: tuple[float, float]
-    wanted: float = 0.97
+    wanted: float = NEVER_SLOWER
 
 
 def long_chat(

@@ -29,6 +29,7 @@ PAIRS = (
 """(side, the side it is divided by)"""
 
 NEVER_SLOWER = 0.97
+"""The ratio that counts as no loss: less than this is more than noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def wanted(ours: str, peer: str, group: str, temperature: float) -> float | None
         case ("ours auto, other draft", "mlx-lm plain" | "ours plain", _):
             return NEVER_SLOWER
         case ("ours plain", "mlx-lm plain", "in domain"):
-            return 0.97
+            return NEVER_SLOWER
         case ("ours 3", "mlx-lm 3", "in domain"):
             return 1.0 if greedy else 1.2
         case ("ours 3", "ours plain", "in domain") if greedy:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from app.bench.peers.ratios import NEVER_SLOWER
 from app.bench.peers.report import Row, grid
 
 NAMES = {
@@ -50,7 +51,7 @@ def _cell(row: Row | None) -> str:
         return ""
     low, high = row["spread"]
     text = f"{row['ratio']:.2f} ({low:.2f} to {high:.2f})"
-    return f"**{text}**" if row["holds"] is False or row["ratio"] < 0.97 else text
+    return f"**{text}**" if row["holds"] is False or row["ratio"] < NEVER_SLOWER else text
 
 
 if __name__ == "__main__":

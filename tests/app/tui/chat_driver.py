@@ -26,6 +26,11 @@ class Chat:
         return [notice.text for notice in self.app.chat.query(Notice)]
 
     @property
+    def prompts(self) -> list[str]:
+        """Of the branch in view."""
+        return [message.text for message in self.app.chat.conversation.path if message.role == "user"]
+
+    @property
     def answers(self) -> list[Answer]:
         return list(self.app.chat.query(Answer))
 

@@ -47,7 +47,7 @@ async def test_an_edited_prompt_begins_a_branch_and_both_can_be_walked(open_chat
         await chat.until(lambda: shown(chat) == ["‹1/2›one", TEXT, "two", TEXT])
         await chat.pilot.press("right")
         await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
-        assert chat.app.chat.conversation.turns[0].prompt == "uno"
+        assert chat.prompts[0] == "uno"
 
 
 async def test_a_prompt_edited_on_another_branch_than_the_one_in_view_shows_its_own(
@@ -201,7 +201,7 @@ async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_bac
         assert chat.app.chat.answering.queued == []
         await chat.pilot.press("ctrl+b")
         await chat.until(lambda: len(chat.answers) == 2)
-        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
+        assert chat.prompts == ["slow", "later"]
 
 
 async def test_what_waits_can_take_the_place_of_the_running_answer(open_chat: OpenChat) -> None:
@@ -215,7 +215,7 @@ async def test_what_waits_can_take_the_place_of_the_running_answer(open_chat: Op
         await chat.pilot.press("ctrl+b")
         stopped = chat.app.chat.conversation.path[1].facts
         assert stopped is not None and stopped.finish == "cancelled"
-        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["slow", "later"]
+        assert chat.prompts == ["slow", "later"]
 
 
 async def test_messages_and_code_blocks_are_copied(

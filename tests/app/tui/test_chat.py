@@ -31,7 +31,7 @@ async def test_a_prompt_is_answered_and_settles_into_one_widget(open_chat: OpenC
         assert answer.text == TEXT
         assert not chat.app.chat.query(LiveAnswer)
         assert "6 tokens" in answer.stats and "accepted 3/3 (100%)" in answer.stats
-        assert [turn.answer for turn in chat.app.chat.conversation.turns] == [TEXT]
+        assert [message.text for message in chat.app.chat.conversation.path[1:]] == [TEXT]
 
 
 async def test_a_prompt_sent_while_the_pair_loads_waits_and_runs(open_chat: OpenChat, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_esc_stops_and_keeps_the_text(open_chat: OpenChat) -> None:
         answer = chat.answers[0]
         assert answer.text.startswith("The target")
         assert "stopped by you" in answer.stats
-        assert chat.app.chat.conversation.turns[0].answer == answer.text
+        assert chat.app.chat.conversation.path[1].text == answer.text
         assert (await chat.ask("hello")).text == TEXT
 
 
@@ -125,7 +125,7 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
         assert chat.answers[1].text.startswith("The target")
         assert (await chat.ask("again")).text == TEXT
         assert chat.app.link.client.pid != pid
-        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["hello", "slow", "again"]
+        assert chat.prompts == ["hello", "slow", "again"]
 
 
 async def test_an_engine_killed_between_answers_is_restarted_by_the_next_prompt(open_chat: OpenChat) -> None:
@@ -145,7 +145,7 @@ async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> Non
         await chat.until(lambda: chat.app.chat.running is None)
         assert any("scripted failure" in notice for notice in chat.notices)
         assert chat.app.chat.query_one(PromptArea).text == "fail"
-        assert chat.app.chat.conversation.turns == []
+        assert chat.prompts == []
 
 
 async def test_a_pair_that_cannot_load_is_told_once_with_what_to_do(open_chat: OpenChat) -> None:
@@ -210,7 +210,7 @@ async def test_the_prompt_grows_with_its_lines(open_chat: OpenChat) -> None:
         assert area.text == "a\nb\nc"
         await chat.pilot.press("enter")
         await chat.until(lambda: bool(chat.answers))
-        assert chat.app.chat.conversation.turns[0].prompt == "a\nb\nc"
+        assert chat.prompts[0] == "a\nb\nc"
         await chat.until(lambda: area.text == "" and area.size.height == 1)
 
 
@@ -256,7 +256,7 @@ async def test_clear_begins_a_new_conversation_even_while_answering(open_chat: O
         await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
         await chat.type("/clear")
         await chat.until(lambda: not chat.app.chat.query(LiveAnswer))
-        assert chat.app.chat.conversation.turns == []
+        assert chat.prompts == []
         assert (await chat.ask("hello")).text == TEXT
 
 

@@ -46,7 +46,7 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
         assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
-        assert len(chat.app.chat.conversation.turns) == 1
+        assert len(chat.prompts) == 1
 
 
 async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None:

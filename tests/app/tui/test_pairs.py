@@ -450,7 +450,7 @@ async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversati
         chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
         await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
         await chat.ask("again")
-        assert [turn.prompt for turn in chat.app.chat.conversation.turns] == ["hello", "again"]
+        assert chat.prompts == ["hello", "again"]
 
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
