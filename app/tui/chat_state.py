@@ -56,7 +56,8 @@ class ChatState:
 
     def catch_up(self) -> None:
         """Show the last numbers where the text that would bring newer ones stays away."""
-        if self._is_behind and time.monotonic() - self._shown_at >= 2 * STATE_SECONDS:
+        behind = self._is_behind and self._chat.is_attached
+        if behind and time.monotonic() - self._shown_at >= 2 * STATE_SECONDS:
             self.show()
 
     def show(self, *, at_once: bool = True) -> None:

@@ -62,7 +62,7 @@ Up and down walk the rounds; the text above shows where the round stands in the 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
         self.show_answer()
-        self.set_interval(REFRESH_SECONDS, self._grow)
+        self.every(REFRESH_SECONDS, self._grow)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.show_answer)

@@ -1,5 +1,7 @@
 """What the screens that are opened over the chat have in common: they close once."""
 
+from collections.abc import Callable
+
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
@@ -15,6 +17,10 @@ class OpenedScreen(Screen[ScreenResultType]):
     def was_closed(self) -> bool:
         """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
         return not self.is_attached or self not in self.app.screen_stack
+
+    def every(self, seconds: float, do: Callable[[], None]) -> None:
+        """Do it again and again until it is closed: its timers may outlive its widgets."""
+        self.set_interval(seconds, lambda: None if self.was_closed else do())
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close this screen and what was opened over it; once it is closed, do nothing."""

@@ -84,7 +84,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.show_list(self._highlight)
         self.query_one(OptionList).focus()
         self.look_again()
-        self.set_interval(WATCH_SECONDS, self.show_downloads)
+        self.every(WATCH_SECONDS, self.show_downloads)
         self.show_downloads()
 
     def on_resize(self) -> None:

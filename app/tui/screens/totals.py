@@ -48,7 +48,7 @@ tokens would have cost in plain rounds, as far as such rounds were measured in t
         self.query_one("#totals").border_title = "This chat"
         self.query_one("#totals").focus()
         self._show()
-        self.set_interval(REFRESH_SECONDS, self._show)
+        self.every(REFRESH_SECONDS, self._show)
 
     def _show(self) -> None:
         lines = [

@@ -141,3 +141,17 @@ async def test_what_a_thread_finds_out_for_a_screen_that_was_closed_is_dropped(o
         own._accept(find("builtin"))
         first._take(Machine(24_000_000_000, 500_000_000_000, True), [])
         assert chat.app.screen is chat.app.chat
+
+
+async def test_what_a_screen_repeats_ends_with_it_though_its_timers_live_on(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        screen = PairsScreen("")
+        chat.app.push_screen(screen)
+        await chat.until(lambda: chat.app.screen is screen and screen.is_mounted)
+        repeated = [timer._callback for timer in screen._timers if timer._callback is not None]
+        closing = screen.dismiss(None)
+        await screen.query("*").remove()
+        assert repeated
+        for again in repeated:
+            again()
+        await closing
