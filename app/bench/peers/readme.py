@@ -14,14 +14,14 @@ from app.bench.peers.report import Row, grid
 NAMES = {
     ("ours auto", "mlx-lm plain"): "auto / mlx-lm's `generate_step`",
     ("ours auto", "ours best"): "auto / our best fixed length",
-    ("ours auto", "mlx-lm best"): "auto / mlx-lm's `speculative_generate_step` at its best length",
-    ("ours auto", "mlx-lm best of all"): "auto / the same at the one length that is best for all prompts",
+    ("ours auto", "mlx-lm best"): "auto / mlx-lm's speculative at its best length by kind of prompt",
+    ("ours auto", "mlx-lm best of all"): "auto / the same at its one best length for all prompts",
     ("ours auto", "mlx-lm 2"): "auto / the same at its default of 2",
     ("ours auto", "transformers plain"): "auto / transformers",
     ("ours auto", "transformers assistant"): "auto / transformers with `assistant_model`",
     ("ours auto", "transformers lookup"): "auto / transformers with `prompt_lookup_num_tokens`",
-    ("ours plain", "mlx-lm plain"): "our plain decoding / mlx-lm's `generate_step`",
-    ("ours 3", "mlx-lm 3"): "3 drafted / mlx-lm's `speculative_generate_step` at 3",
+    ("ours plain", "mlx-lm plain"): "our plain decoding / `generate_step`",
+    ("ours 3", "mlx-lm 3"): "3 drafted / mlx-lm's speculative at 3",
     ("ours auto, other draft", "mlx-lm plain"): "auto with a draft of other text / `generate_step`",
 }
 """What the README shows of the pairs, in its words."""
