@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlx_spec.measuring import SECONDS, Calibration
 from mlx_spec.types import Options
+from models.json_text import parse
 from models.paths import data_folder
 from models.whole_file import write_whole
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 def restore(pair: "LoadedPair") -> bool:
     """Give the pair's engine what was learned before. False if there is nothing of use."""
     try:
-        kept = json.loads(state_file(pair).read_text())
+        kept = parse(state_file(pair).read_text(encoding="utf-8"))
         if kept["circumstances"] != _circumstances(pair):
             return False
         pair.engine.controller.restore(kept["learned"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
     return True
 

@@ -1,6 +1,5 @@
 """The pairs this program knows by name: reads catalogue.toml, finds by name, suggests drafts."""
 
-import json
 import re
 import tomllib
 from dataclasses import dataclass, fields
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from models.errors import UnknownPair
+from models.json_text import parse
 from models.pair import PairSpec, Source
 from models.paths import builtin_folder, own_pairs_file
 
@@ -63,9 +63,9 @@ def all_pairs() -> tuple[Pair, ...]:
 def read_own() -> list[dict[str, Any]]:
     """The tables of the person's own pairs; what cannot be read counts as not there."""
     try:
-        tables = json.loads(own_pairs_file().read_text(encoding="utf-8"))["pair"]
+        tables = parse(own_pairs_file().read_text(encoding="utf-8"))["pair"]
         return [table for table in tables if _is_pair(table)]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError):
         return []
 
 

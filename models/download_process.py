@@ -13,6 +13,7 @@ from typing import IO, Any, Literal
 
 from models.errors import DownloadFailed
 from models.incomplete import incomplete_files, sweep
+from models.json_text import parse
 from models.pair import PairSpec
 
 Task = Literal["pull", "check"]
@@ -58,7 +59,7 @@ class DownloadProcess:
                 f"The download process ended unexpectedly ({self._last_words()}). Pull again."
             )
         try:
-            return json.loads(line)
+            return parse(line)
         except ValueError:  # A library's import may print.
             self._printed = line.decode(errors="replace").strip()
             return None

@@ -29,6 +29,14 @@ class ModelsError(Exception):
         super().__init__("".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in message))
 
 
+def reason_of(error: Exception) -> str:
+    """The first line that a library's error says, for a message; its class where it says nothing."""
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deep"
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
 class BadChoice(ModelsError):
     """What was asked for cannot work on any machine."""
 

@@ -1,16 +1,26 @@
-"""Is this folder a whole model? Reads names, sizes and safetensors headers; loads no weights."""
+"""Is this folder a whole model? Reads names, sizes, small files and safetensors headers; loads no weights."""
 
-import json
 import struct
 from collections import Counter
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from models.blob import is_as_named
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
+from models.json_text import parse
 
 INDEX = "model.safetensors.index.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
+READ_AT_LOAD = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "generation_config.json",
+)
+"""JSON files beside config.json that a model is loaded from where it has them."""
 _BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "U16": 16, "I16": 16,
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
@@ -38,6 +48,8 @@ def check_folder(folder: Path) -> int:
     check_config(config, str(folder))
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise UnsupportedFormat(f"{folder} holds no tokenizer.json or tokenizer.model.")
+    for name in READ_AT_LOAD:
+        check_json_file(folder / name)
     return sum(check_safetensors(path) for path in weight_files(folder))
 
 
@@ -92,6 +104,25 @@ def weight_files(folder: Path) -> list[Path]:
     return files
 
 
+def check_json_file(path: Path) -> None:
+    """Nothing, where the file is as the Hub has it, is a JSON object, or is not there.
+
+    A tokenizer is megabytes of JSON, whose checksum takes a tenth of the time that reading it does; it is
+    looked at again only when the file has changed.
+
+    Raises:
+        BrokenFile: it is damaged.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
+    if trouble := _json_trouble(path.resolve(), path.name, status.st_size, status.st_mtime_ns):
+        raise BrokenFile(path, trouble)
+
+
 def check_safetensors(path: Path) -> int:
     """Bytes of the file's tensors, when its header and its size agree.
 
@@ -127,14 +158,32 @@ def read_json(path: Path) -> dict[str, Any] | None:
         BrokenFile: it is no JSON object.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return _json_object(path)
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise BrokenFile(path, f"cannot be read as JSON ({error})") from error
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    found = parse(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
-        raise BrokenFile(path, "holds no JSON object")
+        raise ValueError("it holds no JSON object")
     return found
+
+
+@lru_cache(maxsize=512)
+def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
+    """What is wrong with a file of this name, size and time; empty where nothing is."""
+    try:
+        if is_as_named(file):
+            return ""
+        found = _json_object(file)
+    except (ValueError, OSError) as error:
+        return f"cannot be read as JSON ({error})"
+    if name == "tokenizer.json" and not isinstance(found.get("model"), dict):
+        return "holds no tokenizer"
+    return ""
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
@@ -149,8 +198,8 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
     except OSError as error:
         raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
     try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        header = parse(text)
+    except ValueError as error:
         raise BrokenFile(path, "is no safetensors file: its header cannot be read") from error
     if not isinstance(header, dict):
         raise BrokenFile(path, "is no safetensors file: its header names no tensors")

@@ -19,7 +19,7 @@ from mlx_spec.widths import TargetShape, edges
 from models.catalogue import fitting_draft
 from models.compatibility import check_folders
 from models.context import context_limit
-from models.errors import BrokenFiles, DoesNotFit, ModelsError, UnsupportedFormat
+from models.errors import BrokenFiles, DoesNotFit, ModelsError, UnsupportedFormat, reason_of
 from models.folder import check_config, read_json
 from models.frequent_tokens import frequent_tokens
 from models.installed import installed_folder
@@ -102,15 +102,14 @@ def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 def _model_trouble(folder: Path, error: Exception) -> ModelsError:
     """The error in the user's words: mlx-lm raises whatever its parts raise."""
-    text = str(error)
-    reason = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    text, reason = str(error), reason_of(error)
     if isinstance(error, MemoryError) or "allocate" in text or "Insufficient Memory" in text:
         return DoesNotFit(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
     if isinstance(error, ValueError) and "not supported" in text:
         return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {reason}")
     if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
         return BrokenFiles(f"The weights in {folder} do not belong to its config.json: {reason}")
-    if isinstance(error, RuntimeError):
+    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
         return BrokenFiles(f"The weights in {folder} cannot be read: {reason}")
     return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
 

@@ -18,6 +18,8 @@ from models.whole_file import write_whole
 
 _CONTEXT = 4096
 _ACTIVATION_BYTES = 300_000_000
+_LARGEST_COUNT = 1_000_000
+"""Of layers, heads or their width; what a config.json has beyond is damage."""
 
 
 def name_own(spec: PairSpec) -> PairSpec:
@@ -106,9 +108,15 @@ def _family(target: Source) -> str:
 
 
 def _cache_bytes(config: dict[str, Any]) -> int:
-    """Keys and values in 16 bit at 4096 tokens, as the usual names in a config say."""
+    """Keys and values in 16 bit at 4096 tokens, as the usual names in a config say; 0 where they do not."""
     text = config.get("text_config") or config
-    heads = text.get("num_attention_heads", 0)
-    width = text.get("head_dim") or (text.get("hidden_size", 0) // heads if heads else 0)
-    kv_heads = text.get("num_key_value_heads") or heads
-    return 2 * 2 * _CONTEXT * text.get("num_hidden_layers", 0) * kv_heads * width
+    heads = _count(text, "num_attention_heads")
+    width = _count(text, "head_dim") or (_count(text, "hidden_size") // heads if heads else 0)
+    kv_heads = _count(text, "num_key_value_heads") or heads
+    return 2 * 2 * _CONTEXT * _count(text, "num_hidden_layers") * kv_heads * width
+
+
+def _count(config: dict[str, Any], name: str) -> int:
+    """A number of a config.json; 0 where it names none that a model could have."""
+    found = config.get(name)
+    return found if type(found) is int and 0 < found <= _LARGEST_COUNT else 0

@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
+from models.json_text import parse
 from models.pair import Source
 from models.paths import revisions_file
 from models.whole_file import write_whole
@@ -45,9 +46,9 @@ def forget(repo: str, commit: str) -> None:
 def _read() -> dict[str, dict[str, str]]:
     """What of the file is unreadable counts as not there: the Hub's cache still knows its branches."""
     try:
-        found = json.loads(revisions_file().read_text(encoding="utf-8"))
+        found = parse(revisions_file().read_text(encoding="utf-8"))
         return {repo: commits for repo, commits in found.items() if _are_commits(commits)}
-    except (OSError, ValueError, AttributeError, RecursionError):
+    except (OSError, ValueError, AttributeError):
         return {}
 
 

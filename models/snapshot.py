@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from models.errors import BrokenFiles
-from models.folder import BrokenFile, check_folder, check_safetensors, read_json
+from models.folder import BrokenFile, check_folder, check_json_file, check_safetensors
 from models.installed import repository_folder
 from models.repository import HubFile, Repository
 from models.revisions import is_commit, record_commit
@@ -77,7 +77,7 @@ def _is_readable(path: Path, file: HubFile) -> bool:
         if file.is_weights:
             check_safetensors(path)
         elif path.suffix == ".json":
-            read_json(path)
+            check_json_file(path)
     except BrokenFile:
         return False
     return True

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from models.errors import BrokenFiles, UnsupportedFormat
+from models.errors import BrokenFiles, UnsupportedFormat, reason_of
 
 LOCAL_ONLY = {"trust_remote_code": False, "local_files_only": True}
 
@@ -39,7 +39,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
 
 def tokenizer_trouble(folder: Path, error: Exception) -> BrokenFiles | UnsupportedFormat:
     """The error in the user's words: transformers raises whatever its parsers raise."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    reason = reason_of(error)
     if "trust_remote_code" in str(error):
         return UnsupportedFormat(
             f"The tokenizer in {folder} needs its own Python code; "

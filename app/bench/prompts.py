@@ -1,11 +1,11 @@
 """The prompts of a comparison: one JSON object per line."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import BadInput
 from app.prompt_source import check_characters, read_text
+from models.json_text import parse
 
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "prompts" / "default.jsonl"
 
@@ -41,11 +41,9 @@ def read_prompts(file: Path) -> list[BenchPrompt]:
 
 def _prompt(line: str, where: str) -> BenchPrompt:
     try:
-        fields = json.loads(line)
+        fields = parse(line)
     except ValueError as error:
-        raise BadInput(f"{where} is not JSON: {error}.") from None
-    except RecursionError:
-        raise BadInput(f"{where} is no JSON object: its brackets are nested too deep.") from None
+        raise BadInput(f"{where} cannot be read as JSON: {error}.") from None
     if not isinstance(fields, dict):
         raise BadInput(f"{where} is no JSON object. Give {', '.join(FIELDS)}.")
     for name in FIELDS:

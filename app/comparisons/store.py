@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.comparisons.record import Record, record_from_json
 from app.errors import BadInput, MachineFailed
+from models.json_text import parse
 from models.paths import data_folder
 from models.whole_file import write_whole
 
@@ -45,8 +46,8 @@ def kept() -> Kept:
     unreadable: list[Path] = []
     for file in sorted(folder().glob("*.json"), reverse=True):
         try:
-            records.append(record_from_json(json.loads(file.read_text(encoding="utf-8"))))
-        except (OSError, ValueError, RecursionError):
+            records.append(record_from_json(parse(file.read_text(encoding="utf-8"))))
+        except (OSError, ValueError):
             unreadable.append(file)
     return Kept(tuple(records), tuple(unreadable))
 

@@ -26,6 +26,7 @@ from app.history.store import History
 from app.history.tree import MessageTree
 from app.output_file import write_text
 from app.printable import json_text, one_line
+from models.json_text import parse
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
@@ -101,13 +102,11 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     try:
         if path.stat().st_size > LARGEST_IMPORT_BYTES:
             raise BadInput(f"{path} has more than {LARGEST_IMPORT_BYTES // 10**6} MB; that is no export.")
-        value = json.loads(path.read_text("utf-8"))
+        value = parse(path.read_text("utf-8"))
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise BadInput(f"{path} is not JSON: {error}") from error
-    except RecursionError:
-        raise BadInput(f"{path} is no export: its brackets are nested too deep.") from None
+        raise BadInput(f"{path} cannot be read as JSON: {error}.") from error
     try:
         return _import(history, value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -16,6 +16,7 @@ from typing import TextIO
 from uuid import uuid4
 
 from app.errors import MachineFailed
+from models.json_text import parse
 from models.pair import PairSpec, Source
 
 
@@ -86,7 +87,7 @@ def _lock(file: TextIO) -> bool:
 def _last_whole(text: str) -> dict[PairSpec, str]:
     for line in reversed(text.splitlines()):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            return dict(_pair(**fields) for fields in json.loads(line))
+            return dict(_pair(**fields) for fields in parse(line))
     return {}
 
 

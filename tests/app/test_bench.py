@@ -85,9 +85,9 @@ def test_the_default_prompts_cover_every_category() -> None:
     ("content", "told"),
     [
         ("", "no prompts"),
-        ('{"id": "a"', "line 1 is not JSON"),
+        ('{"id": "a"', "line 1 cannot be read as JSON"),
         ("[1]", "no JSON object"),
-        ("[" * 100_000, "line 1 is no JSON object: its brackets are nested too deep"),
+        ("[" * 100_000, "line 1 cannot be read as JSON: its brackets are nested too deep"),
         ('{"id": "a", "category": "b"}', '"prompt"'),
         ('\n{"id": "a", "category": "b", "prompt": 3}', "line 2"),
         ('{"id": "a", "category": "b", "prompt": "c"}\n' * 2, "twice"),

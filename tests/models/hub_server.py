@@ -210,5 +210,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _etag(name: str, body: bytes) -> str:
     """The Hub names large files by their SHA-256, others as Git does."""
-    kind = hashlib.sha256 if name.endswith(".safetensors") else hashlib.sha1
-    return kind(body).hexdigest()
+    if name.endswith(".safetensors"):
+        return hashlib.sha256(body).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()

@@ -7,8 +7,9 @@ import pytest
 from models.errors import (
     AccessNeeded,
     BrokenFiles,
+    NotInstalled,
 )
-from models.installed import find_folder, installed
+from models.installed import find_folder, installed, installed_folder
 from models.pair import PairSpec, Source
 from tests.models.hub_server import OLD, HubServer
 from tests.models.pulling import SPEC, last
@@ -49,6 +50,33 @@ def test_files_damaged_after_a_pull_are_fetched_again(
     assert last().phase == "done"
     assert installed(SPEC)
     assert hub.downloads() == ["model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("tokenizer.json", b""),
+        ("tokenizer.json", b"{}"),
+        ("tokenizer.json", b'{"version": "1.0", "trunc'),
+        ("tokenizer_config.json", b"{"),
+        ("tokenizer_config.json", b"[" * 100_000),
+    ],
+    ids=["nothing", "another", "cut", "half", "deep"],
+)
+def test_a_tokenizer_damaged_after_a_pull_is_fetched_again(hub: HubServer, name: str, damage: bytes) -> None:
+    last()
+    folder = find_folder(SPEC.target)
+    assert folder is not None
+    whole = (folder / name).read_bytes()
+    (folder / name).resolve().write_bytes(damage)
+    assert not installed(SPEC)
+    with pytest.raises(NotInstalled, match=rf"org/target is not whole here: {name} .* Mend it with: "):
+        installed_folder(SPEC.target, SPEC)
+    hub.requests.clear()
+
+    assert last().phase == "done"
+    assert installed(SPEC) and (folder / name).read_bytes() == whole
+    assert hub.downloads() == [name]
 
 
 def test_a_file_that_is_discarded_leaves_no_link_to_nothing_in_another_revision(hub: HubServer) -> None:

@@ -1,5 +1,6 @@
 """Whole and damaged model folders, judged without loading weights."""
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -8,8 +9,9 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
+from models.blob import is_as_named
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
-from models.folder import INDEX, check_folder, check_safetensors, is_whole
+from models.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
 from tests.models.tiny_models import make_model, make_tokenizer
 
 
@@ -172,3 +174,31 @@ def test_a_configuration_without_a_model_type_is_refused(folder: Path) -> None:
 
     with pytest.raises(ModelsError, match="names no model_type"):
         check_folder(folder)
+
+
+def test_a_file_of_the_cache_is_as_named_by_its_checksum_in_both_of_the_hub_s_ways(tmp_path: Path) -> None:
+    body = b'{"a": 1}'
+    git = tmp_path / hashlib.sha1(b"blob 8\0" + body).hexdigest()
+    large = tmp_path / hashlib.sha256(body).hexdigest()
+    for blob in (git, large):
+        blob.write_bytes(body)
+        assert is_as_named(blob)
+        blob.write_bytes(body[:-1])
+        assert not is_as_named(blob)
+    (tmp_path / "tokenizer.json").write_bytes(body)
+    assert not is_as_named(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("name", READ_AT_LOAD)
+@pytest.mark.parametrize("damage", ["", "{", "[]", "[" * 100_000])
+def test_a_small_file_that_cannot_be_read_is_named_and_mending_it_is_seen(
+    folder: Path, name: str, damage: str
+) -> None:
+    before = (folder / name).read_text() if (folder / name).exists() else "{}"
+    (folder / name).write_text(damage)
+
+    with pytest.raises(BrokenFiles, match=rf"^{name} in .* cannot be read as JSON"):
+        check_folder(folder)
+
+    (folder / name).write_text(before)
+    assert is_whole(folder)

@@ -479,3 +479,10 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
     job.state, job.error = "failed", "\x1b[2J"
     for text in (details(facts), row(facts, "fits", width=120, predicts=False), download_line(job, Keys({}))):
         assert all(char.isprintable() or char == "\n" for char in text)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "5", '[{"name": 1}]', "\x00"])
+def test_a_list_of_downloads_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "gone.jsonl").write_text(text + "\n")
+    assert KeptPulls(tmp_path).take_over() == {}
+    assert list(tmp_path.iterdir()) == []
