@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def told(error: Exception) -> tuple[int, str]:
     """The exit code of an error, and what to say about it."""
-    from mlx_spec.errors import BadOption, SpecError
+    from mlx_spec.errors import OutOfRange, SpecError
     from models.errors import MachineTrouble, ModelsError, PullCancelled
 
     match error:
@@ -113,8 +113,8 @@ def told(error: Exception) -> tuple[int, str]:
             return exit_codes.WRONG_USE, _usage(error)
         case typer.Abort() | PullCancelled():
             return exit_codes.INTERRUPTED, str(error) or "Stopped."
-        case BadOption():
-            return exit_codes.WRONG_USE, _as_flag(str(error))
+        case OutOfRange():
+            return exit_codes.WRONG_USE, error.of(f"--{error.option.replace('_', '-')}")
         case MachineFailed() | MachineTrouble():
             return exit_codes.MACHINE_FAILED, str(error)
         case AppError() | ModelsError() | SpecError():
@@ -135,12 +135,3 @@ def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
     command = context.command_path if context is not None else "mlx-spec"
     return f"{error.format_message()}\nSee `{command} --help`."
-
-
-def _as_flag(message: str) -> str:
-    """`draft_length is 99; ...` in the words of the command line."""
-    from mlx_spec.types import Options
-
-    name, _, rest = message.partition(" ")
-    known = name in Options.__dataclass_fields__
-    return f"--{name.replace('_', '-')} {rest}" if known else message

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mlx_spec.errors import BadOption
+from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 from models.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.errors import UnknownPair
@@ -145,8 +145,8 @@ def _number(option: str, kind: type[int] | type[float]) -> Callable[[Any], Any]:
             raise ValueError(f"it must be a {'whole ' if kind is int else ''}number")
         try:
             return getattr(replace(Options(), **{option: kind(value)}), option)
-        except BadOption as error:
-            raise ValueError(str(error).partition("; ")[2].removesuffix(".")) from error
+        except OutOfRange as error:
+            raise ValueError(f"it must be {error.wanted}") from error
 
     return read
 

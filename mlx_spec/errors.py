@@ -1,7 +1,8 @@
 """What can go wrong in the engine, by what the caller can do about it.
 
 SpecError
-├── BadOption           an option is out of range: change it
+├── BadOption           an option cannot be used: change it
+│   └── OutOfRange      its value is none that it can have
 ├── ContextFull         the prompt leaves no room in the model's context: shorten it
 ├── IncompatiblePair    target and draft cannot work together: choose another draft
 └── UnsupportedModel    a model's layers cannot be rewound: choose another model
@@ -13,7 +14,19 @@ class SpecError(Exception):
 
 
 class BadOption(SpecError, ValueError):
-    """An option is out of its range."""
+    """An option cannot be used."""
+
+
+class OutOfRange(BadOption):
+    """An option of a value that it cannot have."""
+
+    def __init__(self, option: str, value: object, wanted: str) -> None:
+        super().__init__(f"{option} is {_written(value)}; it must be {wanted}.")
+        self.option, self.value, self.wanted = option, value, wanted
+
+    def of(self, name: str) -> str:
+        """The message under the name by which a person set the option: a flag, a command, a key of a file."""
+        return str(OutOfRange(name, self.value, self.wanted))
 
 
 class ContextFull(SpecError):
@@ -26,3 +39,10 @@ class IncompatiblePair(SpecError):
 
 class UnsupportedModel(SpecError):
     """A model keeps state that the engine cannot rewind."""
+
+
+def _written(value: object) -> str:
+    """As people write it: 0.00001, not 1e-05, and 0, not 0.0."""
+    if isinstance(value, float) and (value == 0 or 1e-10 <= abs(value) < 1e10):
+        return f"{value:.15f}".rstrip("0").rstrip(".")
+    return str(value)

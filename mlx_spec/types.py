@@ -6,7 +6,7 @@ Plain Python only. Nothing here knows text, files, devices or screens.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mlx_spec.errors import BadOption
+from mlx_spec.errors import OutOfRange
 
 StopReason = Literal["stop", "length"]
 """`stop`: a stop token was produced. `length`: `max_tokens` or the context limit was reached."""
@@ -29,7 +29,7 @@ class Options:
     """What one generation may do. Validated on construction.
 
     Raises:
-        BadOption: a value is out of its range; the message names it.
+        OutOfRange: a value that the option cannot have; the message names both.
     """
 
     max_tokens: int = 512
@@ -57,7 +57,7 @@ class Options:
     def __post_init__(self) -> None:
         _check(self.max_tokens >= 1, "max_tokens", self.max_tokens, "at least 1")
         _check(self.temperature == 0 or LEAST <= self.temperature <= 10, "temperature",
-               self.temperature, f"between 0 and 10, and not between 0 and {LEAST}")  # fmt: skip
+               self.temperature, f"0 (no sampling) or between {LEAST} and 10")  # fmt: skip
         _check(LEAST <= self.top_p <= 1, "top_p", self.top_p, f"between {LEAST} and 1")
         _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
         _check(0 <= self.min_p <= 1, "min_p", self.min_p, "between 0 and 1")
@@ -99,4 +99,4 @@ class Round:
 
 def _check(holds: bool, name: str, value: object, wanted: str) -> None:
     if not holds:
-        raise BadOption(f"{name} is {value}; it must be {wanted}.")
+        raise OutOfRange(name, value, wanted)

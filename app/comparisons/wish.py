@@ -9,7 +9,7 @@ from pathlib import Path
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.comparisons.setting import Setting
 from app.errors import BadInput
-from mlx_spec.errors import BadOption
+from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
 LAST = "last"
@@ -106,7 +106,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 def _checked(options: Options, drafter: DrafterName, length: int | None, temperature: float) -> Options:
     try:
         return Setting(drafter, length, temperature).options(options)
-    except BadOption as error:
+    except OutOfRange as error:
         raise BadInput(str(error)) from None
 
 

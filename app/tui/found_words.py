@@ -17,6 +17,7 @@ from app.printable import one_line
 from app.tui.marked_lines import graphemes
 
 FOUND = "bold underline $text-warning on $warning-muted"
+"""How they look, in lists and in messages."""
 
 
 def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:

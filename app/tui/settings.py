@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.errors import BadInput
-from mlx_spec.errors import BadOption
+from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 
 T = TypeVar("T")
@@ -54,9 +54,8 @@ def change(settings: Settings, name: str, value: str) -> Settings:
     field, read = FIELDS[name]
     try:
         return replace(settings, options=replace(settings.options, **{field: read(value)}))
-    except BadOption as error:
-        # An option may be called otherwise than the command that sets it.
-        raise BadInput(str(error).replace(field, f"/{name}", 1)) from error
+    except OutOfRange as error:
+        raise BadInput(error.of(f"/{name}")) from error
 
 
 def describe(settings: Settings, name: str) -> str:

@@ -58,7 +58,7 @@ def test_no_file_is_no_mistake(write: Any) -> None:
         ("theme = 3", "theme", "a text in quotes"),
         ("marks = 1", "marks", "true or false"),
         ("sampling.temperature = 'hot'", "sampling.temperature", "a number"),
-        ("sampling.temperature = nan", "sampling.temperature", "between 0 and 10"),
+        ("sampling.temperature = nan", "sampling.temperature", "0 (no sampling) or between 0.0001 and 10"),
         ("sampling.top-k = true", "sampling.top-k", "a whole number"),
         ("sampling.max-tokens = 0", "sampling.max-tokens", "at least 1"),
         ("drafting.length = 99", "drafting.length", "from 0 to"),

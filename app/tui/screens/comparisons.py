@@ -69,7 +69,7 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted
-        if place is not None:
+        if place is not None and self.is_active:  # the key twice in one read asks once
             record = self.records[place]
             question = f"Delete the comparison of {record.when}?"
             self.app.push_screen(

@@ -66,6 +66,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """By name. The slow part is filled in on a thread."""
         self._on_their_way: set[PullJob] = set()
         """Downloads whose end has not been said here."""
+        self._removing = False
+        """A pair is being removed, or the person asked about it."""
 
     def compose(self) -> ComposeResult:
         yield Input(
@@ -164,10 +166,12 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.show_downloads()
 
     def action_add_own(self) -> None:
-        self.app.push_screen(OwnPairScreen(), self._take_own)
+        if self.is_active:
+            self.app.push_screen(OwnPairScreen(), self._take_own)
 
     def action_remove(self) -> None:
-        if (pair := self.chosen) is not None:
+        if (pair := self.chosen) is not None and not self._removing:
+            self._removing = True
             self.run_worker(self._remove(pair))
 
     def say(self, text: str) -> None:
@@ -258,7 +262,10 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.say(f"{pair.name} was added: its models belong together. Enter uses it or downloads it.")
 
     async def _remove(self, pair: Pair) -> None:
-        self.say(await remove_after_asking(self.app, pair))
+        try:
+            self.say(await remove_after_asking(self.app, pair))
+        finally:
+            self._removing = False
         self.look_again()
 
     def _look(self) -> None:

@@ -95,7 +95,7 @@ the chat at the message that was found."""
         self.query_one(Input).focus()
 
     def action_rename(self) -> None:
-        if (chat := self.chosen) is not None:
+        if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
 
             def take(title: str | None) -> None:
                 if title is not None:

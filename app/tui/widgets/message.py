@@ -4,15 +4,11 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
-from app.tui.found_words import strip_with_found
-
-FOUND_CLASS = "message--found"
+from app.tui.found_words import FOUND, strip_with_found
 
 
 class Message(Static):
     """What prompts and answers have in common."""
-
-    COMPONENT_CLASSES = {FOUND_CLASS}
 
     found: reactive[tuple[str, ...]] = reactive(())
     """The words to mark."""
@@ -21,4 +17,4 @@ class Message(Static):
         line = super().render_line(y)
         if not self.found:
             return line
-        return strip_with_found(line, self.found, self.get_component_rich_style(FOUND_CLASS, partial=True))
+        return strip_with_found(line, self.found, self.app.stylesheet.parse_style(FOUND).rich_style)

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 from rich.segment import Segment
 from rich.style import Style
-from textual.color import Color
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import OptionList
 
 from app.tui.found_words import places, strip_with_found, with_found
 from app.tui.screens.sessions import SessionsScreen
-from app.tui.widgets.message import FOUND_CLASS, Message
+from app.tui.widgets.message import Message
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_saved_chats import open_hit, put
@@ -32,6 +31,16 @@ def underlined(strips: list[Strip]) -> list[str]:
         for segment in strip
         if segment.style and segment.style.underline and segment.style.bold
     ]
+
+
+def colours(message: Message, *, found: bool) -> set[object]:
+    """The colours of what is marked, or of the rest."""
+    return {
+        (segment.style.color, segment.style.bgcolor)
+        for strip in message.render_lines(message.size.region)
+        for segment in strip
+        if segment.style and bool(segment.style.underline) == found
+    }
 
 
 @pytest.mark.parametrize(
@@ -100,7 +109,10 @@ async def test_an_opened_hit_shows_its_words_until_another_message_is_chosen(
         await opened.until(
             lambda: underlined(chosen.render_lines(chosen.size.region)) == ["needles", "needles"]
         )
-        style = chosen.get_component_styles(FOUND_CLASS)
-        assert isinstance(style.color, Color) and style.color != chosen.styles.color
+        assert len(colours(chosen, found=True)) == 1
+        assert not colours(chosen, found=True) & colours(chosen, found=False)
+        dark = colours(chosen, found=True)
+        opened.app.theme = "textual-light"
+        await opened.until(lambda: not colours(chosen, found=True) & dark)
         await opened.pilot.press("up")
         await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [])

@@ -486,3 +486,22 @@ def test_a_list_of_downloads_that_cannot_be_read_is_none(tmp_path: Path, text: s
     (tmp_path / "gone.jsonl").write_text(text + "\n")
     assert KeptPulls(tmp_path).take_over() == {}
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_key_pressed_several_times_in_one_read_asks_once(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.pair_removal._removable", lambda spec: 5_000_000)
+    async with open_chat() as chat:
+        screen = await open_pairs(chat, FIRST)
+        for _ in range(2):
+            chat.press_at_once("x", "x", "x")
+            await answer(chat, "n")
+            await chat.until(lambda: f"{FIRST} stays" in text_of(chat, "#pull-line"))
+            await chat.pilot.pause(0.2)
+            assert chat.app.screen is screen
+        chat.press_at_once("a", "a", "a")
+        await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen) and chat.app.screen.is_mounted)
+        await chat.pilot.press("escape")
+        await chat.pilot.pause(0.2)
+        assert chat.app.screen is screen

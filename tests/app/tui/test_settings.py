@@ -41,7 +41,12 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
         ("temperature", "abc", "'abc' is not a number."),
         ("drafter", "none", "/draft off"),
         ("drafter", "eagle", "auto, model, lookup"),
-        ("top-p", "0", "/top-p is 0.0; it must be between"),
+        ("top-p", "0", "/top-p is 0; it must be between"),
+        (
+            "temperature",
+            "0.00001",
+            r"/temperature is 0.00001; it must be 0 \(no sampling\) or between 0.0001 and 10\.",
+        ),
         ("seed", "-1", "between 0 and"),
     ],
 )
