@@ -74,6 +74,10 @@ MIGRATIONS = (
     """
     CREATE TABLE unsent (text TEXT NOT NULL, after INTEGER NOT NULL) STRICT;
     """,
+    # The chat that gets such a prompt back when it is opened; none once it had it.
+    """
+    ALTER TABLE unsent ADD COLUMN chat TEXT;
+    """,
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

@@ -171,7 +171,11 @@ class History:
         """Remove for good what was deleted long ago."""
         # A clock that was wrong then says nothing about how long ago it was.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
-        self._change("DELETE FROM chats WHERE deleted < ?", now() - KEPT_SECONDS)
+        old = now() - KEPT_SECONDS
+        self._change(
+            "UPDATE unsent SET chat = NULL WHERE chat IN (SELECT id FROM chats WHERE deleted < ?)", old
+        )
+        self._change("DELETE FROM chats WHERE deleted < ?", old)
         self._change("DELETE FROM unsent WHERE rowid <= (SELECT MAX(rowid) FROM unsent) - ?", PROMPTS)
 
     def prompts(self, limit: int = PROMPTS) -> list[str]:
@@ -184,12 +188,6 @@ class History:
             (limit,),
         )
         return [text for (text,) in rows][::-1]
-
-    def keep_unsent(self, texts: Iterable[str]) -> None:
-        """Have prompts that were not sent among those that `prompts` gives, as the last ones."""
-        last = "(SELECT COALESCE(MAX(number), 0) FROM messages)"
-        with transaction(self.connection):
-            self.connection.executemany(f"INSERT INTO unsent VALUES (?, {last})", [(text,) for text in texts])
 
     def presets(self) -> list[Preset]:
         """All presets by name."""

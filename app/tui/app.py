@@ -114,6 +114,7 @@ class ChatApp(App[None]):
         self.unsaved = 0
         """Messages that could not be written until the end."""
         self._resume = resume
+        self.chat.begins_anew = resume is None
         self.chat.marks = self.config["marks"]
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
         self._welcomes = welcomes and is_first_run()

@@ -10,7 +10,7 @@ from app.tui.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.tui.bars import bars
 from app.tui.engine_link import EngineState
 from app.tui.settings import Settings
-from app.tui.widgets.item_line import LineItem
+from app.tui.widgets.item_line import SEPARATOR, LineItem
 from models.size_text import size_text
 
 SAMPLES_SHOWN = 8
@@ -67,7 +67,7 @@ def stored_line(message: ChatMessage) -> str:
     if facts.stats is None or facts.finish == "failed":
         return "incomplete: /continue goes on with it"
     line = stats_line(TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats))
-    return line if facts.covers_all else f"{line} · of the continuation only"
+    return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"
 
 
 def branch_label(branches: Sequence[ChatMessage], message: ChatMessage) -> str:
@@ -117,20 +117,27 @@ def _drafter(played: DraftRound) -> LineItem:
 
 
 def stats_line(event: TurnEnded) -> str:
-    """The line under a finished answer."""
+    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits."""
     stats = event.stats
-    parts = [f"{stats.tokens} tokens", f"{stats.tokens_per_second:.0f} tok/s"]
+    parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
     if stats.draft_n:
-        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n} ({stats.acceptance_rate:.0%})"
+        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
         parts.append(f"{accepted}, {stats.accepted_per_round:.2f}/round")
     else:
         parts.append("no draft")
-    parts.append(f"first token {stats.time_to_first_token * 1000:.0f} ms")
+    parts.append(f"first token {_wait(stats.time_to_first_token)}")
     if event.finish_reason == "cancelled":
         parts.append("stopped by you")
     elif event.finish_reason == "length":
         parts.append("cut at the length limit (/max-tokens)")
-    return " · ".join(parts)
+    return SEPARATOR.join(parts)
+
+
+def _wait(seconds: float) -> str:
+    """At most six characters until a thousand seconds."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
 
 
 def _state(state: EngineState, pair: str) -> str:

@@ -25,7 +25,10 @@ class PastPrompts:
 
     def earlier(self, shown: str) -> str | None:
         """The text before the shown one; None at the oldest."""
-        return self._move(shown, self._place - 1)
+        place = self._place - 1
+        if 0 <= place and self._texts[place] == shown:
+            place -= 1  # a prompt that was given back
+        return self._move(shown, place)
 
     def later(self, shown: str) -> str | None:
         """The text after the shown one, in the end the one that was being written; None after it."""

@@ -13,6 +13,7 @@ from app.history.records import Chat, Preset, now
 from app.history.rows import ChatRow
 from app.history.saving import FileGone, FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
 from app.history.store import History
+from app.history.unsent import unsent
 from app.printable import one_line
 from app.tui.ago import ago
 
@@ -47,12 +48,14 @@ class SavedChats:
         """Say which key goes on with the last chat, if there is one."""
         try:
             chat = await self.last()
+            left = chat is not None and await self._ask(lambda history: unsent(history, chat.id))
         except AppError:
             return  # the history's thread has told it
         if chat is not None and not len(self._chat.conversation.tree):
             last, others = (self._chat.app.keys.name(key) for key in ("chat.resume_last", "chat.sessions"))
             when = ago(chat.changed, now())
-            self._say(f"{last} goes on with '{chat.title}' ({when}). {others} lists all chats.")
+            also = ", where a prompt was not sent" if left else ""
+            self._say(f"{last} goes on with '{chat.title}' ({when}){also}. {others} lists all chats.")
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the last one.
@@ -65,6 +68,7 @@ class SavedChats:
             raise BadInput("There is no other chat yet.")
         messages = await self._ask(lambda history: history.messages(found))
         self._chat.resume(found, messages)
+        await self._chat.unsent_prompts.give_back(found.id)
 
     def rename(self, title: str) -> None:
         if not title:

@@ -42,7 +42,7 @@ SLASH_COMMANDS = (
     ),
     SlashCommand("comparisons", "", "The comparisons that were kept: show one and export it, delete"),
     SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
-    SlashCommand("stats", "", "What drafting did in this chat so far"),
+    SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
     SlashCommand(
         "length", "N|auto", "Tokens drafted per round; 0 is plain decoding, auto adapts after `mlx-spec tune`"

@@ -1,7 +1,10 @@
-"""Prompts that were written and not sent: Up brings them back, in the next run of the program too."""
+"""Prompts that were written and not sent: the next run of the program gives them back to their chat."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from app.errors import AppError
+from app.history.unsent import gave_back, keep_unsent, unsent
 from app.tui.answering import Waiting
 
 if TYPE_CHECKING:
@@ -9,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UnsentPrompts:
-    """Hands to the history what the chat screen would lose."""
+    """Hands to the history what the chat screen would lose, and brings it back. Nothing is sent here."""
 
     def __init__(self, chat: "ChatScreen") -> None:
         self._chat = chat
@@ -33,10 +36,26 @@ class UnsentPrompts:
         """The program ends: everything that waits or is being written."""
         chat = self._chat
         waiting = [one.text for one in chat.answering.queued]
-        self._keep([*waiting, *([chat.unsent] if chat.editing else []), chat.prompt.area.text])
+        texts = [*waiting, *([chat.unsent] if chat.editing else []), chat.prompt.area.text]
+        self._keep(texts, chat.conversation.chat.id)
 
-    def _keep(self, texts: list[str]) -> None:
+    async def give_back(self, chat_id: str | None) -> None:
+        """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
+
+        Without an id, those of chats that were never saved, because nothing was sent in them.
+        """
+        chat = self._chat
+        try:
+            texts = await asyncio.wrap_future(chat.history.ask(lambda history: unsent(history, chat_id)))
+        except AppError:
+            return  # the history's thread has told it
+        if texts and chat.is_attached and not chat.prompt.area.text:
+            chat.prompt.give_back(texts)
+            chat.state.show()
+            chat.history.ask(lambda history: gave_back(history, chat_id))
+
+    def _keep(self, texts: list[str], chat_id: str | None = None) -> None:
         # A command half written is quicker written anew than walked past.
         kept = [text for text in texts if text.strip() and not text.startswith("/")]
         if kept:
-            self._chat.history.ask(lambda history: history.keep_unsent(kept))
+            self._chat.history.ask(lambda history: keep_unsent(history, kept, chat_id))

@@ -19,6 +19,7 @@ from app.history.saving import HistoryThread
 from app.printable import one_line
 from app.tui.answer_in_progress import AnswerInProgress
 from app.tui.answering import Answering, Waiting
+from app.tui.chat_setup import setup_rows
 from app.tui.chat_state import STATE_SECONDS, ChatState
 from app.tui.conversation import Conversation
 from app.tui.engine_link import EngineLink
@@ -78,7 +79,7 @@ class ChatScreen(Screen[None]):
         Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
                 tooltip="The rounds of an answer one by one: what was drafted, what stood"),
         Binding("f9", "totals", "Totals", id="chat.totals", show=False,
-                tooltip="What drafting did in this chat so far"),
+                tooltip="This chat: instructions, sampling, what drafting did so far"),
         Binding("escape", "stop", "Stop", id="chat.stop",
                 tooltip="Stop the answer and keep its text"),
     ]  # fmt: skip
@@ -101,6 +102,8 @@ class ChatScreen(Screen[None]):
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
         self.unsent = ""
         """What was being written when the earlier prompt came in its place."""
+        self.begins_anew = True
+        """The program began with a new chat, not with one to go on with."""
 
     def compose(self) -> ComposeResult:
         with Transcript():
@@ -223,7 +226,8 @@ class ChatScreen(Screen[None]):
             self.transcript.note("There are no rounds to look at yet. Send a prompt first.", "warning")
 
     def action_totals(self) -> None:
-        self.app.push_screen(TotalsScreen(self.answering.logs))
+        setup = setup_rows(self.conversation.system, self.settings)
+        self.app.push_screen(TotalsScreen(setup, self.answering.logs))
 
     def action_page(self, direction: int) -> None:
         if self.transcript.max_scroll_y == 0:
@@ -339,3 +343,5 @@ class ChatScreen(Screen[None]):
         except AppError:
             return  # the history's thread has told it
         self.prompt.past.begin(asked)
+        if self.begins_anew:
+            await self.unsent_prompts.give_back(None)

@@ -76,6 +76,7 @@ The same prompts without and with drafting, one after the other on the same engi
         self.place = (0, 0)
         """Prompt and drafting setting in the panes of a finished comparison."""
         self._shown_prompt = -1
+        self._exports = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="compare-prompt")
@@ -191,17 +192,26 @@ The same prompts without and with drafting, one after the other on the same engi
             else:
                 view.scroll_page_down(animate=False)
 
-    async def action_export(self) -> None:
-        record = self.record
-        assert record is not None, "the key is not offered without one"
+    def action_export(self) -> None:
+        assert self.record is not None, "the key is not offered without one"
+        if not self._exports:
+            # The picture takes seconds: keys are heard meanwhile, and this screen may be left.
+            self._exports = True
+            self.notify("Writing JSON, CSV and a picture…")
+            self.app.run_worker(self._export(self.record))
+
+    async def _export(self, record: Record) -> None:
         files = [Path.cwd() / f"comparison-{record.name}{suffix}" for suffix in EXPORTED]
         try:
             for file in files:
                 await asyncio.to_thread(export, record, file)
         except AppError as error:
-            self.notify(printable(str(error)), severity="error", markup=False)
-            return
-        self.notify(printable(f"Written: {files[0].with_suffix('')}{{{','.join(EXPORTED)}}}"), markup=False)
+            self.app.notify(printable(str(error)), severity="error", markup=False)
+        else:
+            written = f"Written: {files[0].with_suffix('')}{{{','.join(EXPORTED)}}}"
+            self.app.notify(printable(written), markup=False)
+        finally:
+            self._exports = False
 
     async def _start(self, plan: Plan) -> None:
         self.record = None

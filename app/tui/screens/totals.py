@@ -1,12 +1,13 @@
-"""What drafting did in this chat, in one panel."""
+"""How this chat is asked and what drafting did in it, in one panel."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -29,16 +30,18 @@ class TotalsScreen(ModalScreen[None], OpenedScreen[None]):
     app: "ChatApp"
 
     HELP = """\
-What drafting did in all answers of this chat, the one being written included. Time saved is what the \
-tokens would have cost in plain rounds, as far as such rounds were measured in this chat."""
+What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \
+written included. Each setting has the name of the command that changes it. Time saved is what the tokens \
+would have cost in plain rounds, as far as such rounds were measured in this chat."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f9,q", "dismiss", "Close", id="totals.close", tooltip="Close this panel"),
     ]
 
-    def __init__(self, logs: Sequence[AnswerLog]) -> None:
+    def __init__(self, setup: Sequence[tuple[str, str]], logs: Sequence[AnswerLog]) -> None:
+        """`setup`: what the next answer is asked with, as (name, value)."""
         super().__init__()
-        self._logs = logs
+        self._setup, self._logs = setup, logs
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="totals"):
@@ -51,11 +54,10 @@ tokens would have cost in plain rounds, as far as such rounds were measured in t
         self.every(REFRESH_SECONDS, self._show)
 
     def _show(self) -> None:
-        lines = [
-            Content.assemble((f"{name:<14}", "bold"), value)
-            for name, value in rows(totals(self._logs), self.app.keys)
-        ]
-        self.query_one(Static).update(Content("\n").join(lines))
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for name, value in [*self._setup, *rows(totals(self._logs), self.app.keys)]:
+            table.add_row(Text(name, "bold"), Text(value))
+        self.query_one(Static).update(table)
 
 
 def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:

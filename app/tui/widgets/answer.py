@@ -13,6 +13,7 @@ from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.markdown_text import markdown
 from app.tui.marked_lines import MarkedLines
 from app.tui.thinking import thought_of
+from app.tui.widgets.broken_line import BrokenLine
 from app.tui.widgets.message import Message
 
 UNBROKEN = 10**9
@@ -70,7 +71,7 @@ class Answer(Message):
         elif answer := self.text[self._thought.answer_at :]:
             parts.append(markdown(answer, self._code_theme()))
         line = " ".join(part for part in (self.branch, self.stats) if part)
-        self.update(Group(*parts, Text(printable(line), self._mark_style("answer--stats"))))
+        self.update(Group(*parts, BrokenLine(printable(line), self._mark_style("answer--stats"))))
 
     def _thought_parts(self) -> list[RenderableType]:
         words = len(self._thought.thought.split())

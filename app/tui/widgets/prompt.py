@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -162,6 +163,8 @@ class Prompt(Vertical):
         self.past = PastPrompts()
         self.others_wait = False
         """Prompts wait for the answer in progress; Up takes the last of them back."""
+        self._given_back = ""
+        self._given_back_told = ""
         self._paths: list[str] | None = None
 
     def compose(self) -> ComposeResult:
@@ -178,6 +181,17 @@ class Prompt(Vertical):
         self.area.load_text(text)
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
+
+    def give_back(self, texts: Sequence[str]) -> None:
+        """Put the last of these in, marked as not sent; Up has the others."""
+        self.fill(texts[-1])
+        others = f" · Up: {len(texts) - 1} more" if len(texts) > 1 else ""
+        self._given_back, self._given_back_told = self.area.text, f"written before, not sent{others}"
+
+    @property
+    def told(self) -> str:
+        """Where the text comes from, if it was given back and is as it was."""
+        return self._given_back_told if self.area.text == self._given_back else ""
 
     def put_away(self) -> bool:
         """Empty the prompt; Up brings the text back. Return whether there was any."""
@@ -216,6 +230,8 @@ class Prompt(Vertical):
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
+        if self._given_back_told and not self.told:
+            self._given_back_told = self.area.border_title = ""
         row, column = self.area.cursor_location
         mention = _MENTION.search(self.area.document.get_line(row)[:column])
         if mention is None:

@@ -25,7 +25,7 @@ from tests.app.tui.chat_driver import OpenChat
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
     lambda: LineQuestionScreen("The title", "old"),
-    lambda: TotalsScreen([]),
+    lambda: TotalsScreen([], []),
     lambda: OwnPairScreen(),
     lambda: HelpScreen("", {}, commands=False),
     lambda: Palette(),
@@ -51,7 +51,7 @@ async def test_ctrl_c_closes_a_dialog_as_escape_does_and_leaves_the_prompt_alone
 
 async def test_ctrl_c_twice_leaves_from_within_a_dialog(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        dialog = TotalsScreen([])
+        dialog = TotalsScreen([], [])
         chat.app.push_screen(dialog)
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
         await chat.pilot.press("ctrl+c")

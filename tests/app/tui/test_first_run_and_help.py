@@ -189,7 +189,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
         for dialog, said in (
             (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
-            (TotalsScreen([]), "Close this panel"),
+            (TotalsScreen([], []), "Close this panel"),
             (OwnPairScreen(), "Stop checking and close"),
         ):
             chat.app.push_screen(dialog)

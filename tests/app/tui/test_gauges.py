@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from app.events import DraftRound, Piece, TextAdded
+from app.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
 from app.tui.answer_log import AnswerLog
 from app.tui.bars import bars
-from app.tui.figures import gauge_items
+from app.tui.figures import gauge_items, stats_line
+from app.tui.widgets.broken_line import broken
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.item_line import SEPARATOR, fitting
+from mlx_spec.stats import summarise
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -84,6 +86,35 @@ def test_the_share_of_drafting_is_the_latest_drafters_own() -> None:
     assert log.draft_share == pytest.approx(0.25)
 
 
+def ended(finish: FinishReason, figure: int) -> TurnEnded:
+    """An answer whose every figure has the digits of this one."""
+    stats = replace(
+        summarise(()), tokens=figure, tokens_per_second=float(figure), draft_n=figure,
+        draft_n_accepted=figure, accepted_per_round=25.99, time_to_first_token=figure / 1000,
+    )  # fmt: skip
+    return TurnEnded("", (), finish, 0, stats)
+
+
+@pytest.mark.parametrize("figure", [1, 999, 1000, 9999])
+def test_the_line_under_an_answer_fits_eighty_columns_whatever_its_figures(figure: int) -> None:
+    assert cell_len(stats_line(ended("stop", figure))) <= 75
+
+
+def test_a_longer_line_is_broken_between_its_parts() -> None:
+    line = stats_line(ended("length", 9999))
+    assert broken(line, 75) == [line.rpartition(SEPARATOR)[0], "cut at the length limit (/max-tokens)"]
+    assert broken(line, 36)[:2] == ["9999 tokens, 9999/s", "accepted 9999/9999, 25.99/round"]
+    assert broken("a long part · b", 4) == ["a long part", "b"]
+
+
+async def test_the_line_of_an_answer_is_broken_so_on_the_screen(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        stats = (await chat.ask("hello")).stats
+        lines = broken(stats, 38)
+        assert len(lines) > 1
+        await chat.until(lambda: all(line in chat.screen for line in lines))
+
+
 async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.type("slow")
@@ -93,7 +124,7 @@ async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat
         await chat.pilot.press("escape")
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].text == chat.app.chat.answering.logs[0].text
-        assert "(100%), 1.00/round" in chat.answers[0].stats
+        assert ", 1.00/round" in chat.answers[0].stats
         await chat.type("/clear")
         await chat.until(lambda: str(gauges.content) == "")
         assert not chat.app.chat.answering.logs

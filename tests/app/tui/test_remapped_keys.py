@@ -147,7 +147,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
             lambda: FirstRunScreen(),
             lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
             lambda: LineQuestionScreen("The title", "old"),
-            lambda: TotalsScreen(opened.app.chat.answering.logs),
+            lambda: TotalsScreen([], opened.app.chat.answering.logs),
             lambda: OwnPairScreen(),
         ]
         for make in makers:

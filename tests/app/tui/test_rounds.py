@@ -112,6 +112,6 @@ async def test_the_totals_open_by_command_and_count_all_answers(open_chat: OpenC
         await chat.ask("again")
         await chat.type("/stats")
         await chat.until(lambda: isinstance(chat.app.screen, TotalsScreen))
-        await chat.until(lambda: "6 of 6 (100%)" in str(chat.app.screen.query_one(Static).content))
+        await chat.until(lambda: "6 of 6 (100%)" in chat.screen)
         await chat.pilot.press("escape")
         assert chat.app.screen is chat.app.chat

@@ -3,9 +3,11 @@
 import pytest
 
 from app.errors import BadInput
+from app.tui.chat_setup import setup_rows
 from app.tui.settings import FIELDS, Settings, change, describe
 from app.tui.slash_commands import SLASH_COMMANDS, completions, parse
 from mlx_spec.types import Options
+from tests.app.tui.chat_driver import OpenChat
 
 
 def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
@@ -59,6 +61,31 @@ def test_every_setting_can_be_described_and_has_a_command() -> None:
     for name in FIELDS:
         assert name in describe(Settings(Options()), name)
     assert set(FIELDS) <= {command.name for command in SLASH_COMMANDS}
+
+
+def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
+    options = Options(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
+    told = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
+    assert told["Instructions"] == "Be brief.␛[2J"
+    assert told["Sampling"] == (
+        "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
+    )
+    assert told["Drafting"] == "on, length 3, drafter auto, verify coupled"
+    assert all(name in " ".join(told.values()) for name in FIELDS)
+    assert dict(setup_rows("", Settings(options, drafting=False)))["Drafting"] == "off"
+
+
+async def test_one_panel_shows_instructions_and_sampling_and_is_found_by_these_words(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.type("/system Answer in Latin.")
+        await chat.type("/top-p 0.9")
+        await chat.type("/stats")
+        await chat.until(lambda: "Answer in Latin." in chat.screen and "top-p 0.9" in chat.screen)
+        await chat.pilot.press("escape")
+        for word in ("instructions", "sampling", "settings"):
+            assert "stats" in [c.name for c in SLASH_COMMANDS if word in c.summary.lower()]
 
 
 def test_commands_are_completed_by_their_beginning_and_not_inside_a_value() -> None:

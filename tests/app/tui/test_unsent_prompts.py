@@ -1,0 +1,101 @@
+"""What was written and not sent when the program ended is back in the prompt of its chat; nothing is sent."""
+
+from app.tui.past_prompts import PastPrompts
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+MARK = "written before, not sent"
+
+
+def told(chat: Chat) -> str:
+    return str(chat.app.chat.prompt.area.border_title or "")
+
+
+def written(chat: Chat) -> str:
+    return chat.app.chat.prompt.area.text
+
+
+async def test_a_prompt_half_written_is_back_in_the_chat_it_belongs_to(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.pilot.press(*"half")
+        chat.app.leave()
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
+        assert not written(chat) and not told(chat), "this is another chat"
+        await chat.pilot.press("f7")
+        await chat.until(lambda: written(chat) == "half" and told(chat) == MARK)
+        assert MARK in chat.screen
+        chat.app.chat.state.show()
+        assert told(chat) == MARK and chat.app.chat.running is None and len(chat.answers) == 1
+        await chat.pilot.press("x")
+        await chat.until(lambda: written(chat) == "halfx" and not told(chat))
+        await chat.pilot.press("enter")
+        await chat.until(lambda: len(chat.answers) == 2)
+    async with open_chat() as chat:
+        await chat.until(lambda: any("goes on with" in one for one in chat.notices))
+        assert not any("not sent" in one for one in chat.notices)
+        await chat.pilot.press("f7")
+        await chat.until(lambda: len(chat.answers) == 2)
+        await chat.pilot.pause(0.1)
+        assert not written(chat), "once is enough"
+
+
+async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one(open_chat: OpenChat) -> None:
+    for _ in range(2):
+        async with open_chat() as chat:
+            await chat.ask("hello")
+            await chat.type("/new")
+            await chat.until(lambda: not chat.answers)
+            await chat.pilot.press(*"begun")
+            chat.app.leave()
+        async with open_chat() as chat:
+            await chat.until(lambda: written(chat) == "begun" and told(chat) == MARK)
+            await chat.pilot.press("up")
+            await chat.until(lambda: written(chat) == "hello")
+            await chat.pilot.press("ctrl+c")
+            await chat.until(lambda: not written(chat))
+
+
+async def test_prompts_that_waited_are_back_the_last_in_view_the_others_behind_up(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("hold")
+        await chat.until(lambda: chat.app.chat.running is not None)
+        for text in ("first", "second"):
+            await chat.type(text)
+        await chat.until(lambda: len(chat.app.chat.answering.queued) == 2)
+        chat.app.leave()
+    async with open_chat() as chat:
+        await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
+        await chat.pilot.press("f7")
+        await chat.until(lambda: written(chat) == "second" and told(chat) == f"{MARK} · Up: 1 more")
+        await chat.pilot.press("up")
+        await chat.until(lambda: written(chat) == "first" and not told(chat))
+        assert chat.app.chat.running is None and not chat.app.chat.answering.queued
+
+
+async def test_what_is_being_written_is_not_replaced(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.pilot.press(*"half")
+        chat.app.leave()
+    async with open_chat() as chat:
+        await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
+        await chat.pilot.press(*"new", "f7")
+        await chat.until(lambda: len(chat.answers) == 1)
+        await chat.pilot.pause(0.1)
+        assert written(chat) == "new" and not told(chat)
+        await chat.pilot.press("ctrl+c")
+        await chat.type("/new")
+        await chat.until(lambda: not chat.answers)
+        await chat.pilot.press("f7")
+        await chat.until(lambda: written(chat) == "half")
+
+
+def test_up_skips_the_text_that_was_given_back() -> None:
+    past = PastPrompts()
+    past.begin(["one", "two"])
+    assert past.earlier("two") == "one"
+    assert past.later("one") == "two"
