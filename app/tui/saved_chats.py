@@ -68,7 +68,7 @@ class SavedChats:
             raise BadInput("There is no other chat yet.")
         messages = await self._ask(lambda history: history.messages(found))
         self._chat.resume(found, messages)
-        await self._chat.unsent_prompts.give_back(found.id)
+        await self._chat.unsent_prompts.put_back(found.id)
 
     def rename(self, title: str) -> None:
         if not title:

@@ -39,7 +39,7 @@ class UnsentPrompts:
         texts = [*waiting, *([chat.unsent] if chat.editing else []), chat.prompt.area.text]
         self._keep(texts, chat.conversation.chat.id)
 
-    async def give_back(self, chat_id: str | None) -> None:
+    async def put_back(self, chat_id: str | None) -> None:
         """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
 
         Without an id, those of chats that were never saved, because nothing was sent in them.
@@ -50,7 +50,7 @@ class UnsentPrompts:
         except AppError:
             return  # the history's thread has told it
         if texts and chat.is_attached and not chat.prompt.area.text:
-            chat.prompt.give_back(texts)
+            chat.prompt.put_back(texts)
             chat.state.show()
             chat.history.ask(lambda history: gave_back(history, chat_id))
 

@@ -344,4 +344,4 @@ class ChatScreen(Screen[None]):
             return  # the history's thread has told it
         self.prompt.past.begin(asked)
         if self.begins_anew:
-            await self.unsent_prompts.give_back(None)
+            await self.unsent_prompts.put_back(None)

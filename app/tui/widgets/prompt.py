@@ -182,7 +182,7 @@ class Prompt(Vertical):
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
 
-    def give_back(self, texts: Sequence[str]) -> None:
+    def put_back(self, texts: Sequence[str]) -> None:
         """Put the last of these in, marked as not sent; Up has the others."""
         self.fill(texts[-1])
         others = f" · Up: {len(texts) - 1} more" if len(texts) > 1 else ""
