@@ -8,9 +8,9 @@ from mlx_spec import Engine, Options
 from mlx_spec.planning import NO_OFFER, Fixed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
 
-TOKENS = 48
-PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(63, 5)]
-"""One token; within the sliding windows of 24 and 32, past the narrow one, past both and over 64 rows."""
+TOKENS = 40
+PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(70, 5)]
+"""One token; within the sliding windows of 24 and 32, past the narrow one, past both and read by a prefill."""
 
 
 def text(engine: Engine, ids: list[int], **options) -> list[int]:

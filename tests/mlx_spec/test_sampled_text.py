@@ -29,7 +29,7 @@ def test_same_seed_same_text_whatever_drafts_and_how_long(make):
     for extra in ({}, filters):
         wanted = text(engine, ids, drafter="none", **SAMPLED, **extra)
         for drafter in ("model", "lookup", "auto"):
-            for length in (1, 2, 5):
+            for length in (1, 5):
                 assert text(engine, ids, drafter=drafter, draft_length=length, **SAMPLED, **extra) == wanted
         other = text(engine, ids, drafter="none", **{**SAMPLED, "seed": 12}, **extra)
         assert other != wanted
@@ -187,7 +187,7 @@ def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     engine, ids = Engine(tiny_llama(0), context_limit=2048), prompt(20, 3)
     options = {**SAMPLED, "verify": rule}
     wanted, shorter = text(engine, ids, drafter="none", **options), 0
-    for known in range(3, 30):
+    for known in range(3, 30, 2):
         document = [*ids[-4:], *wanted[:known]]
         asked = Options(drafter="lookup", draft_length=8, **options)
         rounds = list(engine.generate(ids, asked, documents=[document]))

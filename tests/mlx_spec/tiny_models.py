@@ -63,9 +63,9 @@ def tiny_gemma3(seed: int = 0) -> nn.Module:
 
 
 def tiny_gemma4(seed: int = 0) -> nn.Module:
-    """Fewer caches than layers: the last four layers read the keys and values of earlier ones."""
+    """Fewer caches than layers: the last two layers read the keys and values of earlier ones."""
     args = gemma4_text.ModelArgs(
-        model_type="gemma4_text", hidden_size=32, num_hidden_layers=8, num_kv_shared_layers=4,
+        model_type="gemma4_text", hidden_size=32, num_hidden_layers=4, num_kv_shared_layers=2,
         intermediate_size=64, num_attention_heads=4, num_key_value_heads=1, head_dim=8,
         global_head_dim=8, vocab_size=VOCAB, vocab_size_per_layer_input=VOCAB,
         hidden_size_per_layer_input=8, sliding_window=24, sliding_window_pattern=2,
