@@ -81,6 +81,12 @@ class Buffer:
         )
         self.capacity += more
 
+    def cut(self, end: int) -> None:
+        """Give the memory of rows from `end` on back, as far as whole steps of capacity go."""
+        if self.capacity > round_up(end, CAPACITY_STEP):
+            self.capacity = round_up(end, CAPACITY_STEP)
+            self.arrays = tuple(mx.contiguous(x[:, :, : self.capacity]) for x in self.arrays)
+
     def take(self) -> tuple[mx.array, ...]:
         """The arrays, no longer held here: what is computed from them may take their place in memory."""
         arrays, self.arrays = self.arrays, ()

@@ -82,8 +82,7 @@ class CachedModel:
             return self.forward(ids, at)
         needed = round_up(at.high + ids.shape[0], CAPACITY_STEP)
         low = at.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
-        if low != self._bounds.low or not 0 <= self._bounds.high - needed <= CAPACITY_STEP:
-            # Not all a buffer has: after a long chat, or a calibration, a short text would read it whole.
+        if low != self._bounds.low or self._bounds.high < needed:
             # A new function, for the old one's graphs would hardly be used again.
             self._bounds, self._compiled = Extent(0, low, needed), mx.compile(self._pure)
         for buffer in self.buffers:
@@ -144,6 +143,11 @@ class CachedModel:
             kept = self._past.resume(kept)
             self._past.mark()
         self.tokens, self.seen = tokens, kept
+        if round_up(len(tokens), CAPACITY_STEP) < self._bounds.high:
+            # After a longer text, or a calibration, passes would read all the rows there are.
+            self._bounds = Extent.exact(0)
+            for buffer in self.buffers:
+                buffer.cut(len(tokens))
         return kept
 
     @property

@@ -64,6 +64,19 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
     assert sorted(built) == [1, 2, 4], "the buffers grew: one graph for each width, built once"
 
 
+def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
+    """Else every pass would read the rows of the long one, and their memory would stay taken."""
+    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2000)
+    short = {"max_tokens": 40, "drafter": "model", "draft_length": 3}
+    wanted = [r.tokens for r in engine.generate(prompt(20, 2), Options(**short))]
+    list(engine.generate(prompt(700, 1), Options(**short)))
+    assert [r.tokens for r in engine.generate(prompt(20, 2), Options(**short))] == wanted
+    assert engine.model_drafter is not None
+    for model in (engine.target, engine.model_drafter.cached):
+        assert model._bounds.high == 256
+        assert all(rows.shape[2] == 256 for buffer in model.buffers for rows in buffer.arrays)
+
+
 class AsksTheDevice(nn.Module):
     """A model whose code looks at a value while its graph is built."""
 

@@ -10,7 +10,7 @@ from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
 
 TOKENS = 40
 PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(70, 5)]
-"""One token; within the sliding windows of 24 and 32, past the narrow one, past both and read by a prefill."""
+"""One token; within the sliding windows of 24 and 32, past the narrow one, past both and prefilled."""
 
 
 def text(engine: Engine, ids: list[int], **options) -> list[int]:

@@ -194,4 +194,4 @@ def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
         shorter += any(0 < len(r.drafted) < 8 for r in rounds[:-1])
         written = [t for r in rounds for t in r.tokens]
         assert len(written) == len(wanted) and (rule != "coupled" or written == wanted)
-    assert shorter > 3
+    assert shorter >= 3
