@@ -33,11 +33,11 @@ def test_shapes_of_one_call_have_to_agree() -> None:
         verify.coupled(draft.astype(mx.float32), mx.zeros((3, 5)), noise)
 
 
-def test_shapes_are_checked_in_the_first_hundred_calls_of_a_test_and_at_times_after_that() -> None:
+def test_shapes_are_checked_in_the_first_calls_of_a_test_and_at_times_after_that() -> None:
     refused: list[int] = []
     for call in range(1, 301):
         try:
             verify.coupled(mx.zeros((2,)), mx.zeros((3, 5)), mx.zeros((3, 5)))
         except TypeCheckError:
             refused.append(call)
-    assert refused == [*range(1, 101), 150, 200, 250, 300]
+    assert refused == [*range(1, 21), 50, 100, 150, 200, 250, 300]
