@@ -47,8 +47,8 @@ class Prospect:
         k, now = len(self.seconds) - 1, self.acceptance.now
         ends, gained = _ends(k)
         chance = ends @ now
-        known = ends @ (now[:, None] * self._paces) * ((1 - SWITCH) / chance)[:, None]
-        pace = (known + SWITCH * (self.acceptance.usual @ self._paces)).min(axis=1)
+        paces = ends @ (now[:, None] * self._paces) * ((1 - SWITCH) / chance)[:, None]
+        pace = (paces + SWITCH * (self.acceptance.usual @ self._paces)).min(axis=1)
         left = chance * np.minimum(pace, other) * (tokens - gained)
         return self.once + self.seconds[1:] + left[:k].cumsum() + left[k:]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import mlx.core as mx
 
-from mlx_spec.cache import CAPACITY_STEP, Extent
+from mlx_spec.cache import CAPACITY_STEP, Extent, round_up
 from mlx_spec.cached_model import Progress
 from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.model import ModelDrafter
@@ -242,7 +242,7 @@ class Turn:
     def _reserve(self, end: int) -> None:
         """Room for `end` tokens on the device."""
         if end > self.context.shape[0]:
-            more = -(-end // CAPACITY_STEP) * CAPACITY_STEP - self.context.shape[0]
+            more = round_up(end, CAPACITY_STEP) - self.context.shape[0]
             self.context = mx.concatenate([self.context, mx.zeros((more,), mx.int32)])
 
     def _read(self) -> Round:
