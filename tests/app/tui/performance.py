@@ -216,6 +216,7 @@ def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> d
 def without_a_screen(draft_length: int) -> float:
     """Tokens per second of the same engine, its events read from the pipe and thrown away."""
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["MLX_SPEC_HOME"] = folder  # as new as beside the screen: it calibrates itself first
         client = EngineClient(Path(folder) / "engine.log")
         client.start()
         client.send(Load(resolve(None, None, None)))
