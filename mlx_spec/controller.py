@@ -38,10 +38,8 @@ PLAIN_PROBE = 3
 """Plain rounds of a look: only those between others of their kind are timed."""
 READING = 1 / 32
 """Draft steps that it takes to read a missed token, until it was seen."""
-HOPELESS = 1.15
-"""Plain rounds per token from which on drafting is not weighed again at once: that takes its time too."""
 WELL_TIMED = 8
-"""Plain rounds that have to be timed before drafting counts as hopeless."""
+"""Plain rounds that have to be timed before a choice of one stands for more: weighing takes its time too."""
 RESTS, TOKENS_PER_REST = 8, 8
 """Plain rounds that follow then at most, one for each of so many tokens written: they teach little."""
 FAR_BEHIND = 32
@@ -122,11 +120,10 @@ class Controller:
             for offer, prospect in zip(offers, prospects, strict=True):
                 if offer.reviews >= self._review_after and self._worth_a_review(prospect, pace):
                     return offer, 0
-            hopeless = plain.seen >= WELL_TIMED and all(p.pace > HOPELESS * pace for p in prospects)
             # Nothing is learned before the next review.
             unknown = self._review_after - max(offer.reviews for offer in offers)
             rests = min(max(self._written // TOKENS_PER_REST, unknown), RESTS)
-            self._settled = Settled(offered, rounds=rests * hopeless)
+            self._settled = Settled(offered, rounds=rests * (plain.seen >= WELL_TIMED))
             return NO_OFFER, 0
         self._settled = Settled(offered, index, k, is_longest=k == offer.limit)
         return offer, k

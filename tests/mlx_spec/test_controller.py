@@ -13,6 +13,7 @@ from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters.lookup import OFFERS
 from mlx_spec.drafters.model import OFFER as MODEL
 from mlx_spec.planning import NO_OFFER, Offer
+from mlx_spec.prospects import Prospect, best
 from mlx_spec.types import Round
 
 CURVES = {
@@ -318,6 +319,26 @@ def test_a_drafter_that_rests_is_asked_and_its_answer_decides():
                 rested = 0
             controller.count(Round((), 0, (1,), "none", 1.0), offer, 0)
         assert asked >= 1 and (k > 0) == drafts
+
+
+def test_a_plain_round_is_weighed_again_when_a_review_is_due_or_something_else_is_offered(monkeypatch):
+    weighed: list[int] = []
+
+    def counted(prospects: Sequence[Prospect], plain: float, tokens: int) -> tuple[int, int]:
+        weighed.append(len(prospects))
+        return best(prospects, plain, tokens)
+
+    monkeypatch.setattr("mlx_spec.controller.best", counted)
+    dear = {name: {k: RoundCost(1.2 + k) for k in range(1, 9)} for name in ("model", "lookup")}
+    controller = Controller(Costs(RoundCost(1.0, seen=8), dear))
+    controller.begin()
+    controller.count(Round((), 0, (1,) * 40, "none", 1.0), NO_OFFER, 0)
+    for rested in (1, 2):
+        assert controller.choose([replace(MODEL, reviews=rested)], 0) == (NO_OFFER, 0)
+        controller.count(Round((), 0, (1,), "none", 1.0), NO_OFFER, 0)
+    assert weighed == [1]
+    controller.choose([SHORT, replace(MODEL, reviews=2)], 0)
+    assert weighed == [1, 2]
 
 
 def test_the_reading_of_a_long_prompt_has_to_pay_too():
