@@ -21,7 +21,7 @@ from app.engine_protocol import Died, EngineEvent, Quit, Request
 COMMAND = (sys.executable, "-m", "app.engine_process")
 LOG_LIMIT_BYTES = 1_000_000
 QUIT_SECONDS = 2.0
-READ_SECONDS = 1 / 30
+READ_SECONDS = 1 / 20
 """Events are read so often: waking for every round would take processor time from the engine."""
 
 _OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
