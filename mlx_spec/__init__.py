@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlx_spec.engine import Engine
-    from mlx_spec.errors import BadOption, ContextFull, IncompatiblePair, SpecError, UnsupportedModel
+    from mlx_spec.errors import BadOption, ContextFull, SpecError, UnsupportedModel
     from mlx_spec.stats import Stats, summarise
     from mlx_spec.types import Options, Round
 
@@ -17,7 +17,6 @@ _HOMES = {
     "Engine": "engine",
     "BadOption": "errors",
     "ContextFull": "errors",
-    "IncompatiblePair": "errors",
     "SpecError": "errors",
     "UnsupportedModel": "errors",
     "Stats": "stats",
@@ -30,7 +29,6 @@ __all__ = [
     "BadOption",
     "ContextFull",
     "Engine",
-    "IncompatiblePair",
     "Options",
     "Round",
     "SpecError",

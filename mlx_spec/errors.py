@@ -4,7 +4,6 @@ SpecError
 ├── BadOption           an option cannot be used: change it
 │   └── OutOfRange      its value is none that it can have
 ├── ContextFull         the prompt leaves no room in the model's context: shorten it
-├── IncompatiblePair    target and draft cannot work together: choose another draft
 └── UnsupportedModel    a model's layers cannot be rewound: choose another model
 """
 
@@ -31,10 +30,6 @@ class OutOfRange(BadOption):
 
 class ContextFull(SpecError):
     """The prompt does not fit into the model's context."""
-
-
-class IncompatiblePair(SpecError):
-    """Target and draft model do not fit together."""
 
 
 class UnsupportedModel(SpecError):

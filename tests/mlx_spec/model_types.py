@@ -145,7 +145,6 @@ KIMI = {
     "short_conv_kernel_size": 4,
 }
 PER_TYPE_ROPE = {"rope_parameters": {"sliding_attention": ROPE, "full_attention": ROPE}}
-NEAR_FAR = {"layer_types": ["full_attention", "sliding_attention"]}
 
 BY_TYPE: dict[str, dict[str, Any]] = {
     "afm7": {"num_kv_reuse_layers": 1, "num_layers": 3},
