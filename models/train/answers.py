@@ -3,12 +3,14 @@
 import itertools
 import random
 import time
+from collections.abc import Iterator
 
 import torch
 from tokenizers import Tokenizer
 
 from models.train.corpus import training_conversations
 from models.train.network import Cache, Network
+from models.train.windows import OTHER_WEIGHT, Weighted, encode
 
 BATCH = 96
 MAX_PROMPT = 320
@@ -18,15 +20,12 @@ MAX_ANSWER = 220
 def prompts(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
     """Token ids of conversations that wait for the assistant, short ones first within each batch."""
     rng = random.Random(f"answers {seed}")
-    special = {role: tokenizer.token_to_id(f"<|{role}|>") for role in ("system", "user", "assistant", "end")}
+    begin = tokenizer.token_to_id("<|assistant|>")
     found: list[list[int]] = []
     for conversation in training_conversations(seed + 1_000_000):
         messages = conversation.messages()
         ends = [i for i, message in enumerate(messages) if message["role"] == "user"]
-        ids: list[int] = []
-        for message in messages[: rng.choice(ends) + 1]:
-            ids += [special[message["role"]], *tokenizer.encode(message["content"]).ids, special["end"]]
-        ids.append(special["assistant"])
+        ids = [*encode(tokenizer, messages[: rng.choice(ends) + 1])[0], begin]
         if len(ids) <= MAX_PROMPT:
             found.append(ids)
         if len(found) == count:
@@ -87,12 +86,12 @@ def write_answers(
     return result
 
 
-def as_stream(answers: list[tuple[int, list[int]]], seed: int):
-    """Endless (ids, weights) over the answers, in a new order each time."""
+def as_stream(answers: list[tuple[int, list[int]]], seed: int) -> Iterator[Weighted]:
+    """The answers without end, in a new order each time."""
     rng = random.Random(f"order {seed}")
     for _ in itertools.count():
         order = list(range(len(answers)))
         rng.shuffle(order)
         for i in order:
             prompt, ids = answers[i]
-            yield ids, [0.1] * prompt + [1.0] * (len(ids) - prompt)
+            yield ids, [OTHER_WEIGHT] * prompt + [1.0] * (len(ids) - prompt)

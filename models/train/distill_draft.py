@@ -18,9 +18,9 @@ from tokenizers import Tokenizer
 from models.train.answers import as_stream, write_answers
 from models.train.corpus import training_conversations
 from models.train.network import DRAFT, Network
-from models.train.optimiser import Cycle, make_optimisers, set_rate
-from models.train.train_target import load, save
-from models.train.windows import encode
+from models.train.optimiser import Cycle, descend, make_optimisers, set_rate
+from models.train.train_target import load, save, store
+from models.train.windows import Weighted, encode, windows
 
 STEPS = 800
 DECAY = 400
@@ -32,30 +32,12 @@ HARD = 0.1
 """Little: where the target could choose several words, the draft should know them all."""
 
 
-def mixed(
-    tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int
-) -> Iterator[tuple[list[int], list[float]]]:
-    """(ids, weights) from the target's answers, with corpus text at every fourth place."""
-    corpus = (encode(tokenizer, drawn) for drawn in training_conversations(seed))
+def mixed(tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int) -> Iterator[Weighted]:
+    """The target's answers, with corpus text at every fourth place."""
+    corpus = (encode(tokenizer, drawn.messages()) for drawn in training_conversations(seed))
     own = as_stream(answers, seed) if answers else corpus
     for i in itertools.count():
         yield next(corpus) if i % round(1 / CORPUS_SHARE) == 0 else next(own)
-
-
-def windows(stream: Iterator[tuple[list[int], list[float]]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """(ids, weights of the next token), both (ROWS, LENGTH)."""
-    while True:
-        rows, row_weights = [], []
-        for _ in range(ROWS):
-            ids: list[int] = []
-            weights: list[float] = []
-            while len(ids) < LENGTH + 1:
-                more_ids, more_weights = next(stream)
-                ids += more_ids
-                weights += more_weights
-            rows.append(ids[:LENGTH])
-            row_weights.append(weights[1 : LENGTH + 1])
-        yield torch.tensor(rows), torch.tensor(row_weights)
 
 
 def distillation_loss(
@@ -84,7 +66,8 @@ def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: i
         answers = torch.load(stored, weights_only=True)
     else:
         answers = write_answers(target, tokenizer, seed, count) if count else []
-        torch.save(answers, stored) if count else None
+        if answers:
+            store(stored, answers)
     draft = Network(DRAFT)
     draft.embed_tokens.weight.data.copy_(target.embed_tokens.weight)
     cycles = (Cycle(steps, decay, peak=1.0),)
@@ -92,22 +75,20 @@ def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: i
         draft, _ = load(work / "draft.pt")
         cycles = (Cycle(steps, decay, peak=0.4),)
     optimisers = make_optimisers(draft, matrix_rate=0.004, other_rate=0.002)
-    stream = windows(mixed(tokenizer, answers, seed))
+    stream = mixed(tokenizer, answers, seed)
     parameters = sum(p.numel() for p in draft.parameters())
     print(f"draft: {parameters:,} parameters, {len(answers)} answers", flush=True)
     smooth, agree, start = math.nan, math.nan, time.monotonic()
-    for step, (ids, weights) in zip(range(steps), stream, strict=False):
+    for step in range(steps):
+        ids, weights = windows(stream, ROWS, LENGTH + 1)
+        ids, weights = ids[:, :-1], weights[:, 1:]
         set_rate(optimisers, step, cycles, warm_up=40)
         with torch.autocast("cpu", torch.bfloat16):
             with torch.no_grad():
                 goal = target(ids)
             logits = draft(ids)
         loss, equal = distillation_loss(logits, goal, weights)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(draft.parameters(), 1.0)
-        for optimiser in optimisers:
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
+        descend(draft, optimisers, loss)
         smooth = loss.item() if math.isnan(smooth) else 0.95 * smooth + 0.05 * loss.item()
         agree = equal.item() if math.isnan(agree) else 0.95 * agree + 0.05 * equal.item()
         done = step + 1

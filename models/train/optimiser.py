@@ -41,3 +41,12 @@ def set_rate(
     for optimiser in optimisers:
         for group in optimiser.param_groups:
             group["lr"] = group["peak"] * share
+
+
+def descend(network: nn.Module, optimisers: list[torch.optim.Optimizer], loss: torch.Tensor) -> None:
+    """One step down the gradient of `loss`, a scalar, with its norm cut at 1."""
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+    for optimiser in optimisers:
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)

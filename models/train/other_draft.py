@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from models.paths import builtin_folder
 from models.train.export import export
 from models.train.network import DRAFT, Network
-from models.train.optimiser import Cycle, make_optimisers, set_rate
+from models.train.optimiser import Cycle, descend, make_optimisers, set_rate
 
 STEPS, DECAY, SEED = 120, 60, 3
 ROWS, LENGTH = 16, 128
@@ -58,11 +58,7 @@ def train(steps: int, decay: int, seed: int, threads: int) -> Network:
         with torch.autocast("cpu", torch.bfloat16):
             logits = network(ids[:, :-1])
         loss = F.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        for optimiser in optimisers:
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
+        descend(network, optimisers, loss)
         if (step + 1) % 20 == 0 or step + 1 == steps:
             print(f"step {step + 1} loss {loss.item():.3f} {time.monotonic() - start:.0f} s", flush=True)
     return network

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from models.train.corpus import held_out_conversations, training_conversations
 from models.train.mixtures import BALANCED, FINAL, LAST, LONG, LOOKING_BACK, PRACTICE, WEIGHTS
 from models.train.network import TARGET, Network, Shape
-from models.train.optimiser import Cycle, make_optimisers, set_rate
+from models.train.optimiser import Cycle, descend, make_optimisers, set_rate
 from models.train.windows import Batch, batches, encode
 
 STEPS = 3500
@@ -83,7 +83,7 @@ def held_out_loss(network: Network, tokenizer: Tokenizer) -> float:
     network.eval()
     total = count = 0.0
     for conversation in itertools.islice(held_out_conversations(0), HELD_OUT):
-        ids, weights = encode(tokenizer, conversation)
+        ids, weights = encode(tokenizer, conversation.messages())
         row, kept = torch.tensor([ids]), (torch.tensor(weights[1:]) == 1.0)
         with torch.autocast("cpu", torch.bfloat16):
             logits = network(row[:, :-1])
@@ -93,11 +93,17 @@ def held_out_loss(network: Network, tokenizer: Tokenizer) -> float:
     return total / count
 
 
-def save(path: Path, network: Network, **rest: object) -> None:
+def store(path: Path, value: object) -> None:
+    """Keep a value for `torch.load`: all of it is there, or what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".part")
-    torch.save({"shape": asdict(network.shape), "weights": network.state_dict(), **rest}, partial)
+    torch.save(value, partial)
     partial.replace(path)
+
+
+def save(path: Path, network: Network, **rest: object) -> None:
+    """Keep a checkpoint of the network, with what else a run goes on from."""
+    store(path, {"shape": asdict(network.shape), "weights": network.state_dict(), **rest})
 
 
 def load(path: Path) -> tuple[Network, dict]:
@@ -132,11 +138,7 @@ def train(work: Path, steps: int, seed: int, threads: int, compiled: bool) -> No
         with torch.autocast("cpu", torch.bfloat16):
             logits = forward(ids)
         loss = weighted_loss(logits, goals, weights)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        for optimiser in optimisers:
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
+        descend(network, optimisers, loss)
         smooth = loss.item() if math.isnan(smooth) else 0.95 * smooth + 0.05 * loss.item()
         now = time.monotonic()
         seconds, clock = seconds + now - clock, now
