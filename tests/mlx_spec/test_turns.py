@@ -55,6 +55,18 @@ def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
         conversation += out
 
 
+@pytest.mark.parametrize("count", [20, 150], ids=["a tail of the first round", "a prefill"])
+def test_a_chat_that_goes_another_way_is_read_again_from_where_it_parts(count):
+    target = tiny_llama(0)
+    engine = Engine(target, target, context_limit=2048)
+    text(engine, prompt(200, 1), max_tokens=20, drafter="model", draft_length=3)
+    other = prompt(200, 1)[:50] + prompt(count, 2)
+    rounds = list(engine.generate(other, Options(max_tokens=30, drafter="model", draft_length=3)))
+    assert [t for r in rounds for t in r.tokens] == reference(target, other, 30)
+    stats = engine.stats(rounds)
+    assert stats.cached_tokens == 50 and stats.acceptance_rate == 1
+
+
 def test_d3_models_that_share_keys_and_values_keep_their_caches_apart():
     target = tiny_gemma4(0)
     engine = Engine(target, target, context_limit=2048)

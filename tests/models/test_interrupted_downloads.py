@@ -165,6 +165,17 @@ def test_closing_the_generator_cancels(hub: HubServer, home: Path) -> None:
     assert part.stat().st_size == before, "nobody writes any more"
 
 
+def test_cancelling_while_a_small_file_comes_leaves_none_unfinished(hub: HubServer) -> None:
+    hub.models["org/target"].files["tokenizer.json"] += b" " * 2_000_000
+    hub.stall_after["tokenizer.json"] = 0
+
+    pulling = pull(SPEC)
+    assert any(incomplete_files(["org/target"]) for _ in pulling), "the Hub's library writes it"
+    pulling.close()
+
+    assert not incomplete_files(["org/target", "org/draft"])
+
+
 def test_a_killed_download_process_is_said(hub: HubServer, home: Path) -> None:
     hub.stall_after["model.safetensors"] = 0
     pulling = pull(SPEC)
