@@ -4,16 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-from textual.command import CommandPalette
-from textual.events import Key
-from textual.keys import _character_to_key
-from textual.widgets import OptionList
-
-from app.history.records import Attachment
-from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.prompt import PromptArea
 from app.tui.widgets.queue_list import QueueList
@@ -166,90 +157,6 @@ async def test_control_characters_and_markup_are_shown_never_obeyed(open_chat: O
         await chat.until(lambda: "[red]mine[/red]" in chat.screen)
 
 
-async def test_typed_joiners_hold_emoji_and_words_together(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        for character in "👩\u200d👧 می\u200cخواهم":
-            area.post_message(Key(_character_to_key(character), character))
-        await chat.until(lambda: area.text == "👩\u200d👧 می\u200cخواهم")
-
-
-async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        area.load_text("a text\nof two lines")
-        await chat.pilot.press("ctrl+c")
-        await chat.until(lambda: area.text == "")
-        await chat.pilot.press("up")
-        await chat.until(lambda: area.text == "a text\nof two lines")
-        await chat.pilot.press("ctrl+c")
-        await chat.until(lambda: not chat.app.is_running)
-
-
-async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(open_chat: OpenChat) -> None:
-    from textual.events import Paste
-
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
-        await chat.until(lambda: bool(area.text))
-        assert area.text.startswith("␛[31mlong line")
-        assert area.text.count("\n") == 5000 and "\r" not in area.text
-        await chat.until(lambda: area.size.height == 8)
-
-
-async def test_the_prompt_grows_with_its_lines(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        assert area.size.height == 1
-        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
-        await chat.until(lambda: area.size.height == 3)
-        assert area.text == "a\nb\nc"
-        await chat.pilot.press("enter")
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.prompts[0] == "a\nb\nc"
-        await chat.until(lambda: area.text == "" and area.size.height == 1)
-
-
-async def test_in_a_narrow_terminal_commands_are_listed_without_their_values(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 20)) as chat:
-        await chat.pilot.press("slash", "s", "w")
-        menu = chat.app.chat.query_one(CommandMenu)
-        await chat.until(lambda: menu.is_open)
-        assert str(menu.options[0].prompt).startswith("/sweep        Several settings")
-
-
-async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.pilot.press("slash", "d", "r", "a")
-        menu = chat.app.chat.query_one(CommandMenu)
-        await chat.until(lambda: menu.is_open)
-        assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
-        await chat.pilot.press("enter")
-        area = chat.app.chat.query_one(PromptArea)
-        await chat.until(lambda: area.text == "/draft ")
-        await chat.pilot.press("o", "f", "f", "enter")
-        await chat.until(lambda: not chat.app.chat.settings.drafting)
-        assert not menu.is_open
-
-
-async def test_a_wrong_command_names_the_nearest_and_a_wrong_value_says_the_range(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await chat.type("/temprature 1")
-        await chat.until(lambda: any("/temperature" in notice for notice in chat.notices))
-        await chat.type("/temperature 99")
-        await chat.until(lambda: any("between 0.0001 and 10" in notice for notice in chat.notices))
-        await chat.type("/length 4")
-        await chat.until(lambda: chat.app.chat.settings.options.draft_length == 4)
-        await chat.type("/length auto")
-        await chat.until(lambda: chat.app.chat.settings.options.draft_length is None)
-
-
 async def test_clear_begins_a_new_conversation_even_while_answering(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
@@ -279,16 +186,6 @@ async def test_the_status_line_keeps_what_matters_most_at_forty_columns(open_cha
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
 
 
-async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        await chat.until(lambda: "pairs" in chat.screen)
-        await chat.type("slow")
-        await chat.type("waits")
-        await chat.until(lambda: "Ctrl+B sends at once" in chat.screen)
-        chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
-        await chat.until(lambda: "Backspace without text drops one" in chat.screen)
-
-
 async def test_ctrl_q_leaves_at_once_with_code_0(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
@@ -314,21 +211,6 @@ async def test_help_lists_every_key_and_command(open_chat: OpenChat) -> None:
         assert chat.app.screen is chat.app.chat
 
 
-async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette))
-        palette = chat.app.screen.query_one(OptionList)
-        await chat.until(lambda: palette.option_count == len(SLASH_COMMANDS))
-        shown = [str(option.prompt) for option in palette.options]
-        for command in SLASH_COMMANDS:
-            assert f"{command.usage}\n{command.summary}" in shown
-        await chat.pilot.press(*"randomness")
-        await chat.until(lambda: palette.option_count == 1)
-        await chat.pilot.press("enter")
-        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "/temperature ")
-
-
 async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_chat: OpenChat) -> None:
     async with open_chat(size=(50, 16)) as chat:
         view = chat.app.chat.transcript
@@ -347,14 +229,6 @@ async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_ch
         await chat.pilot.press("ctrl+end")
         await follows(view.max_scroll_y)
         await follows(view.max_scroll_y + 4)
-
-
-async def test_a_click_into_the_conversation_leaves_the_prompt_ready_to_type(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        await chat.pilot.click(Answer)
-        await chat.pilot.press("x")
-        assert chat.app.chat.query_one(PromptArea).text == "x"
 
 
 async def test_a_finished_answer_follows_a_change_of_theme(open_chat: OpenChat) -> None:

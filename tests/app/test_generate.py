@@ -1,0 +1,108 @@
+"""`mlx-spec generate`: where the prompt comes from, what is printed, what is refused."""
+
+import io
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.commands import arguments as args
+from mlx_spec.types import Round
+from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
+from tests.app.tiny_pair import TinyPair
+
+
+def test_generate_prints_the_text_alone_to_stdout(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20"]
+    assert main([*arguments, "--json"]) == 0
+    text = json.loads(capfd.readouterr().out)["text"]
+    assert main(arguments) == 0
+    told = capfd.readouterr()
+    assert told.out.encode(errors="backslashreplace") != b""
+    assert len(told.out) == len(text) + 1
+    assert "tokens/s" in told.err
+    assert "seed" in told.err
+
+
+def test_generate_as_json_holds_what_is_needed_to_repeat_it(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20", "--json"]
+    assert main([*arguments, "--temperature", "0.9"]) == 0
+    first = json.loads(capfd.readouterr().out)
+    assert {"text", "token_ids", "finish_reason", "seed", "stats", "versions", "device"} <= set(first)
+    wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
+    assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
+    assert main([*arguments, "--temperature", "0.9", "--seed", str(first["seed"]), "--no-draft"]) == 0
+    second = json.loads(capfd.readouterr().out)
+    assert second["text"] == first["text"]
+    assert second["token_ids"] == first["token_ids"]
+    assert second["stats"]["draft_n"] == 0
+
+
+def test_a_prompt_comes_from_a_file_or_from_stdin(
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prompt.txt"
+    file.write_text("hello\n")
+    common = ["generate", *tiny_pair.arguments, "--max-tokens", "8", "--json"]
+    answers: list[list[int]] = []
+    for arguments in (["--prompt-file", str(file)], ["--prompt", "hello"], []):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
+        assert main([*common, *arguments]) == 0
+        answers.append(json.loads(capfd.readouterr().out)["token_ids"])
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF\x02\xff\xfe\x80", b"text\x00text", "Grüße".encode("latin-1")])
+def test_a_prompt_file_that_is_not_text_is_refused(
+    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prompt.bin"
+    file.write_bytes(content)
+    assert main(["generate", "--prompt-file", str(file)]) == 2
+    assert str(file) in capfd.readouterr().err
+
+
+def test_a_prompt_longer_than_the_context_is_refused_before_anything_is_printed(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "long.txt"
+    file.write_text("word " * 2000)
+    assert main(["generate", *tiny_pair.arguments, "--prompt-file", str(file)]) == 2
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert "4096" in told.err
+
+
+def test_the_draft_models_name_without_a_draft_model_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pair = ["--target", str(tiny_pair.target), "--draft", "none"]
+    assert main(["generate", *pair, "--prompt", "x", "--drafter", "model"]) == 2
+    assert "no draft model" in capfd.readouterr().err
+    assert main(["generate", *pair, "--prompt", "x", "--max-tokens", "4"]) == 0
+
+
+def test_ctrl_c_with_json_prints_the_whole_object(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ScriptedEngine):
+        def generate(self, *args: Any, **kwargs: Any) -> Iterator[Round]:
+            for number, played in enumerate(super().generate(*args, **kwargs)):
+                if number == 2:
+                    signal.raise_signal(signal.SIGINT)
+                yield played
+
+    pair = ScriptedPair(Interrupted(list(b"abcdefgh")))
+    monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
+    assert main(["generate", "--prompt", "x", "--json", "--draft-length", "2"]) == 130
+    report = json.loads(capfd.readouterr().out)
+    assert (report["finish_reason"], report["text"]) == ("cancelled", "abc")
