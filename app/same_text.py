@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 TOLERANCE = {"float32": 1e-4, "float16": 8e-3, "bfloat16": 3e-2}
 """Share of the largest logit that reordered sums may change, by the precision of the logits.
 
-In 16 bit about eight rounding steps of the logit itself, what the built-in target's logits lie apart in 16 and 32
-bit; in 32 bit, where the sums inside are as coarse as the result, about a thousand
-(`python -m tests.app.rounding_on_answers`).
+In 16 bit about eight rounding steps of the logit itself: so far apart lie the built-in target's logits in
+16 and in 32 bit (`python -m tests.app.rounding_on_answers`). In 32 bit, where the sums inside are as coarse
+as the result, about a thousand.
 """
 
 
