@@ -10,7 +10,8 @@ from mlx_lm.models.cache import ArraysCache
 
 from mlx_spec.cache import CAPACITY_STEP, Extent, buffers_in, make_entries, round_up, views
 from mlx_spec.probe import Probe
-from mlx_spec.recurrent import States, plain_caches, states_in
+from mlx_spec.recording import States
+from mlx_spec.recurrent import plain_caches, states_in
 
 PREFILL_CHUNK = 512
 """Prompt tokens per forward pass; progress is told after each."""

@@ -9,18 +9,8 @@ from mlx_lm.models.cache import ArraysCache
 
 from mlx_spec.cache import Extent, leaves, make_entries, views
 from mlx_spec.errors import UnsupportedModel
-from mlx_spec.recurrent import (
-    Kinds,
-    Past,
-    Recomputed,
-    Replayed,
-    States,
-    kinds_of,
-    plain_caches,
-    record_cores,
-    records,
-    states_in,
-)
+from mlx_spec.recording import Kinds, States, kinds_of, record_cores, records
+from mlx_spec.recurrent import Past, Recomputed, Replayed, plain_caches, states_in
 
 COUNT = 2
 """Tokens of a built pass."""

@@ -24,7 +24,8 @@ from mlx_lm.models import qwen3_5  # noqa: E402
 from mlx_spec.cache import Extent  # noqa: E402
 from mlx_spec.cached_model import CachedModel  # noqa: E402
 from mlx_spec.probe import Probe  # noqa: E402
-from mlx_spec.recurrent import Core, Moved, Recomputed, Windows  # noqa: E402
+from mlx_spec.recording import Core, Moved, Windows  # noqa: E402
+from mlx_spec.recurrent import Recomputed  # noqa: E402
 from tests.mlx_spec.tiny_models import prompt, settled  # noqa: E402
 
 REPEATS, PASSES, WIDTH = 3, 24, 4
