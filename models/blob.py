@@ -8,21 +8,24 @@ _SHA1, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 22
 
 
-def is_as_named(blob: Path) -> bool:
-    """Whether the file's name is the checksum of its content. False for every other name.
+def is_checksum(name: str) -> bool:
+    """Whether a name says what a file holds: SHA-256 for large files, Git's sum for small ones."""
+    return bool(_SHA256.fullmatch(name) or _SHA1.fullmatch(name))
 
-    Large files are named by their SHA-256, small ones as Git names them.
+
+def holds(file: Path, name: str) -> bool:
+    """Whether a name is the checksum of what a file holds. False for every name that is none.
 
     Raises:
         OSError: the file cannot be read.
     """
-    if _SHA256.fullmatch(blob.name):
-        digest = hashlib.sha256()
-    elif _SHA1.fullmatch(blob.name):
-        digest = hashlib.sha1(b"blob %d\0" % blob.stat().st_size, usedforsecurity=False)
-    else:
+    if not is_checksum(name):
         return False
-    with blob.open("rb") as file:
-        while block := file.read(_READ_BYTES):
+    if _SHA256.fullmatch(name):
+        digest = hashlib.sha256()
+    else:
+        digest = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+    with file.open("rb") as stream:
+        while block := stream.read(_READ_BYTES):
             digest.update(block)
-    return digest.hexdigest() == blob.name
+    return digest.hexdigest() == name

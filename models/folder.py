@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from models.blob import is_as_named
+from models.blob import holds
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
 from models.json_text import parse
 
@@ -176,7 +176,7 @@ def _json_object(path: Path) -> dict[str, Any]:
 def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
     """What is wrong with a file of this name, size and time; empty where nothing is."""
     try:
-        if is_as_named(file):
+        if holds(file, file.name):
             return ""
         found = _json_object(file)
     except (ValueError, OSError) as error:

@@ -7,6 +7,7 @@ Two kinds: those of the Hub's library, which nothing ever continues, and our own
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from models.installed import repository_folder
@@ -46,9 +47,12 @@ def sweep(files: Iterable[Path]) -> None:
 
 
 def sweep_stale(files: Iterable[Path]) -> None:
-    """Delete those of these that nobody has written to for a day."""
+    """Delete those of these that nobody has written to for a day. Another program may end one meanwhile."""
     old = time.time() - _STALE_SECONDS
-    sweep(file for file in files if file.exists() and file.stat().st_mtime < old)
+    for file in files:
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime < old:
+                file.unlink()
 
 
 def _unfinished(repos: Iterable[str]) -> list[Path]:

@@ -6,9 +6,7 @@ download process imports this.
 """
 
 import fcntl
-import hashlib
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,14 +16,13 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
 
+from models.blob import holds, is_checksum
 from models.errors import BrokenFiles
 from models.incomplete import partial_file
 from models.installed import repository_folder
 from models.repository import HubFile, Repository
 
-_SHA1, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
 _RANGE_REFUSED = 416
-_READ_BYTES = 1 << 22
 
 
 def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callable[[int], None]) -> None:
@@ -41,8 +38,7 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
         HfHubHTTPError, httpx2.HTTPError, OSError: what came is kept.
     """
     blob = repository_folder(repository.source.repo) / "blobs" / file.blob
-    named = _SHA256.fullmatch(file.blob) or _SHA1.fullmatch(file.blob)
-    if blob.exists() or not named or not constants.HF_HUB_DISABLE_XET:
+    if blob.exists() or not is_checksum(file.blob) or not constants.HF_HUB_DISABLE_XET:
         return
     partial = partial_file(repository.source.repo, file.blob)
     partial.parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +47,8 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return  # Another program fetches it: two must not write one file.
+        if not _is_still(stream, partial):
+            return  # Another program had fetched it whole between the two steps above.
         here = stream.seek(0, os.SEEK_END)
         if here > file.size:
             here = stream.truncate(0)
@@ -58,7 +56,7 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
         begins_at(here)
         _get(repository, file, stream, here, partial, bar)
         stream.flush()
-        if here and not _is_whole(stream, file):
+        if here and not holds(partial, file.blob):
             partial.unlink()
             raise BrokenFiles(
                 f"{file.name} of {repository.source} came in parts that do not fit; deleted. Pull again."
@@ -82,12 +80,9 @@ def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, par
         raise
 
 
-def _is_whole(stream: BinaryIO, file: HubFile) -> bool:
-    """By the checksum that the Hub names large files by; a file without one goes by its size."""
-    if not _SHA256.fullmatch(file.blob):
-        return True
-    stream.seek(0)
-    digest = hashlib.sha256()
-    while block := stream.read(_READ_BYTES):
-        digest.update(block)
-    return digest.hexdigest() == file.blob
+def _is_still(stream: BinaryIO, file: Path) -> bool:
+    """Whether an open file has its name yet: whole ones are moved, stale ones deleted."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), file.stat())
+    except FileNotFoundError:
+        return False

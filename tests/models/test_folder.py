@@ -9,7 +9,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from models.blob import is_as_named
+from models.blob import holds
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
 from models.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
 from tests.models.tiny_models import make_model, make_tokenizer
@@ -182,11 +182,11 @@ def test_a_file_of_the_cache_is_as_named_by_its_checksum_in_both_of_the_hub_s_wa
     large = tmp_path / hashlib.sha256(body).hexdigest()
     for blob in (git, large):
         blob.write_bytes(body)
-        assert is_as_named(blob)
+        assert holds(blob, blob.name)
         blob.write_bytes(body[:-1])
-        assert not is_as_named(blob)
+        assert not holds(blob, blob.name)
     (tmp_path / "tokenizer.json").write_bytes(body)
-    assert not is_as_named(tmp_path / "tokenizer.json")
+    assert not holds(tmp_path / "tokenizer.json", "tokenizer.json")
 
 
 @pytest.mark.parametrize("name", READ_AT_LOAD)

@@ -20,7 +20,10 @@ from models.errors import (
 )
 from models.incomplete import incomplete_files, partial_file, partial_files
 from models.installed import installed, installed_folder, is_installed, repository_folder
+from models.pair import Source
+from models.partial_file import fetch
 from models.removal import removable_bytes
+from models.repository import HubFile, Repository
 from tests.models.hub_server import HubServer
 from tests.models.pulling import SPEC, last, widened
 
@@ -134,6 +137,21 @@ def test_a_file_that_another_program_fetches_is_fetched_beside_it(hub: HubServer
         assert last().phase == "done" and installed(SPEC)
 
         assert part.read_bytes() == b""
+
+
+def test_a_file_that_another_program_ends_before_it_is_locked_is_left_as_it_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = HubFile("model.safetensors", size=5, blob="a" * 64)
+    part, blob = partial_file("org/target", file.blob), repository_folder("org/target") / "blobs" / file.blob
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"whole")
+    monkeypatch.setattr("fcntl.flock", lambda *_: part.replace(blob))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+
+    fetch(Repository(Source("org/target"), "c" * 40, (file,)), file, bar=None, begins_at=lambda here: None)
+
+    assert blob.read_bytes() == b"whole" and not part.exists()
 
 
 def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer) -> None:
