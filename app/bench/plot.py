@@ -38,13 +38,16 @@ def plot(
     """
     from matplotlib.figure import Figure
 
-    groups = [*categories.items(), ("all", overall)]
+    groups = list(categories.items())
+    if len(groups) > 1:  # one alone is all there is
+        groups.append(("all", overall))
     figure = Figure(figsize=(8, 1.5 + 0.62 * len(groups)), layout="constrained")
     axes = figure.subplots()
     ends = [_draw_group(axes, place, comparison) for place, (_, comparison) in enumerate(groups)]
     axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
-    axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
+    if len(groups) > 1:
+        axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
     axes.invert_yaxis()
     axes.set_xlim(0, max(ends) * 1.28)
     axes.set_xlabel(f"tokens per second, median of the repeats\n{note}", fontsize=9, color="0.3")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
 from typing import Any, get_args
 
 from app.bench.comparison import Comparison, by_category, compare
@@ -54,8 +55,8 @@ class Record:
 
     @property
     def when(self) -> str:
-        """The date to the minute, as people read it; UTC."""
-        return self.date[:16].replace("T", " ")
+        """The date to the minute, by the clock of the place where it is read."""
+        return f"{datetime.fromisoformat(self.date).astimezone():%Y-%m-%d %H:%M}"
 
     @property
     def repeats(self) -> int:
@@ -162,6 +163,7 @@ def record_from_json(value: Any) -> Record:
             outcomes=tuple(_outcome(outcome) for outcome in value["outcomes"]),
             broken_off=str(value.get("broken_off", "")),
         )
+        datetime.fromisoformat(record.date)
         for place in record.drafting:
             record.comparison(place)
         return record

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.comparisons.record import Record
+from app.comparisons.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +37,9 @@ def _line(record: Record, places: list[int]) -> Series:
         low, high = (ratio * comparison.plain_tps for ratio in comparison.ratio_spread)
         points.append((record.settings[place].draft_length or 0, comparison.drafted_tps, low, high))
     lengths, speeds, lows, highs = zip(*points, strict=True)
-    label = f"{setting.drafter} at {setting.temperature:g}" if setting.temperature else setting.drafter
-    return Series(label, lengths, speeds, lows, highs)
+    return Series(line_name(setting), lengths, speeds, lows, highs)
+
+
+def line_name(setting: Setting) -> str:
+    """The line that a setting belongs to, whatever its length."""
+    return f"{setting.drafter} at {setting.temperature:g}" if setting.temperature else setting.drafter

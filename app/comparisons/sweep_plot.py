@@ -1,15 +1,13 @@
 """A picture of a sweep: tokens per second against the draft length."""
 
-from itertools import cycle
 from pathlib import Path
 
 from app.comparisons.record import Record
-from app.comparisons.series import series
+from app.comparisons.series import line_name, series
 from app.picture import write_picture
 from app.printable import printable
 
 MARKERS = "os^Dv*"
-AUTO_STYLES = ("--", ":", "-.")
 
 
 def plot_lengths(file: Path, record: Record, title: str, note: str) -> None:
@@ -23,17 +21,19 @@ def plot_lengths(file: Path, record: Record, title: str, note: str) -> None:
 
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
-    for number, line in enumerate(series(record)):
-        marker = MARKERS[number % len(MARKERS)]
-        axes.plot(line.lengths, line.speeds, marker=marker, label=line.label)
-        axes.fill_between(line.lengths, line.lows, line.highs, alpha=0.15)
-    styles = cycle(AUTO_STYLES)
+    # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of both.
+    names = list(dict.fromkeys(line_name(record.settings[place]) for place in record.drafting))
+    looks = {name: (f"C{place}", MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
+    for line in series(record):
+        color, marker = looks[line.label]
+        axes.plot(line.lengths, line.speeds, label=line.label, color=color, marker=marker)
+        axes.fill_between(line.lengths, line.lows, line.highs, alpha=0.15, color=color)
     for place in record.drafting:
-        if record.settings[place].draft_length is None:
-            style = next(styles)
-            axes.axhline(
-                record.speed(place), linestyle=style, color="0.4", label=record.settings[place].label
-            )
+        setting = record.settings[place]
+        if setting.draft_length is None:
+            color, marker = looks[line_name(setting)]
+            speed = record.speed(place)
+            axes.axhline(speed, linestyle="--", label=setting.label, color=color, marker=marker)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
     axes.set_xlabel(f"draft length (0: plain decoding)\n{note}", fontsize=9, color="0.3")

@@ -23,13 +23,19 @@ def settings_table(record: Record, *, narrow: bool = False) -> Table:
     return table
 
 
-def category_table(record: Record) -> Table:
-    """The ratio of every drafting setting by category."""
+def category_table(record: Record, *, narrow: bool = False) -> Table:
+    """The ratio of every drafting setting by category; `narrow`: a line per category, not a column."""
     categories = {place: record.categories(place) for place in record.drafting}
     names = list(next(iter(categories.values())))
-    table = _table("ratio", *(one_line(name)[:10] for name in names))
+    table = _table("ratio", *([""] if narrow else [one_line(name) for name in names]))
     for place, by in categories.items():
-        table.add_row(Text(record.settings[place].label), *(f"{by[name].ratio:.2f}" for name in names))
+        label, ratios = Text(record.settings[place].label), [f"{by[name].ratio:.2f}" for name in names]
+        if not narrow:
+            table.add_row(label, *ratios)
+            continue
+        table.add_row(label)
+        for name, ratio in zip(names, ratios, strict=True):
+            table.add_row(Text(f"  {one_line(name)}", "not bold"), ratio)
     return table
 
 

@@ -138,10 +138,10 @@ class ChatScreen(Screen[None]):
         return self.answering.running
 
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
+        self.prompt.past.add(event.text)
         if event.text.startswith("/"):
             return  # A command: the app runs it.
         event.stop()
-        self.prompt.past.add(event.text)
         try:
             files = await self._mentioned_files(event.text)
         except BadInput as error:

@@ -208,7 +208,7 @@ The same prompts without and with drafting, one after the other on the same engi
         except AppError as error:
             self.app.notify(printable(str(error)), severity="error", markup=False)
         else:
-            written = f"Written: {files[0].with_suffix('')}{{{','.join(EXPORTED)}}}"
+            written = f"Written: {', '.join(file.name for file in files)} in {Path.cwd()}"
             self.app.notify(printable(written), markup=False)
         finally:
             self._exports = False

@@ -57,7 +57,8 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         record = self.records[event.option_index]
-        told = f"{printable(sentence(record))}\n{one_line(circumstances(record))}"
+        # The list has room for the beginning of a prompt, and in a narrow terminal not for that.
+        told = f"{_what(record)}\n{printable(sentence(record))}\n{one_line(circumstances(record))}"
         self.query_one("#comparison-told", Static).update(Content(told))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -102,12 +103,15 @@ class ComparisonsScreen(OpenedScreen[None]):
 
 
 def _row(record: Record) -> Content:
-    several = len(record.prompts) > 1
-    what = f"{len(record.prompts)} prompts" if several else one_line(record.prompts[0].prompt)
-    settings = f"{len(record.drafting)} settings, " if len(record.drafting) > 1 else ""
     return Content.assemble(
         (f"{record.when}  ", "dim"),
         (f"{record.best_ratio:.2f}x  ", "bold"),
         ("broken off  " if record.broken_off else "", "italic"),
-        f"{one_line(str(record.facts['pair']['name']))}  {settings}{what}",
+        f"{one_line(str(record.facts['pair']['name']))}  {_what(record)}",
     )
+
+
+def _what(record: Record) -> str:
+    several = len(record.prompts) > 1
+    what = f"{len(record.prompts)} prompts" if several else one_line(record.prompts[0].prompt)
+    return f"{len(record.drafting)} settings, {what}" if len(record.drafting) > 1 else what

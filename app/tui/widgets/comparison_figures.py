@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from rich.measure import Measurement
 from rich.table import Table
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -13,8 +14,6 @@ from app.comparisons.series import Series, series
 from app.comparisons.tables import category_table, settings_table
 
 POINTS_FOR_A_PLOT = 3
-NARROW = 64
-"""Columns of the terminal below which a table leaves the last ones out."""
 
 
 class ComparisonFigures(VerticalScroll):
@@ -37,7 +36,7 @@ def _parts(record: Record) -> Iterator[Widget]:
         yield LengthPlot(lines)
     yield FittedTable(lambda narrow: settings_table(record, narrow=narrow))
     if record.has_categories:
-        yield FittedTable(lambda narrow: category_table(record))
+        yield FittedTable(lambda narrow: category_table(record, narrow=narrow))
 
 
 def _legend(lines: Sequence[Series]) -> Content:
@@ -51,7 +50,7 @@ def _legend(lines: Sequence[Series]) -> Content:
 
 
 class FittedTable(Static):
-    """A table that knows whether it has to be narrow."""
+    """A table in its narrow form where the whole one would not fit."""
 
     def __init__(self, draw: Callable[[bool], Table]) -> None:
         super().__init__()
@@ -66,7 +65,8 @@ class FittedTable(Static):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        narrow = self.app.size.width < NARROW
+        console, room = self.app.console, self.size.width
+        narrow = Measurement.get(console, console.options, self._draw_table(False)).maximum > room
         if narrow is not self._narrow:
             self._narrow = narrow
             self.update(self._draw_table(narrow))

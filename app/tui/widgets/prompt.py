@@ -251,7 +251,8 @@ class Prompt(Vertical):
         menu = self.query_one(CommandMenu)
         if not menu.is_open:  # The key overtook the text that closed the list.
             if event.key == "enter":
-                self.area.action_submit()
+                # Not here: what a parent has its child send would not come past this parent.
+                self.area.call_later(self.area.action_submit)
             return
         match event.key:
             case "up":

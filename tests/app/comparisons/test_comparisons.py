@@ -1,6 +1,8 @@
 """Comparisons without a screen: what runs, what is judged, what is kept."""
 
 import csv
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from app.bench.prompts import BenchPrompt
 from app.chat_prompt import Message
 from app.cli import main
 from app.comparisons import store
+from app.comparisons.export import export
 from app.comparisons.gathering import Gathering
 from app.comparisons.plan import Plan, Question, plan
 from app.comparisons.record import Record, record_from_json
@@ -159,6 +162,46 @@ def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
     assert "model 3" in shown and "2.00x" in shown and "kind 1" in shown
     assert main(["comparisons", "export", "last", str(tmp_path / "lengths.png")]) == 0
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("prompts", "drawn"), [(1, ["kind 0"]), (2, ["kind 0", "kind 1", "all"])])
+def test_a_picture_draws_all_prompts_together_only_beside_their_categories(
+    tmp_path: Path, prompts: int, drawn: list[str]
+) -> None:
+    gathering = Gathering(wanted(prompts=prompts, repeats=1))
+    for run in gathering.plan.runs:
+        if run.kind == "counted":
+            gathering.add(run, ended(0.01), [])
+    export(record_of(gathering), tmp_path / "bars.svg")
+    texts = re.findall("<!-- (.*?) -->", (tmp_path / "bars.svg").read_text())
+    assert [text for text in texts if text == "all" or text.startswith("kind")] == drawn
+
+
+def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path: Path) -> None:
+    settings = [
+        Setting(drafter, length, temperature)
+        for drafter in ("model", "lookup")
+        for length in (1, None)
+        for temperature in (0.0, 0.8)
+    ]
+    gathering = Gathering(wanted(*settings, repeats=1))
+    for run in gathering.plan.runs:
+        if run.kind == "counted":
+            gathering.add(run, ended(0.01), [])
+    export(record_of(gathering), tmp_path / "lines.svg")
+    dashed = re.findall(r"stroke-dasharray: [^\"]*?stroke: (#\w+)", (tmp_path / "lines.svg").read_text())
+    assert len(set(dashed)) == 4
+
+
+def test_the_time_of_a_comparison_is_told_by_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = replace(record_of(gathered([0.02], [0.01])), date="2026-11-22T23:30:00+00:00")
+    monkeypatch.setenv("TZ", "XST-2")
+    time.tzset()
+    try:
+        assert record.when == "2026-11-23 01:30"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:

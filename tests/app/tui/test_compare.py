@@ -268,14 +268,40 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.pilot.press("e")
         await chat.until(lambda: len(list(exports.iterdir())) == 3)
         assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
-        (written,) = exports.glob("*.json")
-        assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(written.read_text()))
+        names = [f"comparison-{screen.record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
+        written = f"Written: {', '.join(names)} in {exports}"
+        await chat.until(lambda: any(note.message == written for note in chat.app._notifications))
+        (file,) = exports.glob("*.json")
+        assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
         await chat.pilot.press("v")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
         await chat.pilot.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
         await chat.pilot.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
+
+
+async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.type(f"/sweep length=1 repeats=1 prompts={prompts}")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
+        await chat.pilot.press("escape")
+        await chat.ask("hello, and then more than a line of the list has room for")
+        await chat.pilot.press("f5")
+        again = await opened(chat)
+        await chat.until(lambda: again.record is not None)
+        await chat.pilot.press("escape")
+        await chat.type("/comparisons")
+        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
+        told = chat.app.screen.query_one("#comparison-told", Static)
+        await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:

@@ -37,6 +37,25 @@ async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
         await chat.until(lambda: not chat.app.is_running)
 
 
+async def test_enter_that_overtakes_the_text_of_a_command_runs_it_whole(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        area.load_text("/length 3")
+        await chat.pilot.pause()
+        # As the key is heard where the list, still open for `/len`, has not been told of the rest.
+        area.post_message(PromptArea.MenuKeyPressed("enter"))
+        await chat.until(lambda: any("ength is 3" in notice for notice in chat.notices))
+        assert area.text == ""
+
+
+async def test_a_command_with_a_typing_error_comes_back_with_up(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("/sweep lenght=3")
+        await chat.until(lambda: any("Did you mean length=" in notice for notice in chat.notices))
+        await chat.pilot.press("up")
+        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "/sweep lenght=3")
+
+
 async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
