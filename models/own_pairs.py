@@ -2,6 +2,7 @@
 in the catalogue's format, and found by name like the others."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from models.catalogue import Pair, all_pairs, fitting_draft, read_own
 from models.errors import BadSource
 from models.folder import check_folder, read_json
 from models.installed import find_folder, is_installed
+from models.locks import locked
 from models.pair import PairSpec, Source
 from models.paths import own_pairs_file
 from models.progress import Progress
@@ -80,18 +82,28 @@ def describe_own(spec: PairSpec, checked: Progress) -> Pair:
 
 
 def add_own(pair: Pair) -> None:
-    """Keep a pair of one's own."""
+    """Keep a pair of one's own.
+
+    Raises:
+        OSError: the list cannot be written; it is as it was.
+    """
     fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft)}
-    _write([*read_own(), fields])
+    _change(lambda tables: [*tables, fields])
 
 
 def forget_own(name: str) -> None:
-    """Take a pair out of the list; no file of its models is touched."""
-    _write([table for table in read_own() if table["name"] != name])
+    """Take a pair out of the list; no file of its models is touched.
+
+    Raises:
+        OSError: the list cannot be written; it is as it was.
+    """
+    _change(lambda tables: [table for table in tables if table["name"] != name])
 
 
-def _write(tables: list[dict[str, Any]]) -> None:
-    write_whole(own_pairs_file(), json.dumps({"pair": tables}, indent=1))
+def _change(changed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    file = own_pairs_file()
+    with locked(file.parent):
+        write_whole(file, json.dumps({"pair": changed(read_own())}, indent=1))
 
 
 def _quantization(source: Source) -> str:

@@ -6,15 +6,20 @@ and pulled again at this commit, without asking the Hub.
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from models.json_text import parse
+from models.locks import locked
 from models.pair import Source
 from models.paths import revisions_file
 from models.whole_file import write_whole
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+
+_Table = dict[str, dict[str, str]]
+"""Commits by repository and revision."""
 
 
 def is_commit(revision: str) -> bool:
@@ -29,21 +34,25 @@ def recorded_commit(source: Source) -> str | None:
 
 def record_commit(source: Source, commit: str) -> None:
     """Remember that this source stands at the commit."""
-    table = _read()
-    table.setdefault(source.repo, {})[source.asked_revision] = commit
-    _write(table)
+
+    def record(table: _Table) -> None:
+        table.setdefault(source.repo, {})[source.asked_revision] = commit
+
+    _change(record)
 
 
 def forget(repo: str, commit: str) -> None:
     """Drop what is remembered of a repository at a commit."""
-    table = _read()
-    kept = {revision: sha for revision, sha in table.pop(repo, {}).items() if sha != commit}
-    if kept:
-        table[repo] = kept
-    _write(table)
+
+    def drop(table: _Table) -> None:
+        kept = {revision: sha for revision, sha in table.pop(repo, {}).items() if sha != commit}
+        if kept:
+            table[repo] = kept
+
+    _change(drop)
 
 
-def _read() -> dict[str, dict[str, str]]:
+def _read() -> _Table:
     """What of the file is unreadable counts as not there: the Hub's cache still knows its branches."""
     try:
         found = parse(revisions_file().read_text(encoding="utf-8"))
@@ -56,7 +65,10 @@ def _are_commits(found: Any) -> bool:
     return isinstance(found, dict) and all(isinstance(commit, str) for commit in found.values())
 
 
-def _write(table: dict[str, dict[str, str]]) -> None:
+def _change(change: Callable[[_Table], None]) -> None:
     """Best effort: where our folder cannot be written, the cache's branches have to do."""
-    with suppress(OSError):
-        write_whole(revisions_file(), json.dumps(table, indent=2))
+    file = revisions_file()
+    with suppress(OSError), locked(file.parent):
+        table = _read()
+        change(table)
+        write_whole(file, json.dumps(table, indent=2))

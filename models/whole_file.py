@@ -8,7 +8,8 @@ from pathlib import Path
 def write_whole(file: Path, text: str, mode: int = 0o600) -> None:
     """Write a file in its place at once; its folder is made, for the person alone, where there is none.
 
-    Several programs may write it at a time: the last one's text stays.
+    Several programs may write it at a time: the last one's text stays. What is written after what was read
+    goes inside `locked` (`models.locks`).
 
     Raises:
         OSError: it cannot be written; what was there is as it was.

@@ -1,15 +1,15 @@
 """The history's file: where it is, its tables, their versions, and what happens to a damaged one."""
 
-import fcntl
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.errors import MachineFailed
+from models.locks import locked
 from models.paths import data_folder
 
 BUSY_SECONDS = 5.0
@@ -111,8 +111,8 @@ def open_database(path: Path) -> Opened:
         MachineFailed: it cannot be opened or written, or a newer version wrote it.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _folder_locked(path.parent):
+        # A file is not set aside, and another begun, while someone opens it.
+        with locked(path.parent):
             try:
                 return _connected(path)
             except _Damaged as damaged:
@@ -137,7 +137,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 def set_aside(path: Path, file: FileId) -> Path | None:
     """Give a damaged file another name; return it, or None where another instance was faster."""
-    with _folder_locked(path.parent):
+    with locked(path.parent):
         return _set_aside(path, file)
 
 
@@ -207,18 +207,6 @@ def _connected(path: Path) -> Opened:
 
 def _id_of(status: os.stat_result) -> FileId:
     return status.st_dev, status.st_ino
-
-
-@contextmanager
-def _folder_locked(folder: Path) -> Iterator[None]:
-    """One instance at a time: a file is not set aside, and another begun, while someone opens it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -8,8 +8,8 @@ one holds, so that a kill while writing loses nothing.
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from app.errors import MachineFailed
 from models.json_text import parse
+from models.locks import locked
 from models.pair import PairSpec, Source
 
 
@@ -35,13 +36,19 @@ class KeptPulls:
             MachineFailed: it cannot be written here, and stays theirs.
         """
         found: dict[PairSpec, str] = {}
-        with suppress(OSError):
+        if not os.path.isdir(self._folder):
+            return found
+        with self._alone():
             for path in sorted(self._folder.glob("*.jsonl")):
-                with path.open("r+", encoding="utf-8", errors="replace") as file:
+                try:
+                    file = path.open("r+", encoding="utf-8", errors="replace")
+                except OSError:  # not this person's
+                    continue
+                with file:
                     if _lock(file):
                         found |= _last_whole(file.read())
                         if found:
-                            self.write(found)
+                            self._append(found)
                         path.unlink(missing_ok=True)
         return found
 
@@ -51,29 +58,40 @@ class KeptPulls:
         Raises:
             MachineFailed: the disk is full, or the folder cannot be written.
         """
-        kept = [asdict(pair) | {"error": error} for pair, error in pairs.items()]
-        try:
-            if not kept:
+        if not pairs and self._file is None:
+            return
+        with self._alone():
+            if pairs:
+                self._append(pairs)
+            else:
                 self._path.unlink(missing_ok=True)
                 self.close()
-                return
-            if self._file is None:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._file = open(self._path, "a", encoding="utf-8", opener=_private)
-                _lock(self._file)
-            self._file.write(json.dumps(kept) + "\n")
-            self._file.flush()
-        except OSError as error:
-            raise MachineFailed(
-                f"Downloads that do not end will not be offered again: {self._path} cannot be written "
-                f"({error.strerror})."
-            ) from error
 
     def close(self) -> None:
         """Leave what is kept to the next program."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _append(self, pairs: Mapping[PairSpec, str]) -> None:
+        if self._file is None:
+            self._file = open(self._path, "a", encoding="utf-8", opener=_private)
+            _lock(self._file)
+        kept = [asdict(pair) | {"error": error} for pair, error in pairs.items()]
+        self._file.write(json.dumps(kept) + "\n")
+        self._file.flush()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other program begins a file or takes one over meanwhile."""
+        try:
+            with locked(self._folder):
+                yield
+        except OSError as error:
+            raise MachineFailed(
+                f"Downloads that do not end will not be offered again: {self._path} cannot be written "
+                f"({error.strerror})."
+            ) from error
 
 
 def _lock(file: TextIO) -> bool:

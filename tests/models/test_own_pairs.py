@@ -1,10 +1,14 @@
 """What is said of a pair of one's own, whatever its files say."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from models.own_pairs import _cache_bytes
+from models.catalogue import all_pairs
+from models.own_pairs import _cache_bytes, add_own
 from tests.models.tiny_models import model_config
 
 
@@ -19,3 +23,11 @@ def test_numbers_that_no_model_has_count_as_unknown(name: str, value: Any) -> No
     config = model_config(num_key_value_heads=None, head_dim=None)
     assert _cache_bytes(config | {name: value}) == 0
     assert _cache_bytes(config | {"num_key_value_heads": value, "head_dim": value}) == _cache_bytes(config)
+
+
+def test_what_several_programs_add_at_once_is_all_kept(home: Path) -> None:
+    pairs = [replace(all_pairs()[1], name=f"mine-{number}", own=True) for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add_own, pairs))
+
+    assert {pair.name for pair in all_pairs() if pair.own} == {pair.name for pair in pairs}

@@ -1,12 +1,13 @@
 """The record of the commits that pulled models stand at."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from models.pair import Source
 from models.paths import revisions_file
-from models.revisions import record_commit, recorded_commit
+from models.revisions import forget, record_commit, recorded_commit
 
 MODEL = Source("org/target")
 
@@ -32,3 +33,16 @@ def test_a_damaged_record_counts_as_nothing_recorded_and_is_written_anew(home: P
     record_commit(MODEL, "1" * 40)
 
     assert recorded_commit(MODEL) == "1" * 40
+
+
+def test_what_several_programs_record_at_once_is_all_kept(home: Path) -> None:
+    sources = [Source(f"org/{number}") for number in range(24)]
+    for source in sources[:8]:
+        record_commit(source, "1" * 40)
+    with ThreadPoolExecutor(8) as pool:
+        for source in sources[:8]:
+            pool.submit(forget, source.repo, "1" * 40)
+        for source in sources[8:]:
+            pool.submit(record_commit, source, "1" * 40)
+
+    assert [recorded_commit(source) for source in sources] == [None] * 8 + ["1" * 40] * 16

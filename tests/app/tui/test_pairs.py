@@ -1,6 +1,7 @@
 """The pairs screen: the real catalogue, downloads from a Hub on a local port."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -309,6 +310,20 @@ def test_a_list_of_downloads_survives_a_kill_and_belongs_to_one_program_at_a_tim
     assert not file.exists() and KeptPulls(tmp_path).take_over() == {}
     second.write({})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_programs_that_start_at_once_one_takes_a_list_of_downloads_over(tmp_path: Path) -> None:
+    pairs = {find(FIRST).spec: ""}
+    for _ in range(20):
+        gone = KeptPulls(tmp_path)
+        gone.write(pairs)
+        gone.close()
+        starting = [KeptPulls(tmp_path) for _ in range(6)]
+        with ThreadPoolExecutor(len(starting)) as pool:
+            found = list(pool.map(KeptPulls.take_over, starting))
+        assert sorted(found, key=len) == [{}] * 5 + [pairs]
+        for program in starting:
+            program.write({})
 
 
 def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: Path) -> None:
