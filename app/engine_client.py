@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import BinaryIO
@@ -54,11 +55,16 @@ class EngineClient:
         return self._process.poll() if self._process else None
 
     def start(self) -> None:
-        """Start a process; one that died before has its `Died` among the events by then."""
+        """Start a process; one that died before has its `Died` among the events by then.
+
+        Raises:
+            OSError: it cannot be started, or its log cannot be written; nothing is left open.
+        """
         if self._reader is not None:
             self._reader.join(QUIT_SECONDS)
         request_read, request_write = os.pipe()
         event_read, event_write = os.pipe()
+        requests, events = Connection(request_write, readable=False), Connection(event_read, writable=False)
         try:
             with self._open_log() as log:
                 self._process = subprocess.Popen(
@@ -70,25 +76,25 @@ class EngineClient:
                     # A Ctrl+C in the terminal is the screen's business alone.
                     start_new_session=True,
                 )
+        except OSError:
+            requests.close()
+            events.close()
+            raise
         finally:
             os.close(request_read)
             os.close(event_write)
         if self._requests is not None:
             self._requests.close()
-        self._requests = Connection(request_write, readable=False)
-        self._reader = threading.Thread(
-            target=self._read, args=(self._process, Connection(event_read, writable=False)), daemon=True
-        )
+        self._requests = requests
+        self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
 
     def send(self, request: Request) -> None:
         """Send a request. One sent to a dead process is lost; `Died` is among the events then."""
         if self._requests is None:
             return
-        try:
+        with suppress(OSError):
             self._requests.send(request)
-        except (BrokenPipeError, OSError):
-            pass
 
     def poll(self) -> list[EngineEvent]:
         """Everything that arrived since the last call, in order. Never waits."""
