@@ -99,6 +99,7 @@ class Windows:
 
     @property
     def end(self) -> mx.array:
+        """After the last token, `[1, ...]`."""
         return self.states[-1:]
 
     def followed_by(self, states: mx.array) -> "Windows":
@@ -106,6 +107,7 @@ class Windows:
         return Windows(mx.concatenate([self.states[:-1], states]) if len(self.states) > 1 else states)
 
     def after(self, count: int | mx.array, stand: mx.array) -> mx.array:
+        """After the first `count` of the tokens, `[1, ...]`; `stand` is for slots that are not windows."""
         return self.states[count : count + 1] if isinstance(count, int) else mx.take(self.states, count, 0)
 
 
@@ -129,6 +131,7 @@ class Recorder(ArraysCache):
         """`lengths` holds for the pass."""
 
     def recorded(self) -> tuple[Any, ...]:
+        """The slots after the pass, with what going back into it needs."""
         return tuple(
             old.followed_by(new) if isinstance(old, Windows) else new
             for old, new in zip(self._before, self.cache, strict=True)

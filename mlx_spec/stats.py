@@ -66,7 +66,13 @@ def summarise(
     prefill_seconds: float = 0.0,
     peak_memory_bytes: int = 0,
 ) -> Stats:
-    """Fold rounds into the numbers people read."""
+    """Fold rounds into the numbers people read.
+
+    Args:
+        rounds: of one answer, from its first.
+        prompt_tokens, cached_tokens, prefill_seconds, peak_memory_bytes: as in `Stats`; rounds do not
+            tell them.
+    """
     tokens = sum(len(r.tokens) for r in rounds)
     decode = sum((r.seconds for r in rounds), 0.0)
     first = rounds[0].seconds if rounds else 0.0

@@ -46,6 +46,7 @@ class Choice:
 
     @property
     def all(self) -> list[Drafter]:
+        """Lookup first: it costs nothing."""
         return [drafter for drafter in (self.lookup, self.model) if drafter is not None]
 
     def offers(self) -> list[Offer]:
@@ -57,6 +58,7 @@ class Choice:
         return sorted(offers, key=lambda offer: offer.prior, reverse=True)
 
     def named(self, name: str) -> Drafter | None:
+        """None for `none`."""
         return next((drafter for drafter in self.all if drafter.name == name), None)
 
 
@@ -93,7 +95,9 @@ class Turn:
         self.book = RuleBook(options, engine.target.vocab)
         self.limit = min(engine.context_limit, len(prompt) + options.max_tokens)
         self.length = Extent.exact(len(prompt))
+        """Tokens of the text, as far as rounds are submitted."""
         self.context = mx.zeros((0,), mx.int32)
+        """[capacity], the text on the device; meaningless from `length` on."""
         self.pending: deque[_Pending] = deque()
         self.rounds: list[Round] = []
         self.cached_tokens = 0
@@ -103,6 +107,11 @@ class Turn:
         self.read_at = 0.0
 
     def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
+        """The rounds, each as soon as it is read; the arguments are those of `Engine.generate`.
+
+        Raises:
+            SpecError: another answer began meanwhile. Whatever `progress` raises comes through too.
+        """
         self.engine.hold(self)
         self._prefill(documents, progress)
         self.choice.planner.begin()

@@ -21,6 +21,7 @@ class Kept:
 
 
 def folder() -> Path:
+    """Where they are kept, there or not."""
     return data_folder() / "comparisons"
 
 

@@ -9,7 +9,10 @@ from app.tui.settings import FIELDS
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
+    """One command of the prompt, as help and the list of commands show it."""
+
     name: str
+    """Without its slash."""
     value: str
     """What follows the name, as shown in help; empty if nothing does."""
     summary: str

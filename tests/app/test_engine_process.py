@@ -177,6 +177,16 @@ def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClie
     assert answer_of(collect(client, ended(3)), 3).finish_reason == "stop"
 
 
+def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
+    client = EngineClient(tmp_path / "engine.log", [str(tmp_path / "no such program")])
+    before = os.listdir("/dev/fd")
+    with pytest.raises(FileNotFoundError) as told:
+        client.start()
+    # Its traceback holds what was left open.
+    assert told.tb is not None and os.listdir("/dev/fd") == before
+    assert not client.alive
+
+
 def test_closing_ends_the_process_in_the_middle_of_an_answer(client: EngineClient) -> None:
     client.send(Load(spec()))
     client.send(ask(1, "slow"))
