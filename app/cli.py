@@ -23,7 +23,7 @@ from app.commands import (
     tune,
 )
 from app.config import read_config
-from app.errors import AppError, MachineFailed, is_lack_of_memory
+from app.errors import AppError, MachineFailed
 from app.output import ReaderGone, data, make_streams_tolerant, open_closed_streams, talk
 
 DEBUG = "--debug"
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def told(error: Exception) -> tuple[int, str]:
     """The exit code of an error, and what to say about it."""
     from mlx_spec.errors import OutOfRange, SpecError
-    from models.errors import MachineTrouble, ModelsError, PullCancelled
+    from models.errors import MachineTrouble, ModelsError, PullCancelled, is_lack_of_memory
 
     match error:
         case typer.TyperException():

@@ -32,11 +32,11 @@ from app.engine_protocol import (
     Tuning,
     TuningEnded,
 )
-from app.errors import AppError, is_lack_of_memory
+from app.errors import AppError
 from app.events import PairInfo, PrefillProgressed, TurnEvent
 from mlx_spec.errors import SpecError
 from mlx_spec.types import Options
-from models.errors import ModelsError
+from models.errors import ModelsError, is_lack_of_memory
 from models.pair import PairSpec
 
 ORPHAN_SECONDS = 10.0

@@ -16,13 +16,3 @@ class BadInput(AppError, ValueError):
 
 class MachineFailed(AppError):
     """Something outside the program failed."""
-
-
-_MLX_SAYS = ("allocate", "Insufficient Memory")
-
-
-def is_lack_of_memory(error: Exception) -> bool:
-    """Whether memory ran out: Python's own error, or MLX's, which has no class."""
-    if isinstance(error, MemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _MLX_SAYS)

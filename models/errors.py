@@ -29,6 +29,16 @@ class ModelsError(Exception):
         super().__init__("".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in message))
 
 
+_MLX_SAYS = ("allocate", "Insufficient Memory")
+
+
+def is_lack_of_memory(error: Exception) -> bool:
+    """Whether memory ran out: Python's own error, or MLX's, which has no class."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _MLX_SAYS)
+
+
 def reason_of(error: Exception) -> str:
     """The first line that a library's error says, for a message; its class where it says nothing."""
     if isinstance(error, RecursionError):

@@ -19,7 +19,14 @@ from mlx_spec.widths import TargetShape, edges
 from models.catalogue import fitting_draft
 from models.compatibility import check_folders
 from models.context import context_limit
-from models.errors import BrokenFiles, DoesNotFit, ModelsError, UnsupportedFormat, reason_of
+from models.errors import (
+    BrokenFiles,
+    DoesNotFit,
+    ModelsError,
+    UnsupportedFormat,
+    is_lack_of_memory,
+    reason_of,
+)
 from models.folder import check_config, read_json
 from models.frequent_tokens import frequent_tokens
 from models.installed import installed_folder
@@ -103,7 +110,7 @@ def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
 def _model_trouble(folder: Path, error: Exception) -> ModelsError:
     """The error in the user's words: mlx-lm raises whatever its parts raise."""
     text, reason = str(error), reason_of(error)
-    if isinstance(error, MemoryError) or "allocate" in text or "Insufficient Memory" in text:
+    if is_lack_of_memory(error):
         return DoesNotFit(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
     if isinstance(error, ValueError) and "not supported" in text:
         return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {reason}")
