@@ -65,8 +65,11 @@ class PullJob:
             self.state = "done"
         except PullCancelled:
             self.state = "cancelled"
-        except (ModelsError, OSError) as error:
-            self.error = str(error)
+        except (
+            Exception
+        ) as error:  # the thread's border: a download nobody hears of again would hold up the rest
+            known = isinstance(error, ModelsError | OSError)
+            self.error = str(error) if known else f"Downloading failed: {type(error).__name__}: {error}"
             self.state = "failed"
 
 

@@ -1,17 +1,15 @@
 """The pairs screen: the real catalogue, downloads from a Hub on a local port."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from app.tui.kept_pulls import KeptPulls
 from app.tui.keys import Keys
 from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
-from app.tui.pull_queue import PullJob, PullQueue
+from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
@@ -294,57 +292,6 @@ def parts_of(name: str) -> int:
     return sum(file.stat().st_size for file in partial_files(s.repo for s in find(name).spec.sources))
 
 
-def test_a_list_of_downloads_survives_a_kill_and_belongs_to_one_program_at_a_time(tmp_path: Path) -> None:
-    pairs = {find(FIRST).spec: "", find(SECOND).spec: "No connection."}
-    first = KeptPulls(tmp_path)
-    first.write({find(FIRST).spec: ""})
-    first.write(pairs)
-    (file,) = tmp_path.iterdir()
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert KeptPulls(tmp_path).take_over() == {}, "its program runs"
-    first.close()
-    with file.open("a") as stream:
-        stream.write('[{"name": "cut of')
-    second = KeptPulls(tmp_path)
-    assert second.take_over() == pairs
-    assert not file.exists() and KeptPulls(tmp_path).take_over() == {}
-    second.write({})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_of_programs_that_start_at_once_one_takes_a_list_of_downloads_over(tmp_path: Path) -> None:
-    pairs = {find(FIRST).spec: ""}
-    for _ in range(20):
-        gone = KeptPulls(tmp_path)
-        gone.write(pairs)
-        gone.close()
-        starting = [KeptPulls(tmp_path) for _ in range(6)]
-        with ThreadPoolExecutor(len(starting)) as pool:
-            found = list(pool.map(KeptPulls.take_over, starting))
-        assert sorted(found, key=len) == [{}] * 5 + [pairs]
-        for program in starting:
-            program.write({})
-
-
-def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: Path) -> None:
-    queue = PullQueue(KeptPulls(tmp_path))
-    queue.jobs.append(PullJob(find(FIRST).spec, "failed", "No connection."))
-    queue.advance()
-    queue.end()
-    queue = PullQueue(KeptPulls(tmp_path))
-    assert [(job.state, job.error) for job in queue.jobs] == [("failed", "No connection.")]
-    assert queue.paused == [] and queue.advance() == []
-    queue.end()
-
-
-def test_a_list_of_downloads_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "downloads").write_text("in the way")
-    queue = PullQueue(KeptPulls(tmp_path / "downloads"))
-    queue.jobs.append(PullJob(find(FIRST).spec, "paused"))
-    queue.advance()
-    assert "will not be offered again" in queue.problem
-
-
 async def test_what_downloads_say_while_the_program_closes_meets_no_screen(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         app = chat.app
@@ -494,13 +441,6 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
     job.state, job.error = "failed", "\x1b[2J"
     for text in (details(facts), row(facts, "fits", width=120, predicts=False), download_line(job, Keys({}))):
         assert all(char.isprintable() or char == "\n" for char in text)
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, "5", '[{"name": 1}]', "\x00"])
-def test_a_list_of_downloads_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "gone.jsonl").write_text(text + "\n")
-    assert KeptPulls(tmp_path).take_over() == {}
-    assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_key_pressed_several_times_in_one_read_asks_once(
