@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from app.errors import BadInput
+from app.events import DraftRound
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -24,8 +25,10 @@ from app.history.records import (
 )
 from app.history.store import History
 from app.history.tree import MessageTree
+from app.history.typed import wrong_field
 from app.output_file import write_text
 from app.printable import json_text, one_line
+from mlx_spec.stats import Stats
 from models.json_text import parse
 
 FORMAT = "mlx-spec chats"
@@ -112,7 +115,8 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, BadInput):
             raise BadInput(f"{path}: {error}") from error
-        raise BadInput(f"{path} is no whole export: {type(error).__name__}: {error}") from error
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise BadInput(f"{path} is no whole export: {what}.") from error
 
 
 def _free_path(chat: Chat, suffix: str) -> Path:
@@ -226,8 +230,9 @@ def _message_from(value: dict[str, Any]) -> ChatMessage:
         finish = value["finish"]
         if finish not in ("stop", "length", "cancelled", "failed", None):
             raise BadInput(f"an answer's finish is '{finish}'.")
-        options, stats = options_from(value["options"]), stats_from(value["stats"])
         rounds = rounds_from(value["rounds"])
+        _check_types(value, rounds)
+        options, stats = options_from(value["options"]), stats_from(value["stats"])
         facts = AnswerFacts(_text(value, "pair"), options, finish, stats, _text(value, "marks"), rounds)
     attachments = tuple(Attachment(_text(a, "name"), _text(a, "text")) for a in value["attachments"])
     parent = None if value["parent"] is None else _text(value, "parent")
@@ -235,11 +240,23 @@ def _message_from(value: dict[str, Any]) -> ChatMessage:
     return ChatMessage(message_id, "", parent, role, text, _time(value, "created"), attachments, facts)
 
 
+def _check_types(value: dict[str, Any], rounds: Iterable[DraftRound]) -> None:
+    """Figures that are no figures would stop the chat from opening."""
+    stats = value["stats"] if isinstance(value["stats"], dict) else {}
+    figures = [("stats", Stats, stats), *(("rounds", DraftRound, asdict(played)) for played in rounds)]
+    for where, kind, values in figures:
+        if name := wrong_field(kind, values):
+            wrong = json.dumps(values[name])[:40]
+            raise BadInput(f"in {where} of the message {value['id']}, {name} is {wrong}, which it cannot be.")
+
+
 def _time(value: dict[str, Any], name: str) -> float:
     try:
         seconds = float(value[name])
     except OverflowError:
         seconds = math.inf
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} is no time in seconds since 1970.") from None
     if not is_time(seconds):
         raise BadInput(f"{name} is {seconds:g}, which is no time in seconds since 1970.")
     return seconds

@@ -1,15 +1,17 @@
 """`mlx-spec history`, and chats as files: exit codes, JSON, a round trip."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from app.cli import main
+from app.events import DraftRound
 from app.history.database import history_file
 from app.history.export import as_json, as_markdown
 from app.history.store import History
-from tests.app.history.some_chat import branching, chat, prompt
+from tests.app.history.some_chat import answer, branching, chat, prompt
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +155,50 @@ def test_a_damaged_history_is_told_on_stderr(capfd: pytest.CaptureFixture[str]) 
     shown = capfd.readouterr()
     assert json.loads(shown.out) == {"chats": []}
     assert "history-damaged-" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        ("stats", "tokens", "x"),
+        ("stats", "tokens_per_second", None),
+        ("stats", "decode_seconds", float("inf")),
+        ("stats", "draft_n", True),
+        ("stats", "acceptance_by_position", [1, "x"]),
+        ("stats", "rounds_by_drafter", {"model": []}),
+        ("rounds", "drafter", ["model"]),
+        ("rounds", "drafted", [1]),
+        ("rounds", "accepted", 1.5),
+        ("rounds", "own", None),
+        ("rounds", "draft_seconds", "x"),
+        ("rounds", "begin", "0"),
+    ],
+)
+def test_figures_that_are_none_are_not_imported_and_named(
+    tmp_path: Path, where: str, name: str, value: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    messages = [prompt("p", "hi", chat_id="cc33"), answer("m", "p", chat_id="cc33")]
+    export = json.loads(json.dumps(as_json([(chat("cc33", "Third", leaf="m"), messages)])))
+    facts = export["chats"][0]["messages"][1]
+    if where == "stats":
+        facts["stats"][name] = value
+    else:
+        facts["rounds"][0][[field.name for field in fields(DraftRound)].index(name)] = value
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(export))
+    assert main(["history", "import", str(file)]) == 2
+    assert f"in {where} of the message m, {name} is" in " ".join(capfd.readouterr().err.split())
+    assert main(["history", "show", "cc33"]) == 2
+
+
+def test_an_import_says_which_part_is_missing_or_no_time(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, value = exported(tmp_path, created=None)
+    file.write_text(json.dumps(value))
+    assert main(["history", "import", str(file)]) == 2
+    assert "created is no time" in capfd.readouterr().err
+    del value["chats"][0]["created"]
+    file.write_text(json.dumps(value))
+    assert main(["history", "import", str(file)]) == 2
+    assert "'created' is missing" in capfd.readouterr().err
