@@ -14,6 +14,9 @@ CHARACTERS_PER_TOKEN = 4
 """Of English text and of code, about."""
 
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
+_FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
+_BEHIND = ".,;:!?)]}'\""
+"""Signs of the sentence around a path."""
 
 
 def attach(path: Path, context_limit: int | None) -> Attachment:
@@ -41,7 +44,9 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
-        raise BadInput(f"{shown} is no UTF-8 text, so it cannot be attached.") from None
+        raise BadInput(
+            f"{shown} is no UTF-8 text, so it cannot be attached. Save it as UTF-8 first."
+        ) from None
     if not text.strip():
         raise BadInput(f"{shown} is empty.")
     tokens = len(text) // CHARACTERS_PER_TOKEN
@@ -55,13 +60,22 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
 
 def mentioned(text: str) -> list[Path]:
     """The paths named `@path` or `@"path with blanks"`; an @ before anything else is just text."""
-    paths = (Path(quoted or plain) for quoted, plain in _MENTION.findall(text))
-    return list(dict.fromkeys(path for path in paths if _names_a_file(path)))
+    named = (Path(quoted) if quoted else _path(plain) for quoted, plain in _MENTION.findall(text))
+    return list(dict.fromkeys(path for path in named if path is not None))
 
 
-def _names_a_file(path: Path) -> bool:
-    """It exists, or is written like a path: then its absence is told."""
+def mistyped(text: str) -> list[str]:
+    """What follows an @, looks like a file's name and names none: `@notse.md`. It is text as well."""
+    plain = (plain.rstrip(_BEHIND) for _, plain in _MENTION.findall(text) if _path(plain) is None)
+    return list(dict.fromkeys(name for name in plain if _FILE_NAME.fullmatch(name)))
+
+
+def _path(written: str) -> Path | None:
+    """A path that exists, or is written like one: then its absence is told."""
+    path, bare = Path(written), Path(written.rstrip(_BEHIND) or written)
     try:
-        return path.expanduser().exists() or len(path.parts) > 1
+        if path.expanduser().exists():
+            return path
+        return bare if bare.expanduser().exists() or len(bare.parts) > 1 else None
     except (OSError, RuntimeError):
-        return False
+        return None

@@ -26,7 +26,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 def matching(paths: list[str], typed: str) -> list[str]:
-    """The paths that have the typed characters in their order, the best first."""
+    """The paths that have the typed characters in their order, the best first; a folder ends with a /."""
     if typed.startswith(("/", "~", "..")):
         return _in_folder(typed)
     order = re.compile(".*".join(map(re.escape, typed)), re.IGNORECASE)
@@ -45,4 +45,5 @@ def _in_folder(typed: str) -> list[str]:
     except (OSError, RuntimeError):
         return []
     fitting = (n for n in names if n.lower().startswith(begin.lower()) and not n.startswith("."))
-    return [f"{head}/{name}" for name in fitting][:SHOWN]
+    paths = [f"{head}/{name}" for name in fitting][:SHOWN]
+    return [f"{path}/" if os.path.isdir(Path(path).expanduser()) else path for path in paths]

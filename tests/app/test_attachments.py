@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.attachments import attach, mentioned
+from app.attachments import attach, mentioned, mistyped
 from app.errors import BadInput
 
 
@@ -46,3 +46,24 @@ def test_only_what_names_a_file_is_a_mention(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "c.py").write_text("x")
     text = 'see @c.py and @"a b.txt", not me@c.py nor @decorator or @c.py; but @sub/missing.txt'
     assert mentioned(text) == [Path("c.py"), Path("a b.txt"), Path("sub/missing.txt")]
+
+
+def test_the_sentences_signs_behind_a_path_are_not_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.py").write_text("x")
+    (tmp_path / "odd.py?").write_text("x")
+    assert mentioned("what is in @c.py?") == mentioned("see @c.py, then (so) @c.py.") == [Path("c.py")]
+    assert mentioned("what is in @odd.py?") == [Path("odd.py?")]
+    assert mentioned("see @sub/gone.txt.") == [Path("sub/gone.txt")]
+    assert mentioned('@"no such file"') == [Path("no such file")]
+    assert mentioned("wait @... or @?") == []
+
+
+def test_a_name_like_a_files_that_names_none_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.py").write_text("x")
+    assert mistyped("see @notse.md? and @c.py, @decorator, me@x.org, @sub/gone.txt") == ["notse.md"]

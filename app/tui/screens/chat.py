@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
-from app.attachments import attach, mentioned
+from app.attachments import attach, mentioned, mistyped
 from app.engine_protocol import TuningEnded
 from app.errors import AppError, BadInput
 from app.history.records import Attachment, Chat, ChatMessage, pieces_of
@@ -145,9 +145,12 @@ class ChatScreen(Screen[None]):
         try:
             files = await self._mentioned_files(event.text)
         except BadInput as error:
-            self.transcript.note(f"{error} Nothing was sent.", "error")
+            text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
+            self.transcript.note(text, "error")
             self.prompt.fill(event.text)
             return
+        for name in mistyped(event.text):
+            self.transcript.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
         attached = self.prompt.take_attachments()
         waiting = Waiting(event.text, (*attached, *(file for file in files if file not in attached)))
         self.answering.ask(waiting, at_once=event.at_once)
@@ -286,17 +289,21 @@ class ChatScreen(Screen[None]):
         self.open(Conversation(self.history, chat, messages))
         self.settings = self.conversation.settings
         path = self.conversation.path
-        known = [message.facts for message in path if message.facts is not None]
-        facts = known[-1] if known else None
-        stats = next((one.stats for one in reversed(known) if one.stats is not None), None)
-        if path:
-            self.state.restart(stats.prompt_tokens + stats.tokens if stats is not None else None)
+        facts = next((message.facts for message in reversed(path) if message.facts is not None), None)
+        self._count_context()
         if facts is not None and facts.pair != self.link.pair.name:
             pair = one_line(self.link.pair.name)
             change = self.app.keys.told("{app.pairs} changes it.")
             self.transcript.note(f"Written with {facts.pair}; {pair} answers from here on. {change}")
         if path and path[-1].role == "user":
             self.transcript.note("The last prompt was not answered. /regenerate has it answered.", "warning")
+        self.state.show()
+
+    def stand_at(self, message: ChatMessage) -> None:
+        """Bring the branch with this message into view."""
+        self.conversation.stand_at(message)
+        self._count_context()
+        self.show_path()
         self.state.show()
 
     def open(self, conversation: Conversation) -> None:
@@ -330,6 +337,13 @@ class ChatScreen(Screen[None]):
             return UserMessage(message.text, [file.name for file in message.attachments], branch)
         pieces = pieces_of(message.text, message.facts.marks)
         return Answer(message.text, pieces, stored_line(message), marks=self.marks, branch=branch)
+
+    def _count_context(self) -> None:
+        """Tokens of the branch in view are those that its last counted answer ended with."""
+        known = [message.facts.stats for message in self.conversation.path if message.facts is not None]
+        stats = next((one for one in reversed(known) if one is not None), None)
+        if self.conversation.path:
+            self.state.restart(stats.prompt_tokens + stats.tokens if stats is not None else None)
 
     async def _mentioned_files(self, text: str) -> list[Attachment]:
         """The files named by `@path` in a prompt."""

@@ -32,7 +32,7 @@ MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 JOINERS = ("\u200c", "\u200d")
 """They hold an emoji of several parts together and keep letters apart; Python counts them as unprintable."""
 
-_MENTION = re.compile(r"""(?<!\S)@"?([^\s"]*)$""")
+_MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")
 """The path being typed, just before the cursor."""
 
 
@@ -232,9 +232,8 @@ class Prompt(Vertical):
         event.stop()
         if self._given_back_told and not self.told:
             self._given_back_told = self.area.border_title = ""
-        row, column = self.area.cursor_location
-        mention = _MENTION.search(self.area.document.get_line(row)[:column])
-        if mention is None:
+        typed = self._typed_path
+        if typed is None:
             self._paths = None  # files may come and go until the next `@`
             self._offer(event.text_area.text)
             return
@@ -242,7 +241,7 @@ class Prompt(Vertical):
             self._paths = []  # while they are listed
             self._paths = await asyncio.to_thread(files_below, Path.cwd())
         # A name that cannot be written into the prompt as it is would name no file there.
-        paths = [path for path in matching(self._paths, mention[1]) if printable(path) == path]
+        paths = [path for path in matching(self._paths, typed) if printable(path) == path]
         self.query_one(CommandMenu).offer([FileChoice(path) for path in paths])
         self.area.menu_is_open = self.query_one(CommandMenu).is_open
 
@@ -251,8 +250,7 @@ class Prompt(Vertical):
         menu = self.query_one(CommandMenu)
         if not menu.is_open:  # The key overtook the text that closed the list.
             if event.key == "enter":
-                # Not here: what a parent has its child send would not come past this parent.
-                self.area.call_later(self.area.action_submit)
+                self._submit()
             return
         match event.key:
             case "up":
@@ -261,6 +259,9 @@ class Prompt(Vertical):
                 menu.action_cursor_down()
             case "escape":
                 self._close()
+            case "enter" if menu.chosen == FileChoice(self._typed_path or ""):  # nothing is left to complete
+                self._close()
+                self._submit()
             case _:
                 self._choose()
 
@@ -277,13 +278,28 @@ class Prompt(Vertical):
             self.area.clear()
             self.post_message(CommandChosen(choice.name, takes_value=choice.needs_value))
 
+    def _submit(self) -> None:
+        """Not at once: Textual drops a child's message that its parent's handler makes it send."""
+        self.area.call_next(self.area.action_submit)
+
     def _complete(self, path: str) -> None:
-        """Write the path out where its beginning was typed."""
-        row, column = self.area.cursor_location
-        mention = _MENTION.search(self.area.document.get_line(row)[:column])
+        """Write the path out where its beginning was typed; what is in a folder is offered next."""
+        mention, (row, column) = self._mention, self.area.cursor_location
         if mention is not None:
-            written = f'@"{path}" ' if " " in path else f"@{path} "
+            written = f'@"{path}"' if " " in path else f"@{path}"
+            written = written.removesuffix('"') if path.endswith("/") else f"{written} "
             self.area.replace(written, (row, mention.start()), (row, column))
+
+    @property
+    def _mention(self) -> re.Match[str] | None:
+        row, column = self.area.cursor_location
+        return _MENTION.search(self.area.document.get_line(row)[:column])
+
+    @property
+    def _typed_path(self) -> str | None:
+        """What is there of the path just before the cursor; None if no path is typed."""
+        mention = self._mention
+        return mention and (mention["quoted"] or mention["plain"] or "")
 
     def _offer(self, text: str) -> None:
         menu = self.query_one(CommandMenu)

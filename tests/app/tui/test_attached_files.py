@@ -69,6 +69,7 @@ async def test_what_cannot_be_attached_is_refused_and_nothing_is_sent(open_chat:
             await chat.pilot.press("escape", "enter")
             await chat.until(lambda said=said: any(said in notice for notice in chat.notices))
             await chat.until(lambda prompt=prompt: area.text == prompt)
+        assert all("a blank after the @ it is sent as text" in notice for notice in chat.notices[-3:])
         assert not chat.app.chat.conversation.path and not chat.answers
 
 
@@ -92,3 +93,45 @@ def test_paths_are_found_by_letters_in_their_order_and_generated_ones_left_out(f
     assert matching(paths, "SUBtxt") == ["sub/my notes.txt"]
     assert matching(paths, "x[") == []
     assert matching(paths, f"{folder}/no") == [f"{folder}/notes.md"]
+
+
+async def test_a_path_that_is_written_out_is_sent_with_one_enter(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press(*"echo @notes.md")
+        await chat.until(lambda: area.menu_is_open)
+        await chat.pilot.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.prompts == ["echo @notes.md"] and not area.text
+
+
+async def test_an_enter_that_overtakes_the_text_that_closes_the_list_sends_the_prompt(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        await chat.pilot.press(*"echo @notes.md")
+        await chat.until(lambda: area.menu_is_open)
+        chat.press_at_once("space", "x", "enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.prompts == ["echo @notes.md x"]
+
+
+async def test_a_name_that_is_no_file_is_sent_as_text_and_told(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("what is in @notse.md?")
+        assert "There is no file notse.md here: @notse.md is sent as text." in chat.notices
+
+
+async def test_a_folder_is_gone_into_while_a_path_is_completed(open_chat: OpenChat, folder: Path) -> None:
+    (folder / "my folder").mkdir()
+    (folder / "my folder" / "a.txt").write_text("x")
+    async with open_chat() as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        area.load_text(f"see @{folder}/m")
+        area.move_cursor(area.document.end)
+        await chat.until(lambda: area.menu_is_open)
+        await chat.pilot.press("tab")
+        await chat.until(lambda: area.text == f'see @"{folder}/my folder/' and area.menu_is_open)
+        await chat.pilot.press("tab")
+        await chat.until(lambda: area.text == f'see @"{folder}/my folder/a.txt" ')
