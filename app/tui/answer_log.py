@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.events import DraftRound, TextAdded
-from mlx_spec.stats import Stats
+from mlx_spec.stats import Stats, summarise
+from mlx_spec.types import Round
 
 SAMPLE_SECONDS = 0.5
 """A rate measured over less than this says little: nothing is shown before, and one sample covers it."""
@@ -85,7 +86,24 @@ class AnswerLog:
         if drafter not in self._timed:
             return None
         draft, whole = self._timed[drafter]
-        return draft / whole
+        return draft / whole if whole else None
+
+    def kept(self, stats: Stats) -> Stats:
+        """The numbers of what was taken, of an answer for which the engine counted some rounds more."""
+        latest = self.latest
+        played = self.rounds[len(self.rounds) - latest.rounds :] if latest else []
+        rounds = [
+            Round((0,) * len(r.drafted), r.accepted, (0,) * (r.accepted + bool(r.own)), r.drafter, r.seconds,
+                  draft_seconds=r.draft_seconds)
+            for r in played
+        ]  # fmt: skip
+        return summarise(
+            rounds,
+            prompt_tokens=stats.prompt_tokens,
+            cached_tokens=stats.cached_tokens,
+            prefill_seconds=stats.prefill_seconds,
+            peak_memory_bytes=stats.peak_memory_bytes,
+        )
 
     def take(self, event: TextAdded) -> None:
         """Add what one event brought."""

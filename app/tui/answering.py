@@ -1,7 +1,7 @@
 """Prompts in, answers out, one at a time; what is sent meanwhile waits."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from textual.widget import Widget
@@ -102,8 +102,10 @@ class Answering:
             case TextAdded():
                 pass
             case TurnEnded():
+                if running.stopping:
+                    event = replace(event, finish_reason="cancelled", stats=running.log.kept(event.stats))
                 chat.state.take(event)
-                self._settle("cancelled" if running.stopping else event.finish_reason, event)
+                self._settle(event.finish_reason, event)
             case _:
                 chat.state.take(event)
         chat.state.show(at_once=not isinstance(event, TextAdded) or running.stopping)

@@ -82,8 +82,7 @@ class MessageActions:
                 "There is no branch on that side." if len(branches) > 1 else "There are no branches here."
             )
         other = branches[place]
-        chat.conversation.stand_at(other)
-        chat.show_path()
+        chat.stand_at(other)
         entries = chat.transcript.entries
         if chat.transcript.has_focus:
             chat.transcript.select_entry(entries[chat.transcript.place_of(other.id)])
@@ -97,8 +96,7 @@ class MessageActions:
         message = tree[message_id]
         if message not in chat.conversation.path:
             self._idle("go to the branch of the message that was found")
-            chat.conversation.stand_at(message)
-            chat.show_path()
+            chat.stand_at(message)
         chat.transcript.focus()
         chat.transcript.go_to(message_id, words)
 

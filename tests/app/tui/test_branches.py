@@ -187,6 +187,39 @@ async def test_esc_stops_what_is_on_the_screen_at_once(open_chat: OpenChat) -> N
         assert chat.answers[0].text == text
 
 
+async def test_the_numbers_of_a_stopped_answer_are_those_of_the_text_that_is_kept(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        running = chat.app.chat.running
+        assert running is not None
+        running.stopping = True  # the engine hears of it later
+        taken = len(running.log.rounds)
+        await chat.pilot.pause(0.3)
+        chat.app.chat.action_stop()
+        await chat.until(lambda: bool(chat.answers))
+        facts = chat.app.chat.conversation.path[-1].facts
+        assert facts is not None and facts.stats is not None
+        assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
+        assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
+        await chat.until(lambda: f"context {10 + 2 * taken}/" in chat.screen)
+
+
+async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        await chat.until(lambda: "context 16/" in chat.screen)
+        await chat.pilot.press("tab", "e")
+        await chat.until(lambda: chat.app.chat.editing is not None)
+        await chat.type("echo")
+        await chat.until(lambda: "context 14/" in chat.screen)
+        await chat.pilot.press("tab", "up", "left")
+        await chat.until(lambda: shown(chat)[0] == "‹1/2›one")
+        await chat.until(lambda: "context 16/" in chat.screen)
+
+
 async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_back(
     open_chat: OpenChat,
 ) -> None:
