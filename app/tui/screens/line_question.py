@@ -1,6 +1,6 @@
 """A question that is answered with one line."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,9 +12,14 @@ from textual.widgets import Input, Static
 from app.printable import one_line
 from app.tui.screens.opened import OpenedScreen
 
+if TYPE_CHECKING:
+    from app.tui.app import ChatApp
+
 
 class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
     """Gives the line, or None after Esc or for an empty one."""
+
+    app: "ChatApp"
 
     HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."
 
@@ -31,6 +36,8 @@ class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
             yield Static(Content(self._question))
             # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
             yield Input(one_line(self._value), select_on_focus=False)
+            keys = self.app.keys.told("Enter takes it, {title.leave} leaves it as it was.")
+            yield Static(Content.styled(keys, "dim"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

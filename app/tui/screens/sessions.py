@@ -39,7 +39,8 @@ the chat at the message that was found."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "resume", "Resume", id="sessions.resume", tooltip="Go on with the chat"),
-        Binding("/", "search", "Search", id="sessions.search",
+        # A priority, so that letters typed right behind it are in the search.
+        Binding("/", "search", "Search", id="sessions.search", priority=True,
                 tooltip="Search the titles and all texts"),
         Binding("r", "rename", "Rename", id="sessions.rename", tooltip="Give the chat another title"),
         Binding("a", "archive", "Archive", id="sessions.archive",
@@ -61,6 +62,8 @@ the chat at the message that was found."""
         self._text = text
         self.rows: list[ChatRow] = []
         self._is_loaded = False
+        self._deleting = ""
+        """Id of the chat that is deleted and still in the list."""
         self.archived = False
 
     def compose(self) -> ComposeResult:
@@ -91,8 +94,11 @@ the chat at the message that was found."""
     def action_resume(self) -> None:
         self.query_one(OptionList).action_select()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "search" or not isinstance(self.focused, Input)
+
     def action_search(self) -> None:
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))
 
     def action_rename(self) -> None:
         if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
@@ -111,7 +117,8 @@ the chat at the message that was found."""
             self._do(self._saved.archive(chat), f"'{chat.title}' is {said}.")
 
     def action_delete(self) -> None:
-        if (chat := self.chosen) is not None:
+        if (chat := self.chosen) is not None and chat.id != self._deleting:  # the key twice in one read
+            self._deleting = chat.id
             self._do(
                 self._saved.delete(chat),
                 f"Deleted '{chat.title}'. {self.app.keys.name('sessions.undo')} brings it back.",
@@ -153,7 +160,7 @@ the chat at the message that was found."""
 
     def load(self) -> None:
         """Ask for the chats again; an answer that comes too late is dropped."""
-        self.run_worker(self._load(), exclusive=True, group="load")
+        self.run_worker(self._load, exclusive=True, group="load")
 
     def say(self, text: str) -> None:
         """The line below the list."""
@@ -170,6 +177,7 @@ the chat at the message that was found."""
             except AppError as error:
                 self.say(str(error))
             await self._load()
+            self._deleting = ""
 
         self.run_worker(done(), group="do")
 
@@ -198,7 +206,7 @@ the chat at the message that was found."""
 
 def _drawn(row: ChatRow, width: int, time: float, words: list[str]) -> Content:
     when = ago(row.chat.changed, time)
-    facts = f"{row.messages} · {one_line(row.pair)} · {when}" if width >= 70 else when
+    facts = f"{counted(row.messages, 'message')} · {one_line(row.pair)} · {when}" if width >= 70 else when
     if row.chat.archived:
         facts = f"archived · {facts}"
     title = one_line(row.chat.title) or "(no title)"

@@ -58,7 +58,7 @@ class Chat:
     def press_at_once(self, *keys: str) -> None:
         """Keys that the terminal gives in one read: all are on their way before the first is heard."""
         for key in keys:
-            character = {"enter": "\r", "space": " "}.get(key, key if len(key) == 1 else None)
+            character = {"enter": "\r", "space": " ", "slash": "/"}.get(key, key if len(key) == 1 else None)
             self.app.post_message(Key(key, character))
 
     async def ask(self, text: str) -> Answer:

@@ -88,6 +88,20 @@ async def test_keys_that_are_read_together_close_a_screen_once(open_chat: OpenCh
         await chat.ask("hello")
 
 
+async def test_a_question_for_a_line_stands_in_the_middle_and_says_its_keys(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("hello")
+        await chat.pilot.press("f6")
+        await chat.until(lambda: isinstance(chat.app.screen, SessionsScreen))
+        rows = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: rows.highlighted is not None)
+        await chat.pilot.press("r")
+        await chat.until(lambda: isinstance(chat.app.screen, LineQuestionScreen))
+        box = chat.app.screen.query_one("#question").region
+        assert box.x == 80 - box.right and abs(24 - box.bottom - box.y) <= 1
+        await chat.until(lambda: "Enter takes it, Esc leaves it as it was." in chat.screen)
+
+
 async def test_a_button_pressed_twice_answers_once(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         dialog, given = QuestionScreen("Sure?", "Do it", "Leave it"), []

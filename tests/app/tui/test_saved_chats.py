@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from app.history.records import AnswerFacts, Chat, ChatMessage
 from app.history.rows import ChatRow
@@ -186,6 +186,41 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         assert opened.app.chat.conversation.chat.id == "c1"
     exported = json.loads((tmp_path / "x.json").read_text())
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
+
+
+async def test_the_delete_key_several_times_in_one_read_deletes_one_chat_once(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    chats = [(chat(f"c{n}", f"Chat {n}", n), [prompt("p", "hi")]) for n in range(1, 4)]
+    put(tmp_path, *chats)
+    async with open_chat(size=(80, 24)) as opened:
+        await opened.pilot.press("f6")
+        screen = opened.app.screen
+        assert isinstance(screen, SessionsScreen)
+        await opened.until(lambda: len(screen.rows) == 3)
+        opened.press_at_once("d", "d", "d")
+        await opened.until(lambda: len(screen.rows) == 2)
+        await opened.pilot.press("u")
+        await opened.until(lambda: len(screen.rows) == 3)
+        await opened.pilot.press("u")
+        line = screen.query_one("#sessions-line", Static)
+        await opened.until(lambda: "Nothing was deleted" in str(line.content))
+
+
+async def test_letters_right_behind_the_search_key_are_searched_for(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(
+        tmp_path, (chat("c1", "Old", 1.0), [prompt("p", "hi")]), (chat("c2", "New", 2.0), [prompt("p", "ho")])
+    )
+    async with open_chat(size=(80, 24)) as opened:
+        await opened.pilot.press("f6")
+        screen = opened.app.screen
+        assert isinstance(screen, SessionsScreen)
+        await opened.until(lambda: len(screen.rows) == 2)
+        opened.press_at_once("slash", "o", "l", "slash", "d")
+        await opened.until(lambda: screen.query_one(Input).value == "ol/d")
+        assert opened.app.screen is screen
 
 
 async def test_the_list_counts_nothing_before_it_has_read_the_chats(
