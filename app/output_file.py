@@ -45,5 +45,9 @@ def writing(file: Path) -> Iterator[None]:
     """
     try:
         yield
+    except FileNotFoundError as error:
+        raise MachineFailed(
+            f"{file} cannot be written: there is no folder {file.absolute().parent}."
+        ) from error
     except OSError as error:
         raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error

@@ -147,10 +147,9 @@ class SavedChats:
         chat = self._chat
         if not value:
             presets = await self._ask(lambda history: history.presets())
-            names = ", ".join(preset.name for preset in presets) or "none yet"
-            self._say(
-                f"Presets: {names}. /preset save NAME keeps the instructions and sampling of this chat."
-            )
+            names = ", ".join(preset.name for preset in presets)
+            uses = f"{names}. /preset NAME uses one" if names else "none yet"
+            self._say(f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat.")
         elif verb == "save" and name:
             preset = Preset(name.strip(), chat.conversation.system, chat.settings.options)
             await self._ask(lambda history: history.save_preset(preset))

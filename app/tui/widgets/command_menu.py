@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from textual.content import Content
 from textual.widgets import OptionList
@@ -20,8 +21,12 @@ class FileChoice:
 
 Choice = SlashCommand | FileChoice
 
-NARROW = 60
-"""Columns below which commands are listed without their values."""
+FRAME = 6
+"""Columns of margin, border and padding."""
+NARROW = 54
+"""Columns inside below which commands are listed without their values."""
+USAGE = 27
+"""Columns of a command with its values."""
 
 
 class CommandMenu(OptionList, can_focus=False):
@@ -46,15 +51,17 @@ class CommandMenu(OptionList, can_focus=False):
             return
         self._choices = tuple(choices)
         self.clear_options()
-        narrow = self.app.size.width < NARROW
-        self.add_options(Option(_drawn(choice, narrow=narrow)) for choice in choices)
+        self.add_options(Option(_drawn(choice, self.app.size.width - FRAME)) for choice in choices)
         self.highlighted = 0 if choices else None
         self.display = bool(choices)
 
 
-def _drawn(choice: Choice, *, narrow: bool) -> Content:
+def _drawn(choice: Choice, width: int) -> Content:
     if isinstance(choice, FileChoice):
         return Content(one_line(choice.path))
-    # What a command does says more than what may follow its name.
-    usage = f"/{choice.name:<12} " if narrow else f"{choice.usage:<27} "
-    return Content.assemble(usage, (choice.summary, "dim"))
+    if width < NARROW:
+        # What a command does says more than what may follow its name.
+        return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "dim"))
+    usage = f"{choice.usage:<{USAGE}} "
+    lines = wrap(choice.summary, width, initial_indent=usage, subsequent_indent=" " * (USAGE + 1))
+    return Content("\n".join(lines)).stylize("dim", len(usage))

@@ -114,6 +114,7 @@ class Transcript(VerticalScroll, can_focus=True):
         """Append a line from the program; who reads further up stays there and is told all the same."""
         self._add(lambda: Notice(text, kind))
         if self._anchor_released:
+            self.app.clear_notifications()  # a pile of them would hide what is below; all are lines above
             self.notify(printable(text), severity=SEVERITIES[kind], markup=False)
 
     def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
