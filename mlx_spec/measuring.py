@@ -253,8 +253,5 @@ class Calibration:
 
 def _on_line(points: Mapping[int, float], k: int) -> float:
     """The value at k: on the line between its neighbours, the last one's beyond the ends."""
-    below = max((j for j in points if j <= k), default=min(points))
-    above = min((j for j in points if j >= k), default=max(points))
-    if below >= above:
-        return points[below]
-    return points[below] + (points[above] - points[below]) * (k - below) / (above - below)
+    known = sorted(points)
+    return float(np.interp(k, known, [points[j] for j in known]))
