@@ -155,7 +155,7 @@ def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
         raise MachineFailed("the disk is full")
 
     monkeypatch.setattr("app.tune_plot.draw", full)
-    monkeypatch.setattr(drafting_state, "SECONDS", 2)  # A busy machine times nothing in less.
+    monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
     told = capsys.readouterr()
     assert "best length" in told.out and "the disk is full" in told.err
