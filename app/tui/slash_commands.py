@@ -48,7 +48,7 @@ SLASH_COMMANDS = (
     SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
     SlashCommand(
-        "length", "N|auto", "Tokens drafted per round; 0 is plain decoding, auto adapts after `mlx-spec tune`"
+        "length", "N|auto", "Tokens drafted per round; 0 is plain decoding, auto adapts to the text"
     ),
     SlashCommand("drafter", "auto|model|lookup", "Who drafts: the draft model, text seen before, or both"),
     SlashCommand("verify", "coupled|token|block", "How drafts are checked above temperature 0"),

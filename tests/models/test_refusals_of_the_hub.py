@@ -26,6 +26,11 @@ def test_a_missing_repository_is_named_with_a_near_one(hub: HubServer) -> None:
         last(spec)
 
 
+def test_a_missing_repository_of_the_catalogue_is_not_offered_in_its_own_place(hub: HubServer) -> None:
+    with pytest.raises(RepositoryMissing, match="has no repository mlx-community/Qwen3-8B-4bit. Check the"):
+        last(PairSpec("gone", Source("mlx-community/Qwen3-8B-4bit"), None))
+
+
 def test_a_missing_revision_is_named(hub: HubServer) -> None:
     with pytest.raises(RevisionMissing, match="org/target has no revision v9"):
         last(PairSpec("tiny", Source("org/target", "v9"), None))

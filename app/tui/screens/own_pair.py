@@ -1,7 +1,7 @@
 """A pair of one's own: two repositories or folders, checked before they are taken."""
 
 import threading
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,9 +14,9 @@ from app.tui.pair_facts import pulling
 from app.tui.screens.opened import OpenedScreen
 from models.catalogue import Pair, fitting_draft
 from models.download import check
-from models.errors import ModelsError, PullCancelled
+from models.errors import BadSource, ModelsError, PullCancelled
 from models.own_pairs import add_own, describe_own, name_own
-from models.pair import PairSpec, read_source
+from models.pair import PairSpec, Source, read_source
 from models.progress import Progress
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     def _suggest_draft(self) -> bool:
         """Offer one that fits the target; False if the target cannot be one."""
         try:
-            fitting = fitting_draft(read_source(self.query_one("#own-target", Input).value.strip()))
+            fitting = fitting_draft(self._source("target"))
         except ModelsError as error:
             self.say(f"✗ {error}")
             return False
@@ -88,11 +88,20 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             self.say("Name a draft of the same family, then Enter.")
         return True
 
+    def _source(self, which: Literal["target", "draft"]) -> Source:
+        """What was written in one of the two fields.
+
+        Raises:
+            BadSource: nothing was, or neither a folder nor a repository.
+        """
+        text = self.query_one(f"#own-{which}", Input).value.strip()
+        if not text:
+            raise BadSource(f"Name a {which} first: a Hub repository (org/name) or a folder.")
+        return read_source(text)
+
     def _begin(self) -> None:
         try:
-            target = read_source(self.query_one("#own-target", Input).value.strip())
-            draft = read_source(self.query_one("#own-draft", Input).value.strip())
-            spec = name_own(PairSpec("", target, draft))
+            spec = name_own(PairSpec("", self._source("target"), self._source("draft")))
         except ModelsError as error:
             self.say(f"✗ {error}")
             return

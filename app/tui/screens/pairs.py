@@ -43,6 +43,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Use or pull", id="pairs.choose",
                 tooltip="Use the pair, or download it first"),
+        Binding("space", "more", "More", id="pairs.more",
+                tooltip="Scroll what is said about the pair; from its end back to its beginning"),
         Binding("slash", "filter", "Filter", id="pairs.filter",
                 tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
         Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
@@ -109,6 +111,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.query_one("#pair-details Static", Static).update(
                 Content(details(self.facts[event.option_id]))
             )
+            self.query_one("#pair-details").scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if not self.is_active:
@@ -132,6 +135,13 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()
+
+    def action_more(self) -> None:
+        view = self.query_one("#pair-details")
+        if view.scroll_y < view.max_scroll_y:
+            view.scroll_page_down(animate=False)
+        else:
+            view.scroll_home(animate=False)
 
     def action_filter(self) -> None:
         self.query_one(Input).display = True

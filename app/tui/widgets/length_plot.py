@@ -11,7 +11,7 @@ LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"
 """A colour and a marker per line: the marker is the cue where there is no colour."""
 
 TICKS = 4
-"""Above 0, at most: the plot is six lines high, and two ticks on one line would hide each other."""
+"""Above 0, at most: the plot may be six lines high, and two ticks on one line would hide each other."""
 
 
 def look(number: int) -> tuple[str, str]:

@@ -304,6 +304,16 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
         await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
 
 
+@pytest.mark.parametrize(("rows", "height"), [(24, 12), (48, 19)])
+async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat, rows: int, height: int) -> None:
+    async with open_chat(size=(80, rows)) as chat:
+        await chat.ask("hello")
+        await chat.type("/sweep length=0-2 repeats=1")
+        screen = await opened(chat)
+        await chat.until(lambda: bool(screen.query(LengthPlot)))
+        await chat.until(lambda: screen.query_one(LengthPlot).size.height >= height)
+
+
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
     assert ticks(318) == [0, 100, 200, 300]
     assert ticks(41) == [0, 20, 40]

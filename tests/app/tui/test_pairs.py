@@ -101,6 +101,43 @@ async def test_everything_fits_a_small_terminal(open_chat: OpenChat, size: tuple
         assert screen.query_one("#pull-line").region.bottom <= size[1]
 
 
+async def test_in_40_columns_all_that_is_said_about_a_pair_can_be_read(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        screen = await open_pairs(chat, "qwen3-4b")
+        shown = screen.query_one("#pair-details")
+        await chat.until(lambda: "More" in chat.screen and shown.max_scroll_y > 0)
+        assert "Not verified" not in chat.screen
+        for _ in range(9):
+            if shown.scroll_y < shown.max_scroll_y:
+                await chat.pilot.press("space")
+        await chat.until(lambda: "verified:" in chat.screen)
+        await chat.pilot.press("space")
+        await chat.until(lambda: shown.scroll_y == 0)
+
+
+async def test_in_40_columns_why_a_download_failed_is_told_to_its_end(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        hub.models.clear()
+        await open_pairs(chat, "qwen3-4b")
+        await chat.pilot.press("enter")
+        await answer(chat, "y")
+        await chat.until(lambda: "no repository" in text_of(chat, "#downloads"))
+        await chat.until(lambda: "again." in chat.screen)
+
+
+async def test_an_own_pair_without_a_name_asks_for_one(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await open_pairs(chat)
+        await chat.pilot.press("a")
+        await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen))
+        await chat.pilot.press("enter")
+        await chat.until(lambda: "Name a target first" in text_of(chat, "#own-said"))
+        await chat.pilot.press("tab", "enter")
+        await chat.until(lambda: "Name a target first" in text_of(chat, "#own-said"))
+
+
 async def test_a_download_that_fails_says_why_in_words_here_and_in_the_chat(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
