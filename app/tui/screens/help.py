@@ -50,10 +50,10 @@ class HelpScreen(ModalScreen[None], OpenedScreen[None]):
             if self._commands:
                 yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
                 yield Static(Text(ABOUT))
-            yield Static(Text(self.app.keys.told("{help.close} closes this help."), "dim"))
 
     def on_mount(self) -> None:
         self.query_one("#help").border_title = "Help"
+        self.query_one("#help").border_subtitle = self.app.keys.told("{help.close} closes this help.")
         self.query_one("#help").focus()
 
 

@@ -41,7 +41,9 @@ class PromptArea(TextArea):
 
     app: "ChatApp"
 
-    HELP = "Write here. A / at the beginning offers commands, @ files whose text goes with the prompt."
+    HELP = """\
+Write here. A / at the beginning offers commands, @ files whose text goes with the prompt. Up from the \
+first line brings earlier prompts back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),

@@ -178,6 +178,15 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
         assert "/compare" not in shown and "While you write" not in shown
 
 
+async def test_help_that_is_longer_than_the_screen_says_how_to_close_it_and_names_past_prompts(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        shown = await helped(chat)
+        assert "Esc closes this help." in shown and "earlier prompts" in shown
+        assert "Everywhere" not in shown, "there is more below"
+
+
 def test_a_letter_is_told_from_the_same_letter_with_shift() -> None:
     assert [key_name(key) for key in ("r", "R", "f5", "ctrl+r")] == ["r", "R", "F5", "Ctrl+R"]
     shorter = [short_key_name(key) for key in ("r", "R", "delete", "ctrl+r", "ctrl+pageup", "left")]
