@@ -23,7 +23,7 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.totals import TotalsScreen
-from models.catalogue import find
+from models.catalogue import all_pairs, find
 from models.chips import find_chip
 from models.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
@@ -154,6 +154,10 @@ def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     assert [offer.speed for offer in found] == [""] * OFFERED
     assert "No speed is predicted" in about_offers(MAC, found, Keys({}))
     assert "qwen3-32b" not in {offer.pair.name for offer in found}
+
+
+def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
+    assert max(len(pair.good_for) for pair in all_pairs() if pair.download_bytes and not pair.own) <= 70
 
 
 async def helped(chat: Chat) -> str:

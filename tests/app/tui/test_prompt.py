@@ -95,6 +95,15 @@ async def test_in_a_narrow_terminal_commands_are_listed_without_their_values(ope
         assert str(menu.options[0].prompt).startswith("/sweep        Several settings")
 
 
+async def test_what_commands_do_is_read_whole_at_eighty_columns(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.pilot.press("slash")
+        menu = chat.app.chat.query_one(CommandMenu)
+        await chat.until(lambda: menu.is_open)
+        assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
+        await chat.until(lambda: "file, with and without drafting" in chat.screen)
+
+
 async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.pilot.press("slash", "d", "r", "a")

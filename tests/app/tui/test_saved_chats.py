@@ -257,6 +257,18 @@ async def test_md_is_another_word_for_markdown(open_chat: OpenChat, tmp_path: Pa
         assert (tmp_path / "one.txt").read_text().startswith("# one")
 
 
+async def test_an_export_into_no_folder_and_the_list_of_presets_say_what_to_do(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        await opened.type(f"/export {tmp_path}/gone/x.md")
+        await opened.until(lambda: f"there is no folder {tmp_path}/gone." in opened.notices[-1])
+        await opened.type("/preset save brief")
+        await opened.type("/preset")
+        await opened.until(lambda: "brief. /preset NAME uses one" in opened.notices[-1])
+
+
 async def test_esc_empties_a_search_first_and_what_was_said_goes_with_the_next_thing_done(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
