@@ -23,11 +23,11 @@ from mlx_lm.models.cache import (
 from mlx_spec.errors import UnsupportedModel
 
 CAPACITY_STEP = 256
-"""Rows a buffer grows by."""
+"""Rows a buffer grows by, once it has as many."""
 VIEW_STEP = 64
 """A view whose length the host only knows bounds of is rounded up to this many rows.
 
-It divides CAPACITY_STEP, so a rounded view never reaches past the buffer.
+It divides every capacity, so a rounded view never reaches past the buffer.
 """
 KV_GROUP_SIZE = 64
 """Values that share a scale in a quantized buffer."""
@@ -74,7 +74,7 @@ class Buffer:
         """Make room for rows `[0, end)` in a buffer that was written before; never shrinks."""
         if end <= self.capacity:
             return
-        more = round_up(end, CAPACITY_STEP) - self.capacity
+        more = capacity_for(end) - self.capacity
         self.arrays = tuple(
             mx.concatenate([x, mx.zeros((*x.shape[:2], more, x.shape[3]), x.dtype)], axis=2)
             for x in self.arrays
@@ -83,8 +83,8 @@ class Buffer:
 
     def cut(self, end: int) -> None:
         """Give the memory of rows from `end` on back, as far as whole steps of capacity go."""
-        if self.capacity > round_up(end, CAPACITY_STEP):
-            self.capacity = round_up(end, CAPACITY_STEP)
+        if self.capacity > capacity_for(end):
+            self.capacity = capacity_for(end)
             self.arrays = tuple(mx.contiguous(x[:, :, : self.capacity]) for x in self.arrays)
 
     def take(self) -> tuple[mx.array, ...]:
@@ -260,6 +260,17 @@ def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:
         f"{type(cache).__name__}, which cannot go back after a rejected draft. "
         "Use another model: `mlx-spec pairs` lists some that work."
     )
+
+
+def capacity_for(rows: int) -> int:
+    """The capacity of a buffer that has to hold so many: 64, 128, 256 and then steps of 256.
+
+    Few at first, for compiled passes read all of them, and on the CPU backend attention to 256 rows takes a
+    fifth of a pass over several tokens.
+    """
+    if rows > CAPACITY_STEP:
+        return round_up(rows, CAPACITY_STEP)
+    return next(size for size in (VIEW_STEP, 2 * VIEW_STEP, CAPACITY_STEP) if rows <= size)
 
 
 def round_up(count: int, step: int) -> int:

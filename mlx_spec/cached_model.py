@@ -8,7 +8,7 @@ import mlx.nn as nn
 from jaxtyping import Float, Int
 from mlx_lm.models.cache import ArraysCache
 
-from mlx_spec.cache import CAPACITY_STEP, Extent, buffers_in, make_entries, round_up, views
+from mlx_spec.cache import CAPACITY_STEP, Extent, buffers_in, capacity_for, make_entries, views
 from mlx_spec.probe import Probe
 from mlx_spec.recording import States
 from mlx_spec.recurrent import plain_caches, states_in
@@ -51,6 +51,8 @@ class CachedModel:
         self.buffers = buffers_in(self._entries)
         self._bounds = Extent.exact(0)
         self._compiled = mx.compile(self._pure)
+        self._short_passes: dict[int, Callable[..., tuple[mx.array, Rows]]] = {}
+        """By the rows they read, all there are."""
         self.compiles = True
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
         nor where a model asks the device while it builds."""
@@ -76,16 +78,19 @@ class CachedModel:
     def decode(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
         """`forward` for the passes of decoding, which recur: their graph is built once per width.
 
-        Such a pass reads its buffers up to the next 256 rows and finds its place on the device, so that
-        nothing in its graph changes from round to round until the text has grown past them.
+        Such a pass reads as many rows as `capacity_for` gives the text and finds its place on the device, so
+        that nothing in its graph changes from round to round until the text has grown past them.
         """
         if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
             return self.forward(ids, at)
-        needed = round_up(at.high + ids.shape[0], CAPACITY_STEP)
+        needed = capacity_for(at.high + ids.shape[0])
         low = at.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
         if low != self._bounds.low or self._bounds.high < needed:
-            # A new function, for the old one's graphs would hardly be used again.
-            self._bounds, self._compiled = Extent(0, low, needed), mx.compile(self._pure)
+            self._bounds = Extent(0, low, needed)
+            self._compiled = self._short_passes.get(needed) or mx.compile(self._pure)
+            if needed <= CAPACITY_STEP:
+                # Texts begin short again and again; the graphs of longer ones would hardly be used again.
+                self._short_passes[needed] = self._compiled
         for buffer in self.buffers:
             buffer.grow(self._bounds.high)
         start = mx.array([at.value], mx.int32) if isinstance(at.value, int) else at.value
@@ -144,7 +149,7 @@ class CachedModel:
             kept = self._past.resume(kept)
             self._past.mark()
         self.tokens, self.seen = tokens, kept
-        if round_up(len(tokens), CAPACITY_STEP) < self._bounds.high:
+        if capacity_for(len(tokens)) < self._bounds.high:
             # After a longer text, or a calibration, passes would read all the rows there are.
             self._bounds = Extent.exact(0)
             for buffer in self.buffers:

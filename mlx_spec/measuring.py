@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS = 4.0
 """After so long no further kind of round is begun."""
-NEAR, FAR = 256, 2048
+NEAR, FAR = 64, 2048
 """Context lengths, where the model's context allows."""
 FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
 """Draft lengths by what leaving out would cost; the others lie between them."""
