@@ -25,6 +25,7 @@ from app.commands import (
 from app.config import read_config
 from app.errors import AppError, MachineFailed
 from app.output import ReaderGone, data, make_streams_tolerant, open_closed_streams, talk
+from app.usage_text import usage_text
 
 DEBUG = "--debug"
 """Accepted anywhere on the command line."""
@@ -110,7 +111,7 @@ def told(error: Exception) -> tuple[int, str]:
 
     match error:
         case typer.TyperException():
-            return exit_codes.WRONG_USE, _usage(error)
+            return exit_codes.WRONG_USE, usage_text(error)
         case typer.Abort() | PullCancelled():
             return exit_codes.INTERRUPTED, str(error) or "Stopped."
         case OutOfRange():
@@ -129,9 +130,3 @@ def told(error: Exception) -> tuple[int, str]:
                 exit_codes.MACHINE_FAILED,
                 f"Something failed inside: {what}\nRepeat with {DEBUG} to see where.",
             )
-
-
-def _usage(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
-    command = context.command_path if context is not None else "mlx-spec"
-    return f"{error.format_message()}\nSee `{command} --help`."

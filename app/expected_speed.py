@@ -21,7 +21,7 @@ def chosen_chip(named: str | None) -> "Chip | None":
     from models.chips import find_chip
     from models.machine import this_chip
 
-    return find_chip(named) if named else this_chip()
+    return this_chip() if named is None else find_chip(named)
 
 
 def why_none() -> str:

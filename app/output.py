@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Any, TextIO
 
+from app.errors import MachineFailed
 from app.printable import json_text, printable
 
 
@@ -32,16 +33,21 @@ def make_streams_tolerant() -> None:
 
 
 def data(text: str, end: str = "\n") -> None:
-    """Text for stdout, at once."""
+    """Text for stdout, at once.
+
+    Raises:
+        ReaderGone: nobody reads it any more.
+        MachineFailed: it cannot be written.
+    """
     try:
         sys.stdout.write(printable(text) + end)
         sys.stdout.flush()
     except BrokenPipeError:
         _silence(sys.stdout)
         raise ReaderGone from None
-    except OSError:
+    except OSError as error:
         _silence(sys.stdout)
-        raise
+        raise MachineFailed(f"The output cannot be written: {error.strerror}. Send it elsewhere.") from error
 
 
 def json_data(value: Any) -> None:

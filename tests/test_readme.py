@@ -17,6 +17,7 @@ def test_the_python_snippet_has_six_lines_and_prints_an_answer():
     )
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.split()) >= 3
+    assert "<|" not in run.stdout
 
 
 def test_every_make_target_named_is_one():

@@ -44,8 +44,8 @@ class Comparison:
 
     @property
     def won(self) -> bool:
-        """Drafting was faster in every repeat."""
-        return self.ratio_spread[0] > 1 and self.ratio > 1 + NOTICEABLE
+        """Drafting was faster in every repeat, and it was drafting that made it so."""
+        return self.ratio_spread[0] > 1 and self.ratio > 1 + NOTICEABLE and self.accepted_per_round > 0
 
     @property
     def verdict(self) -> str:
@@ -56,6 +56,8 @@ class Comparison:
             return f"drafting does not pay here: {self.ratio:.2f}x"
         if abs(self.ratio - 1) <= NOTICEABLE:
             return f"no gain: {self.ratio:.2f}x"
+        if not self.accepted_per_round:
+            return f"no gain: {self.ratio:.2f}x, but no drafted token was accepted"
         low, high = self.ratio_spread
         return f"no sure gain: {self.ratio:.2f}x, from {low:.2f}x to {high:.2f}x over the repeats"
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.bench.measured import Measured
+from app.bench.prompt_ids import prompt_ids
 from app.bench.prompts import BenchPrompt
-from app.chat_prompt import Message
 from app.decoding import Decoded, decode
 from app.difference import Difference
 from app.same_text import first_difference
-from app.session import Session
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -31,19 +30,15 @@ def measure(
     """Measure prompt after prompt. Each run reads its prompt from the beginning; the order alternates.
 
     Raises:
-        SpecError: a prompt does not fit the context, or the options do not fit the pair.
+        BadInput: a prompt cannot be used or does not fit the context.
+        SpecError: the options do not fit the pair.
     """
     bench = _Bench(pair, replace(options, stop_tokens=options.stop_tokens | pair.stop_tokens), repeats)
-    ids = [_ids(pair, prompt, options, raw) for prompt in prompts]
+    ids = prompt_ids(pair, prompts, options.max_tokens, raw)
     bench.warm_up(ids[0])
     for number, (prompt, tokens) in enumerate(zip(prompts, ids, strict=True)):
         progress(number, prompt)
         yield bench.compare(prompt, tokens)
-
-
-def _ids(pair: "LoadedPair", prompt: BenchPrompt, options: Options, raw: bool) -> list[int]:
-    asked = prompt.prompt if raw else [Message(role="user", content=prompt.prompt)]
-    return Session(pair).prompt_ids(asked, options.max_tokens)[0]
 
 
 class _Bench:

@@ -1,6 +1,7 @@
 """The prompts of a comparison: one JSON object per line."""
 
 from dataclasses import dataclass
+from json import JSONDecodeError
 from pathlib import Path
 
 from app.errors import BadInput
@@ -42,6 +43,10 @@ def read_prompts(file: Path) -> list[BenchPrompt]:
 def _prompt(line: str, where: str) -> BenchPrompt:
     try:
         fields = parse(line)
+    except JSONDecodeError as error:
+        raise BadInput(
+            f"{where} cannot be read as JSON: {error.msg}, at character {error.pos + 1}."
+        ) from None
     except ValueError as error:
         raise BadInput(f"{where} cannot be read as JSON: {error}.") from None
     if not isinstance(fields, dict):

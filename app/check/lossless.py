@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from app.bench.prompt_ids import prompt_ids
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
-from app.chat_prompt import Message
 from app.decoding import decode
 from app.difference import Difference
 from app.same_text import first_difference
-from app.session import Session
 from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
@@ -78,17 +77,14 @@ def check(
     """Answer every prompt in every setting.
 
     Raises:
-        SpecError: a prompt does not fit the context.
+        BadInput: a prompt cannot be used or does not fit the context.
     """
-    session = Session(pair)
     greedy = Options(max_tokens=max_tokens, drafter="none", seed=seed, stop_tokens=pair.stop_tokens)
     bases: dict[Mode, Options] = {
         "greedy": greedy,
         "sampled": replace(greedy, temperature=SAMPLED_TEMPERATURE),
     }
-    for prompt in prompts:
-        asked = prompt.prompt if raw else [Message(role="user", content=prompt.prompt)]
-        ids, _ = session.prompt_ids(asked, max_tokens)
+    for prompt, ids in zip(prompts, prompt_ids(pair, prompts, max_tokens, raw), strict=True):
         progress(f"{prompt.id}, plain")
         plain = {mode: decode(pair.engine, ids, options).tokens for mode, options in bases.items()}
         for setting in settings(pair):

@@ -10,6 +10,7 @@ import typer
 from app import exit_codes
 from app.chat_prompt import Message
 from app.commands import arguments as args
+from app.counted import counted
 from app.errors import BadInput
 from app.events import PrefillProgressed, TextAdded, TurnEnded
 from app.output import Progress, data, json_data, talk
@@ -132,7 +133,7 @@ def report(ended: TurnEnded) -> dict[str, object]:
 def numbers(ended: TurnEnded) -> str:
     """The answer's numbers in one line."""
     stats = ended.stats
-    parts = [f"{stats.tokens} tokens", f"{stats.tokens_per_second:.1f} tokens/s"]
+    parts = [counted(stats.tokens, "token"), f"{stats.tokens_per_second:.1f} tokens/s"]
     if stats.draft_n:
         parts.append(f"{stats.accepted_per_round:.2f} accepted per round")
         parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n} drafted")

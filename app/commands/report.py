@@ -37,12 +37,13 @@ def command(
         raise BadInput(f"--out {out}: no folder that can be written to. Make it, or name another.")
     report = _measure(quick)
     page = _card(report)
-    if json:
-        json_data(report)
-    else:
-        data(page, end="")
-    # After stdout, so that a disk that is full by now costs nothing that was measured.
-    _write(out, report, page)
+    try:
+        if json:
+            json_data(report)
+        else:
+            data(page, end="")
+    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+        _write(out, report, page)
     return _code(report)
 
 

@@ -68,6 +68,8 @@ def find(name: str) -> Record:
         return (exact or found)[0]
     if found:
         raise BadInput(f"{len(found)} comparisons begin with '{name}'. Give more of the name.")
+    if not records:
+        raise BadInput("No comparison was kept yet. In the chat, /compare runs one.")
     raise BadInput(f"There is no comparison '{name}'. `mlx-spec comparisons list` names them.")
 
 

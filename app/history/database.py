@@ -118,7 +118,11 @@ def open_database(path: Path) -> Opened:
             except _Damaged as damaged:
                 aside = _set_aside(path, damaged.file)
                 return replace(_connected(path), set_aside=aside)
-    except (sqlite3.DatabaseError, OSError) as error:
+    except OSError as error:
+        raise MachineFailed(
+            f"The chat history {path} cannot be opened: {error.strerror}. MLX_SPEC_HOME names another folder."
+        ) from error
+    except sqlite3.DatabaseError as error:
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
 
 

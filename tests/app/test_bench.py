@@ -23,9 +23,10 @@ from mlx_spec.stats import Stats, summarise
 from tests.app.tiny_pair import TinyPair
 
 
-def measured(plain: list[int], drafted: list[int], category: str = "c") -> Measured:
+def measured(plain: list[int], drafted: list[int], category: str = "c", accepted: int = 8) -> Measured:
     def runs(speeds: list[int]) -> tuple[Stats, ...]:
-        return tuple(replace(summarise([]), tokens_per_second=float(speed)) for speed in speeds)
+        counts = {"rounds": 5, "draft_n": 10, "draft_n_accepted": accepted}
+        return tuple(replace(summarise([]), tokens_per_second=float(speed), **counts) for speed in speeds)
 
     return Measured(BenchPrompt("p", category, "x"), runs(plain), runs(drafted), 10, None)
 
@@ -42,6 +43,12 @@ def test_drafting_that_is_slower_in_every_repeat_is_a_loss_in_words() -> None:
     result = compare([measured([100, 110, 90], [80, 88, 75])])
     assert result.lost
     assert result.verdict == "drafting does not pay here: 0.80x"
+
+
+def test_what_is_faster_without_an_accepted_token_is_no_gain_of_drafting() -> None:
+    result = compare([measured([100, 100], [110, 112], accepted=0)])
+    assert not result.won
+    assert result.verdict == "no gain: 1.11x, but no drafted token was accepted"
 
 
 def test_a_ratio_inside_its_spread_is_neither_gain_nor_loss() -> None:
@@ -87,6 +94,7 @@ def test_the_default_prompts_cover_every_category() -> None:
         ("", "no prompts"),
         ('{"id": "a"', "line 1 cannot be read as JSON"),
         ("[1]", "no JSON object"),
+        ('\n{"id": x}', "line 2 cannot be read as JSON: Expecting value, at character 8."),
         ("[" * 100_000, "line 1 cannot be read as JSON: its brackets are nested too deep"),
         ('{"id": "a", "category": "b"}', '"prompt"'),
         ('\n{"id": "a", "category": "b", "prompt": 3}', "line 2"),
@@ -101,6 +109,19 @@ def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
     file.write_text(content)
     with pytest.raises(BadInput, match=told):
         read_prompts(file)
+
+
+@pytest.mark.parametrize("command", ["bench", "check"])
+def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
+    command: str, tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 9000))]
+    file = tmp_path / "prompts.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert main([command, *tiny_pair.arguments, "--prompts", str(file), "--max-tokens", "4"]) == 2
+    told = capfd.readouterr()
+    assert told.err.splitlines()[-1].startswith("The prompt b has ")
+    assert not told.out
 
 
 def test_bench_reports_rows_categories_and_the_whole(

@@ -92,6 +92,32 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_loaded(
     assert told in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["generate", "--max-tokens", "1e3"], "--max-tokens is 1e3; it must be a whole number.\n"),
+        (["generate", "--top-p", ""], "--top-p is empty; it must be a number.\n"),
+        (["bench", "--repeats", "0"], "--repeats is 0; it must be at least 1.\n"),
+        (["bench", "--repeats", "1001"], "--repeats is 1001; it must be at most 1000.\n"),
+        (["generate", "--drafter", "x"], "--drafter: 'x' is not one of 'model', 'lookup', 'auto'.\n"),
+        (["pairs", "--chip", ""], "There is no chip '' in our table."),
+        (["comparisons", "show", "last"], "No comparison was kept yet. In the chat, /compare runs one.\n"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_what_it_must_be(
+    arguments: list[str], told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capfd.readouterr().err.startswith(told)
+
+
+def test_a_group_without_a_command_is_its_help_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["history"]) == 2
+    without = capfd.readouterr().err
+    assert main(["history", "--help"]) == 0
+    assert without.strip() == capfd.readouterr().out.strip()
+
+
 def test_control_characters_in_an_argument_are_shown_not_sent(capfd: pytest.CaptureFixture[str]) -> None:
     main(["generate", "\x1b[31mred", "--prompt", "x"])
     assert "\x1b" not in capfd.readouterr().err

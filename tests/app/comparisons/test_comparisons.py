@@ -42,7 +42,9 @@ def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
 
 
 def ended(seconds: float, tokens: tuple[int, ...] = (1, 2, 3)) -> TurnEnded:
-    return TurnEnded("", tokens, "stop", 0, summarise([Round((), 0, (t,), "none", seconds) for t in tokens]))
+    return TurnEnded(
+        "", tokens, "stop", 0, summarise([Round((t,), 1, (t,), "model", seconds) for t in tokens])
+    )
 
 
 def gathered(plain: list[float], drafted: list[float], *, tokens: tuple[int, ...] = (1, 2, 3)) -> Gathering:

@@ -11,6 +11,7 @@ import pytest
 
 from app.bench.prompts import BenchPrompt
 from app.cli import main
+from app.errors import MachineFailed
 from app.report import one_pair
 from app.report.card import _energy, card
 from app.report.collect import PairResult, collect
@@ -164,6 +165,19 @@ def test_one_json_and_one_card_are_written(
     assert page == told.out == card(document)
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
     assert str(json_file) in told.err and str(card_file) in told.err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]], ids=["card", "json"])
+def test_a_report_is_written_although_nobody_reads_it(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
+) -> None:
+    def full(text: str, end: str = "") -> None:
+        raise MachineFailed("The output cannot be written: No space left on device.")
+
+    monkeypatch.setattr("app.commands.report.data", full)
+    monkeypatch.setattr("app.commands.report.json_data", full)
+    assert run(monkeypatch, [result], "--out", str(tmp_path), *arguments) == 3
+    assert len(list(tmp_path.glob("*.json"))) == len(list(tmp_path.glob("*.md"))) == 1
 
 
 def test_an_interrupted_report_is_written_and_says_so(
