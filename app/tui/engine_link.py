@@ -62,6 +62,8 @@ class EngineLink:
         self._listener: MessagePump | None = None
         self._askers: dict[int, MessagePump] = {}
         self._last_id = 0
+        self._no_start = ""
+        """Why the process could not be started again, until it is told."""
 
     def start(self) -> None:
         """Start the process and the loading. To be called before the app runs."""
@@ -125,6 +127,9 @@ class EngineLink:
         """Pass on what the process sent since the last call."""
         for event in _joined(self.client.poll()):
             self._pass_on(event)
+        if self._no_start:
+            reason, self._no_start = self._no_start, ""
+            self._die(reason)
 
     def close(self) -> None:
         self.client.close()
@@ -137,10 +142,15 @@ class EngineLink:
         return self._last_id
 
     def _restart(self) -> None:
-        self.client.start()
+        reason = ""
+        try:
+            self.client.start()
+        except OSError as error:
+            reason = f"The engine process cannot be started: {error.strerror}."
         # What the dead process left behind is dealt with before anything is asked of the next one.
         self.pump()
         self._load()
+        self._no_start = reason  # told by the next `pump`, which knows who asked
 
     def _load(self) -> None:
         self.info, self.state = None, "loading"
@@ -172,13 +182,16 @@ class EngineLink:
             case AnswerFailed(turn_id, text):
                 self._fail(turn_id, text)
             case Died():
-                self.info, self.state, self.tuning = None, "dead", None
-                reason = describe_death(event)
-                text = f"{reason} The next prompt starts it again."
-                answering = list(self._askers)
-                for turn_id in answering:
-                    self._fail(turn_id, text, reason)
-                self._tell(EngineDied(text, while_answering=bool(answering)))
+                self._die(describe_death(event))
+
+    def _die(self, reason: str) -> None:
+        """There is no process: all that was asked has failed."""
+        self.info, self.state, self.tuning = None, "dead", None
+        text = f"{reason} The next prompt starts it again."
+        answering = list(self._askers)
+        for turn_id in answering:
+            self._fail(turn_id, text, reason)
+        self._tell(EngineDied(text, while_answering=bool(answering)))
 
     def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
         asker = self._askers.pop(turn_id, None)

@@ -4,6 +4,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.prompt import PromptArea
@@ -128,6 +130,25 @@ async def test_an_engine_killed_between_answers_is_restarted_by_the_next_prompt(
         await chat.until(lambda: chat.app.link.state == "dead")
         assert (await chat.ask("again")).text == TEXT
         assert sum("SIGKILL" in notice for notice in chat.notices) == 1
+
+
+async def test_an_engine_that_cannot_be_started_again_is_told_and_the_prompt_is_back(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_chat() as chat:
+        client = chat.app.link.client
+        await chat.ask("hello")
+        assert client.pid is not None
+        os.kill(client.pid, signal.SIGKILL)
+        await chat.until(lambda: chat.app.link.state == "dead")
+        with monkeypatch.context() as patch:
+            patch.setattr(client, "_command", ("/no/such/program",))
+            await chat.type("again")
+            await chat.until(lambda: any("cannot be started: No such file" in said for said in chat.notices))
+            await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "again")
+        await chat.pilot.press("enter")
+        await chat.until(lambda: len(chat.answers) == 2)
+        assert chat.answers[1].text == TEXT and chat.prompts == ["hello", "again"]
 
 
 async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> None:
