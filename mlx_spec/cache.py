@@ -44,9 +44,11 @@ class Extent:
 
     @classmethod
     def exact(cls, count: int) -> "Extent":
+        """A count that the host knows."""
         return cls(count, count, count)
 
     def plus(self, count: int) -> "Extent":
+        """So many more; fewer where `count` is negative."""
         return Extent(self.value + count, self.low + count, self.high + count)
 
 
@@ -99,7 +101,8 @@ class Buffer:
     def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:
         """Write rows from `start` on, in place where nothing else holds the buffer.
 
-        `end` bounds the last row written plus one: MLX checks no bounds of a start on the device.
+        `keys` and `values` are `[1, heads, rows, dim]`, not quantized. `end` bounds the last row written
+        plus one: MLX checks no bounds of a start on the device.
         """
         self.reserve(keys, values, end)
         new = (*self._encode(keys), *self._encode(values))
@@ -112,7 +115,10 @@ class Buffer:
         )
 
     def read(self, first: int, last: int) -> tuple[Any, Any]:
-        """Keys and values of rows `[first, last)`: views, no copy."""
+        """Keys and values of rows `[first, last)`, `[1, heads, rows, dim]` each: views, no copy.
+
+        Of a quantized buffer each is (packed, scales, biases).
+        """
         rows = [x[:, :, first:last] for x in self.arrays]
         if self.bits is None:
             return rows[0], rows[1]
@@ -137,6 +143,7 @@ class View:
         self.offset = at.value
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Any, Any]:
+        """mlx-lm's contract: write a pass's rows, `[1, heads, rows, dim]` each; read all it may look at."""
         start, count = self.at, keys.shape[2]
         self.buffer.write(keys, values, start.value, start.high + count)
         self.offset = start.value + count
@@ -144,6 +151,7 @@ class View:
         return self.keys_and_values()
 
     def keys_and_values(self) -> tuple[Any, Any]:
+        """mlx-lm's contract: what `update_and_fetch` returned, for layers that share a cache."""
         return self.buffer.read(*self._read)
 
     start_position = 0
@@ -222,6 +230,7 @@ def make_entries(model: nn.Module, bits: int | None = None) -> list[Entry]:
 
 
 def leaves(entries: Iterable[Entry]) -> Iterator[Buffer | ArraysCache]:
+    """What the entries are made of, in the model's order."""
     for entry in entries:
         if isinstance(entry, tuple):
             yield from leaves(entry)
@@ -230,6 +239,7 @@ def leaves(entries: Iterable[Entry]) -> Iterator[Buffer | ArraysCache]:
 
 
 def buffers_in(entries: Iterable[Entry]) -> list[Buffer]:
+    """Those of the leaves that hold keys and values."""
     return [entry for entry in leaves(entries) if isinstance(entry, Buffer)]
 
 
