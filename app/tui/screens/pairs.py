@@ -70,6 +70,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """Downloads whose end has not been said here."""
         self._removing = False
         """A pair is being removed, or the person asked about it."""
+        self._details = Static()
+        """Held, not looked up: a row is also highlighted while the screen is being taken down."""
+        self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
     def compose(self) -> ComposeResult:
         yield Input(
@@ -77,8 +80,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         )
         yield Static(id="pairs-header")
         yield OptionList(markup=False)
-        with VerticalScroll(id="pair-details", can_focus=False):
-            yield Static()
+        yield self._details_view
         yield Static(id="downloads")
         yield Static(Content(self.hint), id="pull-line")
         yield KeyLine()
@@ -108,10 +110,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id:
-            self.query_one("#pair-details Static", Static).update(
-                Content(details(self.facts[event.option_id]))
-            )
-            self.query_one("#pair-details").scroll_home(animate=False)
+            self._details.update(Content(details(self.facts[event.option_id])))
+            self._details_view.scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if not self.is_active:
@@ -137,7 +137,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.query_one(OptionList).action_select()
 
     def action_more(self) -> None:
-        view = self.query_one("#pair-details")
+        view = self._details_view
         if view.scroll_y < view.max_scroll_y:
             view.scroll_page_down(animate=False)
         else:
@@ -224,7 +224,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
             nothing = self.app.keys.told("No pair has these words. {pairs.back} shows all.")
-            self.query_one("#pair-details Static", Static).update(Content(nothing))
+            self._details.update(Content(nothing))
 
     @property
     def _predicts(self) -> bool:

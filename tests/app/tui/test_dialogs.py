@@ -163,9 +163,12 @@ async def test_what_a_screen_repeats_ends_with_it_though_its_timers_live_on(open
         chat.app.push_screen(screen)
         await chat.until(lambda: chat.app.screen is screen and screen.is_mounted)
         repeated = [timer._callback for timer in screen._timers if timer._callback is not None]
+        rows = screen.query_one(OptionList)
+        highlighted = OptionList.OptionHighlighted(rows, rows.options[0], 0)
         closing = screen.dismiss(None)
         await screen.query("*").remove()
         assert repeated
         for again in repeated:
             again()
+        screen.on_option_list_option_highlighted(highlighted)
         await closing
