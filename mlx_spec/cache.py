@@ -275,8 +275,8 @@ def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:
 def capacity_for(rows: int) -> int:
     """The capacity of a buffer that has to hold so many: 64, 128, 256 and then steps of 256.
 
-    Few at first, for compiled passes read all of them, and on the CPU backend attention to 256 rows takes a
-    fifth of a pass over several tokens.
+    Few at first, for compiled passes read all of them, and on the CPU backend attention to 256 rows takes up
+    to twice as long as to 128.
     """
     if rows > CAPACITY_STEP:
         return round_up(rows, CAPACITY_STEP)

@@ -65,9 +65,8 @@ class PullJob:
             self.state = "done"
         except PullCancelled:
             self.state = "cancelled"
-        except (
-            Exception
-        ) as error:  # the thread's border: a download nobody hears of again would hold up the rest
+        except Exception as error:
+            # The thread's border: a download nobody hears of again would hold up the rest.
             known = isinstance(error, ModelsError | OSError)
             self.error = str(error) if known else f"Downloading failed: {type(error).__name__}: {error}"
             self.state = "failed"
