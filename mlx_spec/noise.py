@@ -30,6 +30,12 @@ def gumbel_rows(
     stream: Stream, first: int | mx.array, rows: int, vocab: int
 ) -> Float[mx.array, "{rows} {vocab}"]:
     """Standard Gumbel noise, row i keyed by position `first + i`."""
-    low = mx.array(stream[1], mx.uint32) ^ (first + mx.arange(rows)).astype(mx.uint32)
-    keys = mx.stack([mx.full((rows,), stream[0], mx.uint32), low], axis=1)
+    return _rows(mx.array(stream, mx.uint32), mx.array(first), rows, vocab)
+
+
+@mx.compile
+def _rows(stream: mx.array, first: mx.array, rows: int, vocab: int) -> mx.array:
+    # Compiled because every round builds it, and nothing runs on the device meanwhile.
+    low = stream[1] ^ (first + mx.arange(rows)).astype(mx.uint32)
+    keys = mx.stack([mx.broadcast_to(stream[0], (rows,)), low], axis=1)
     return mx.vmap(lambda key: mx.random.gumbel((vocab,), key=key))(keys)
