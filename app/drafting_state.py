@@ -1,7 +1,8 @@
 """What was learned about drafting with a pair on this machine: measured at its first use, kept on disk.
 
 One small file per pair, written whole and moved into place, so that two processes cannot spoil it: the
-later one's stays. Left alone when the device, the BLAS, the models or the versions are others.
+later one's stays. Left alone when the device, the BLAS, the models, the versions, or whether passes are
+compiled, are others.
 """
 
 import json
@@ -11,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlx_spec.cached_model import COMPILES
 from mlx_spec.measuring import SECONDS, Calibration
 from mlx_spec.types import Options
 from models.json_text import parse
@@ -19,6 +21,9 @@ from models.whole_file import write_whole
 
 if TYPE_CHECKING:
     from models.load import LoadedPair
+
+METHOD = 2
+"""Which way of measuring and learning the numbers come from: one more whenever they mean something else."""
 
 
 def restore(pair: "LoadedPair") -> bool:
@@ -89,8 +94,10 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
 
     found = versions()
     return {
+        "method": METHOD,
         "device": device_name(),
         "blas": blas(),
+        "compiled": COMPILES,
         "weights": pair.memory_bytes,
         **{package: found.get(package) for package in ("mlx-spec", "mlx", "mlx-lm")},
     }

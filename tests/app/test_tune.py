@@ -64,7 +64,11 @@ def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny
     drafting_state.measure(pair)
     file = drafting_state.state_file(pair)
     kept = json.loads(file.read_text())
-    for change in ({"mlx": "0.1"}, {"mlx-lm": "0.1"}, {"device": "another"}, {"weights": 1}):
+    others = {
+        "mlx": "0.1", "mlx-lm": "0.1", "device": "another", "weights": 1, "method": 1,
+        "compiled": not kept["circumstances"]["compiled"],
+    }  # fmt: skip
+    for change in ({name: value} for name, value in others.items()):
         file.write_text(json.dumps({**kept, "circumstances": {**kept["circumstances"], **change}}))
         again = loaded(tiny_pair)
         assert not drafting_state.restore(again), change
