@@ -216,6 +216,8 @@ def measured(pair: "LoadedPair") -> "Calibration":
             lambda: interrupt.pressed,
         )
     line.clear()
+    if interrupt.pressed:
+        talk("Measuring was cut short: what was timed until then is used, answers teach the rest.")
     return calibration
 
 

@@ -128,6 +128,11 @@ def test_everybody_is_asked_everything_once_in_changing_order_and_a_broken_run_g
     Measurement({"ours": process}, PROMPTS, 8, again).run("compare", lambda *_: SIDES, [0.0, 0.8], 2)
     assert len(process.asked) == 2 * len(SIDES) * len(PROMPTS) * 2
     assert again.of("compare")[0] == records.of("compare")[0]
+
+    whole = file.read_text()
+    file.write_text(whole[:-20])
+    assert len(Records({"repeats": 2}, file)) == len(again) - 1, "the last one was cut"
+    assert file.read_text() == whole[: whole.rindex("\n", 0, -1) + 1]
     with pytest.raises(BadInput, match="other settings"):
         Records({"repeats": 3}, file)
     file.write_text("no json")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,9 @@ from app import drafting_state
 from app.cli import main
 from app.errors import MachineFailed
 from app.tune_report import best_lengths, pays_from
-from mlx_spec import Options
+from mlx_spec import Options, measuring
 from mlx_spec.costs import Costs, RoundCost
+from mlx_spec.measuring import Calibration, Kind
 from models import load_pair
 from tests.app.tiny_pair import TinyPair
 
@@ -137,6 +139,25 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=100)))
     plain = pair.engine.controller.costs.plain
     assert plain is not None and plain.seen > 3
+
+
+def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timed = Calibration._timed
+
+    def pressed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
+        if kind.drafter == "lookup":
+            signal.raise_signal(signal.SIGINT)
+        return timed(calibration, kind, warm)
+
+    monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
+    monkeypatch.setattr(Calibration, "_timed", pressed)
+    monkeypatch.setattr(measuring, "BETWEEN", 1)
+    assert main(["tune", "--json", *tiny_pair.arguments]) == 0
+    told = capsys.readouterr()
+    assert "Measuring was cut short" in told.err
+    assert len(next(iter(json.loads(told.out)["verify"].values()))) == 2, "one row and the first draft's"
 
 
 def test_best_lengths_follow_from_costs() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.bench.peers.answering import Answer
 from app.errors import BadInput
+from models.whole_file import write_whole
 
 Key = tuple[str, int, float, str, str]
 """(phase, repeat, temperature, prompt id, name of the side)"""
@@ -68,8 +69,12 @@ class Records:
 
     def _read(self, file: Path, settings: dict[str, Any]) -> None:
         try:
-            first, *rest = file.read_text(encoding="utf-8").splitlines()
+            first, *rest = file.read_text(encoding="utf-8").splitlines(keepends=True)
             same = json.loads(first) == settings
+            if same and rest and not rest[-1].endswith("\n"):
+                # The run ended while it wrote this one: it is measured again.
+                rest.pop()
+                write_whole(file, first + "".join(rest))
             for line in rest if same else ():
                 fields = json.loads(line)
                 answer = {**fields["answer"], "tokens": tuple(fields["answer"]["tokens"])}
