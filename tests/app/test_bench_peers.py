@@ -99,6 +99,7 @@ class Scripted:
 
     def __init__(self, seconds: float = 0.1) -> None:
         self.asked: list[Ask] = []
+        self.taught: list[tuple[int, Any]] = []
         self.seconds = seconds
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -106,6 +107,10 @@ class Scripted:
             return tuple(range(3 * len(arguments[0]))), (0,)
         if method == "decode":
             return "text"
+        if method == "learned":
+            return f"known after {len(self.asked)}"
+        if method == "learn":
+            return self.taught.append((len(self.asked), arguments[0]))
         self.asked.append(arguments[0])
         return Answer((1, 2, 3), self.seconds, 0.01, 1, 3)
 
@@ -149,6 +154,7 @@ def test_a_long_chat_is_held_twice_and_compared_turn_by_turn() -> None:
     read_anew = [ask for ask in fresh.asked if ask.way == "model"]
     assert [ask.ids for ask in read_anew] == [(*ask.ids, 1, 2, 3) for ask in chat.asked[:3]] * 2
     assert not any(ask.keep for ask in read_anew)
+    assert fresh.taught == [(0, "known after 0"), (7, "known after 4")], "at the beginning of each repeat"
     assert found.ratio == pytest.approx(0.5)
     assert found.context_tokens == [3, 9, 15, 21]
 

@@ -2,7 +2,8 @@
 
 The same turns are decoded twice: in one process as a chat, whose engine keeps everything from turn to turn,
 and in another that forgets before each turn and reads the conversation up to there anew, untimed. Then both
-answer the turn with the same context, so the ratio of their decoding shows what the chat's age costs.
+answer the turn with the same context, so the ratio of their decoding shows what the chat's age costs. Both
+begin a repeat with the same learned costs and acceptance: two calibrations differ by luck, which is no age.
 """
 
 from collections.abc import Callable, Iterable
@@ -52,6 +53,7 @@ def long_chat(
     runs = []
     for repeat in range(repeats):
         told(f"chat of {turns} turns, repeat {repeat + 1} of {repeats}")
+        fresh.call("learn", chat.call("learned"))
         runs.append(_one_chat(chat, fresh, turns, swapped=repeat % 2 == 1))
     half = turns // 2
     ratios = [_pace(a for _, a, _ in run[half:]) / _pace(b for _, _, b in run[half:]) for run in runs]

@@ -37,6 +37,14 @@ class OurSide:
         """Run one prompt. `way` names the drafter."""
         return answer(self.pair.engine, ask)
 
+    def learned(self) -> dict[str, Any]:
+        """What the engine knows of costs and acceptance."""
+        return self.pair.engine.controller.as_json()
+
+    def learn(self, learned: dict[str, Any]) -> None:
+        """Know what another engine knows."""
+        self.pair.engine.controller.restore(learned)
+
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
         """Where two greedy answers part, with the margin; None where they do not."""
         from app.bench.report import difference_json
