@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from mlx_spec.cache import Extent
 from mlx_spec.cached_model import CachedModel, Progress
+from mlx_spec.choice import Choice
 from mlx_spec.controller import Controller
 from mlx_spec.draft_head import restrict_head
 from mlx_spec.drafters import Drafter
@@ -17,7 +18,7 @@ from mlx_spec.errors import BadOption, ContextFull, SpecError
 from mlx_spec.planning import Fixed
 from mlx_spec.rules import RuleBook
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.turn import ROUNDS_IN_FLIGHT, Choice, Turn
+from mlx_spec.turn import ROUNDS_IN_FLIGHT, Turn
 from mlx_spec.types import Options, Round
 
 

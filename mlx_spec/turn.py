@@ -15,9 +15,9 @@ import mlx.core as mx
 
 from mlx_spec.cache import CAPACITY_STEP, Extent, round_up
 from mlx_spec.cached_model import Progress
+from mlx_spec.choice import Choice
 from mlx_spec.drafters import Context, Drafter
-from mlx_spec.drafters.model import ModelDrafter
-from mlx_spec.planning import NO_OFFER, Offer, Planner
+from mlx_spec.planning import NO_OFFER, Offer
 from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
 from mlx_spec.types import Options, Round, StopReason
 
@@ -34,32 +34,6 @@ RECURRENT_TAIL = 16
 TIMED_EVERY, TIMED_FIRST = 64, 4
 """One round in so many is timed in two parts, draft and verify; it is read at once. The first comes soon:
 many answers have no more than ten rounds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Who may draft in one generation, and who plans its rounds."""
-
-    model: ModelDrafter | None
-    lookup: Drafter | None
-    planner: Planner
-
-    @property
-    def all(self) -> list[Drafter]:
-        """Lookup first: it costs nothing."""
-        return [drafter for drafter in (self.lookup, self.model) if drafter is not None]
-
-    def offers(self) -> list[Offer]:
-        """Who could draft the next round, the surest first.
-
-        Asked before the last round is read, so that text which copies nothing never waits.
-        """
-        offers = [offer for drafter in self.all if (offer := drafter.offer())]
-        return sorted(offers, key=lambda offer: offer.prior, reverse=True)
-
-    def named(self, name: str) -> Drafter | None:
-        """None for `none`."""
-        return next((drafter for drafter in self.all if drafter.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
