@@ -6,6 +6,7 @@ from pathlib import Path
 from app.errors import BadInput
 from app.history.records import Attachment
 from app.printable import one_line
+from app.written_path import written_out
 
 LARGEST_BYTES = 4_000_000
 """No context holds more."""
@@ -26,7 +27,7 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
         BadInput: it is missing, a folder, no text, or too large for `context_limit` tokens.
     """
     shown = one_line(str(path))
-    path = path.expanduser()
+    path = written_out(path)
     try:
         if path.is_dir():
             raise BadInput(f"{shown} is a folder. Attach its files one by one.")
@@ -74,8 +75,8 @@ def _path(written: str) -> Path | None:
     """A path that exists, or is written like one: then its absence is told."""
     path, bare = Path(written), Path(written.rstrip(_BEHIND) or written)
     try:
-        if path.expanduser().exists():
+        if written_out(path).exists():
             return path
-        return bare if bare.expanduser().exists() or len(bare.parts) > 1 else None
-    except (OSError, RuntimeError):
+        return bare if written_out(bare).exists() or len(bare.parts) > 1 else None
+    except OSError:
         return None

@@ -137,7 +137,7 @@ class Session:
         answer's first tokens, which follow the prompt's.
 
         Raises:
-            BadInput: the prompt cannot be used.
+            BadInput: the prompt cannot be used, or instructions and prompt alone are too long.
             CancelledWhileReading: `cancelled` said so while it was found out what fits.
         """
         if isinstance(prompt, str):
@@ -145,6 +145,11 @@ class Session:
         limit = self._pair.context_limit
         room = limit - min(max_tokens, limit // 4) - len(begun)
         ids, dropped = chat_ids(self._pair.tokenizer, prompt, room, cancelled)
+        if (length := len(ids) + len(begun)) >= limit and prompt[0]["role"] == "system":
+            raise BadInput(
+                f"The prompt has {length} tokens with the chat's instructions, and the model's context holds "
+                f"{limit}. Shorten the instructions or the prompt."
+            )
         return [*ids, *begun], dropped
 
     def difference(

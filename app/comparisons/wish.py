@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
-from pathlib import Path
 
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.comparisons.setting import Setting
 from app.errors import BadInput
+from app.written_path import written_out
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
@@ -113,7 +113,7 @@ def _checked(options: Options, drafter: DrafterName, length: int | None, tempera
 def _prompts(text: str) -> tuple[BenchPrompt, ...] | None:
     if text == LAST:
         return None
-    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else Path(text).expanduser()))
+    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else written_out(text)))
 
 
 def _repeats(text: str) -> int:

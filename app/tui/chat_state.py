@@ -28,6 +28,7 @@ class ChatState:
         """Tokens in use, those of a growing answer left out; None where nobody counted them."""
         self._download = ""
         self._shown_at = 0.0
+        self._could_stop = False
         self._is_behind = False
         """Something was not shown because it came too soon after what was."""
 
@@ -82,6 +83,9 @@ class ChatState:
             tuning=link.tuning,
             stop_key=chat.app.keys.name("chat.stop"),
         )
+        if chat.can_stop != self._could_stop:
+            self._could_stop = chat.can_stop
+            chat.refresh_bindings()
         chat.query_one(Gauges).show()
         chat.prompt.others_wait = bool(answering.queued)
         chat.query_one(QueueList).texts = tuple(waiting.text for waiting in answering.queued)

@@ -66,7 +66,8 @@ def stored_line(message: ChatMessage) -> str:
         return "not finished: /continue goes on with it"
     if facts.stats is None or facts.finish == "failed":
         return "incomplete: /continue goes on with it"
-    line = stats_line(TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats))
+    ended = TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats)
+    line = stats_line(ended, facts.options.max_tokens)
     return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"
 
 
@@ -116,8 +117,11 @@ def _drafter(played: DraftRound) -> LineItem:
     return LineItem(f"{name} drafts {length}", 7, short=f"{name} {length}")
 
 
-def stats_line(event: TurnEnded) -> str:
-    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits."""
+def stats_line(event: TurnEnded, max_tokens: int) -> str:
+    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits.
+
+    `max_tokens`: how long the answer was allowed to become.
+    """
     stats = event.stats
     parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
     if stats.draft_n:
@@ -129,7 +133,8 @@ def stats_line(event: TurnEnded) -> str:
     if event.finish_reason == "cancelled":
         parts.append("stopped by you")
     elif event.finish_reason == "length":
-        parts.append("cut at the length limit (/max-tokens)")
+        is_full = stats.tokens < max_tokens
+        parts.append("cut: the context is full" if is_full else "cut at the length limit (/max-tokens)")
     return SEPARATOR.join(parts)
 
 

@@ -41,9 +41,9 @@ def matching(paths: list[str], typed: str) -> list[str]:
 def _in_folder(typed: str) -> list[str]:
     head, _, begin = typed.rpartition("/")
     try:
-        names = sorted(os.listdir(Path(head or "/").expanduser()))
-    except (OSError, RuntimeError):
+        names = sorted(os.listdir(os.path.expanduser(head or "/")))
+    except OSError:
         return []
     fitting = (n for n in names if n.lower().startswith(begin.lower()) and not n.startswith("."))
     paths = [f"{head}/{name}" for name in fitting][:SHOWN]
-    return [f"{path}/" if os.path.isdir(Path(path).expanduser()) else path for path in paths]
+    return [f"{path}/" if os.path.isdir(os.path.expanduser(path)) else path for path in paths]

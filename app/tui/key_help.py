@@ -68,7 +68,8 @@ def _heard(app: "ChatApp") -> Iterator[tuple[str, Binding]]:
         more += [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority]
     more += passed_on(app.screen)
     if app.screen is app.chat:
-        more += [b for b in Transcript.BINDINGS if isinstance(b, Binding)]
+        # Its own, too, which the line names only where they do something.
+        more += [b for b in (*app.screen.BINDINGS, *Transcript.BINDINGS) if isinstance(b, Binding)]
     for binding in more:
         if binding.id and binding.id not in known:
             yield from ((key, binding) for key in app.keys.of(binding.id))

@@ -16,6 +16,7 @@ from app.history.store import History
 from app.history.unsent import unsent
 from app.printable import one_line
 from app.tui.ago import ago
+from app.written_path import written_out
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
@@ -130,14 +131,14 @@ class SavedChats:
 
     async def export_to(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> Path:
         """Write a chat into a file, one in the working folder if none is named; return it."""
-        path = Path(file).expanduser() if file else None
+        path = written_out(file) if file else None
         return await self._ask(lambda h: write(chat, h.messages(chat), kind, path))
 
     async def take_in(self, value: str) -> None:
         """Import a file."""
         if not value:
             raise BadInput("Name the file: /import FILE")
-        path = Path(value).expanduser()
+        path = written_out(value)
         added, known = await self._ask(lambda history: import_file(history, path))
         self._say(f"{counted(added, 'chat')} added, {known} there already.")
 

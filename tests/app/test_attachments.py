@@ -33,6 +33,12 @@ def test_a_file_that_cannot_be_read_as_text_is_refused_with_the_reason(
         attach(path, 1000)
 
 
+def test_the_folder_of_a_user_that_does_not_exist_is_a_folder_that_does_not_exist() -> None:
+    with pytest.raises(BadInput, match="~nobody-has-this-name/x does not exist"):
+        attach(Path("~nobody-has-this-name/x"), None)
+    assert mentioned("@~nobody-has-this-name/x") == [Path("~nobody-has-this-name/x")]
+
+
 def test_a_text_is_read_whole_without_its_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "ü.md"
     path.write_text("\ufeff# naïve\r\n\x1b[31m 漢字", "utf-8", newline="")

@@ -172,6 +172,12 @@ def test_a_last_message_that_does_not_fit_is_left_alone() -> None:
     assert (bytes(ids), dropped) == (b"<user>" + b"y" * 50, 6)
 
 
+def test_instructions_that_fill_the_context_are_named() -> None:
+    session, _ = scripted_session("ok", context_limit=20)
+    with pytest.raises(BadInput, match="has 30 tokens with the chat's instructions.*holds 20"):
+        session.prompt_ids([{"role": "system", "content": "z" * 14}, *USER], 4)
+
+
 def test_cancelling_while_a_conversation_is_fitted_ends_at_once_without_text() -> None:
     tokenizer = CountingTokenizer()
     session, engine = scripted_session("ok", tokenizer=tokenizer, context_limit=200)

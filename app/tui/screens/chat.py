@@ -204,6 +204,15 @@ class ChatScreen(Screen[None]):
             self.answering.stop()
             self.state.show()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The key that stops is offered where there is something to stop."""
+        return action != "stop" or self.can_stop
+
+    @property
+    def can_stop(self) -> bool:
+        """Something is under way that `action_stop` ends."""
+        return self.link.tuning is not None or self.running is not None or self.editing is not None
+
     def action_stop(self) -> None:
         if self.link.tuning is not None:
             self.link.skip_tuning()

@@ -63,6 +63,7 @@ async def test_what_cannot_be_attached_is_refused_and_nothing_is_sent(open_chat:
             ("see @picture.png", "no UTF-8 text"),
             ("see @sub", "is a folder"),
             ("see @sub/gone.txt", "does not exist"),
+            ('see @"~nobody-has-this-name/x"', "does not exist"),
         ):
             area.load_text(prompt)
             await chat.pilot.pause()

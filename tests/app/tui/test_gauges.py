@@ -97,14 +97,18 @@ def ended(finish: FinishReason, figure: int) -> TurnEnded:
 
 @pytest.mark.parametrize("figure", [1, 999, 1000, 9999])
 def test_the_line_under_an_answer_fits_eighty_columns_whatever_its_figures(figure: int) -> None:
-    assert cell_len(stats_line(ended("stop", figure))) <= 75
+    assert cell_len(stats_line(ended("stop", figure), 1024)) <= 75
 
 
 def test_a_longer_line_is_broken_between_its_parts() -> None:
-    line = stats_line(ended("length", 9999))
+    line = stats_line(ended("length", 9999), 9999)
     assert broken(line, 75) == [line.rpartition(SEPARATOR)[0], "cut at the length limit (/max-tokens)"]
     assert broken(line, 36)[:2] == ["9999 tokens, 9999/s", "accepted 9999/9999, 25.99/round"]
     assert broken("a long part · b", 4) == ["a long part", "b"]
+
+
+def test_an_answer_cut_before_its_longest_length_says_that_the_context_is_full() -> None:
+    assert stats_line(ended("length", 99), 100).endswith("cut: the context is full")
 
 
 async def test_the_line_of_an_answer_is_broken_so_on_the_screen(open_chat: OpenChat) -> None:

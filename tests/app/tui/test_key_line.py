@@ -34,7 +34,25 @@ async def test_the_chats_keys_fit_and_help_and_stop_are_always_among_them(
     open_chat: OpenChat, columns: int, expected: str
 ) -> None:
     async with open_chat(size=(columns, 24)) as chat:
+        await chat.type("hold")
         await chat.until(lambda: shown(chat) == expected)
+
+
+async def test_stop_is_offered_only_where_something_can_be_stopped_and_help_tells_it_always(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        idle = "F4 Draft F5 Compare F6 Chats F8 Rounds F1 Help F2 Pairs ^Q Quit ^P palette"
+        await chat.until(lambda: shown(chat) == idle)
+        assert any(keys == "Esc" and "Stop" in what for keys, what in described_keys(chat.app)["In the chat"])
+        await chat.type("hold")
+        await chat.until(lambda: "Esc Stop" in shown(chat))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: bool(chat.answers) and shown(chat) == idle)
+        await chat.type("/edit")
+        await chat.until(lambda: "Esc Stop" in shown(chat))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: shown(chat) == idle)
 
 
 async def test_the_line_follows_the_width_the_focus_and_the_keymap(
@@ -42,7 +60,10 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
 ) -> None:
     (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'ctrl+s'\napp.help = 'f12'\n")
     async with open_chat(size=(40, 24)) as chat:
+        await chat.type("hold")
         await chat.until(lambda: shown(chat) == "F4 Draft F5 Compare ^S Stop F12 Help")
+        await chat.pilot.press("ctrl+s")
+        await chat.until(lambda: "Stop" not in shown(chat))
         await chat.pilot.resize_terminal(80, 24)
         await chat.until(lambda: "F2 Pairs ^Q Quit" in shown(chat))
         chat.app.chat.query_one(Transcript).focus()
@@ -56,7 +77,6 @@ async def test_keys_that_stay_the_same_are_not_made_anew(open_chat: OpenChat) ->
     async with open_chat() as chat:
         await chat.until(lambda: "F1 Help" in shown(chat))
         keys = list(chat.app.screen.query("FooterKey"))
-        await chat.ask("hello")
         await chat.pilot.press("x", "y", "backspace")
         assert list(chat.app.screen.query("FooterKey")) == keys
 
