@@ -67,7 +67,7 @@ def check_tokenizers(target: Tokenizer, draft: Tokenizer, *, fitting: str | None
         advice = f"Use the draft {fitting}" if fitting else "Choose a draft of the target's own family"
         raise IncompatibleTokenizers(
             f"Target and draft read text differently: {'; '.join(fatal[:2])}{more}. "
-            f"{advice}, or --draft none."
+            f"{advice}, or none (on the command line: --draft none)."
         )
     if not tokens:
         return ()

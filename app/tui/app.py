@@ -119,6 +119,8 @@ class ChatApp(App[None]):
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
         self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
+        self._typed_ahead: list[Key | Paste] | None = []
+        """What was typed before there was a prompt; None once there is one."""
 
     def get_key_display(self, binding: Binding) -> str:
         return short_key_name(binding.key)
@@ -150,6 +152,9 @@ class ChatApp(App[None]):
         The first prompt is taken here: keys that are read together are given to widgets before the first
         of them closes the screen it was typed on, and the others would overtake it.
         """
+        if self._typed_ahead is not None and isinstance(event, Key | Paste):
+            self._typed_ahead.append(event)
+            return
         if isinstance(event, Paste):
             event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         if (
@@ -159,6 +164,12 @@ class ChatApp(App[None]):
         ):
             return
         await super().on_event(event)
+
+    async def take_typed_ahead(self) -> None:
+        """The prompt has the focus: what was typed while the program started goes there."""
+        typed, self._typed_ahead = self._typed_ahead, None
+        for event in typed or ():
+            await self.on_event(event)
 
     async def on_unmount(self) -> None:
         self.pulls.end()

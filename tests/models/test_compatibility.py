@@ -119,7 +119,9 @@ def test_a_refusal_names_a_draft_that_fits(target: Path, draft: Path) -> None:
     make_tokenizer(draft, text=("entirely other words " * 30,))
     pair = read_tokenizer(target), read_tokenizer(draft)
 
-    with pytest.raises(IncompatibleTokenizers, match="Use the draft org/fits, or --draft none"):
+    with pytest.raises(
+        IncompatibleTokenizers, match=r"Use the draft org/fits, or none \(on the command line: --draft none\)"
+    ):
         check_tokenizers(*pair, fitting="org/fits")
     with pytest.raises(IncompatibleTokenizers, match="Choose a draft of the target's own family"):
         check_tokenizers(*pair)

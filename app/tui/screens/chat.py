@@ -119,6 +119,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.prompt.area.focus()
+        self.app.call_later(self.app.take_typed_ahead)
         self.show_pair()
         self.run_worker(self._load_prompts())
         self.set_interval(HAND_OVER_SECONDS, self.answering.save)

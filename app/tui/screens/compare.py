@@ -120,7 +120,7 @@ The same prompts without and with drafting, one after the other on the same engi
                     await self._judge(progress)
                     return
                 if _is_shown(run):
-                    self._pane(run).end(stats)
+                    self._pane(run).end((stats,))
                 await self._go_on(progress)
 
     async def on_difference_found(self, message: DifferenceFound) -> None:

@@ -25,6 +25,8 @@ FRAME = 6
 """Columns of margin, border and padding."""
 NARROW = 54
 """Columns inside below which commands are listed without their values."""
+SCROLL_BAR = 2
+"""Columns it takes inside."""
 USAGE = 27
 """Columns of a command with its values."""
 
@@ -35,6 +37,8 @@ class CommandMenu(OptionList, can_focus=False):
     def __init__(self) -> None:
         super().__init__(markup=False)
         self._choices: tuple[Choice, ...] = ()
+        self._whole: int | None = None
+        """The place of the command that is told to its end."""
         self.display = False
 
     @property
@@ -50,15 +54,32 @@ class CommandMenu(OptionList, can_focus=False):
         if tuple(choices) == self._choices:
             return
         self._choices = tuple(choices)
+        self._whole = None
         self.clear_options()
-        self.add_options(Option(_drawn(choice, self.app.size.width - FRAME)) for choice in choices)
+        self.add_options(Option(self._drawn(choice)) for choice in choices)
         self.highlighted = 0 if choices else None
         self.display = bool(choices)
 
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Where little fits, the command that Enter would take is told to its end."""
+        event.stop()
+        whole, self._whole = self._whole, self.highlighted
+        for place in (whole, self._whole):
+            if place is not None and place < len(self._choices):
+                drawn = self._drawn(self._choices[place], whole=place == self._whole)
+                self.replace_option_prompt_at_index(place, drawn)
+        self.call_after_refresh(self.scroll_to_highlight)
 
-def _drawn(choice: Choice, width: int) -> Content:
+    def _drawn(self, choice: Choice, *, whole: bool = False) -> Content:
+        return _drawn(choice, self.app.size.width - FRAME, whole=whole)
+
+
+def _drawn(choice: Choice, width: int, *, whole: bool) -> Content:
     if isinstance(choice, FileChoice):
         return Content(one_line(choice.path))
+    if width < NARROW and whole:
+        lines = wrap(choice.summary, width - SCROLL_BAR, initial_indent="  ", subsequent_indent="  ")
+        return Content.assemble(choice.usage, "\n", ("\n".join(lines), "dim"))
     if width < NARROW:
         # What a command does says more than what may follow its name.
         return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "dim"))

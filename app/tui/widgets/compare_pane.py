@@ -1,5 +1,8 @@
 """One side of a comparison: a growing answer with its numbers."""
 
+from collections.abc import Sequence
+from statistics import median
+
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -43,17 +46,23 @@ class ComparePane(Vertical):
             scroll.anchor()
         self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens\n")
 
-    def end(self, stats: Stats) -> None:
-        """Show a run's result."""
-        speed = f"{stats.tokens_per_second:.0f} tok/s · {stats.tokens} tokens in {stats.decode_seconds:.2f} s"
-        drafted = f"accepted {stats.acceptance_rate:.0%}, {stats.accepted_per_round:.2f} per round"
-        self.say(f"{speed}\n{drafted if stats.draft_n else 'one token per round'}")
+    def end(self, runs: Sequence[Stats]) -> None:
+        """Show the result of a run and its repeats as the figures do: median speed, acceptance over all."""
+        speed = median(run.tokens_per_second for run in runs)
+        seconds = median(run.decode_seconds for run in runs)
+        told = f"{speed:.0f} tok/s · {runs[0].tokens} tokens in {seconds:.2f} s\n"
+        drafted, accepted = sum(run.draft_n for run in runs), sum(run.draft_n_accepted for run in runs)
+        if drafted:
+            per_round = accepted / sum(run.rounds for run in runs)
+            self.say(f"{told}accepted {accepted / drafted:.0%}, {per_round:.2f} per round")
+        else:
+            self.say(f"{told}one token per round")
 
     def show(self, title: str, outcome: Outcome) -> None:
-        """Show a finished run and its kind's median speed."""
+        """Show a finished run, with the numbers of all its repeats."""
         self.begin(title)
         self.query_one(LiveAnswer).add(outcome.pieces)
-        self.end(sorted(outcome.runs, key=lambda stats: stats.tokens_per_second)[len(outcome.runs) // 2])
+        self.end(outcome.runs)
 
     def say(self, text: str) -> None:
         """The lines below the text."""

@@ -1,6 +1,7 @@
 """The comparison screen on a scripted engine: plain rounds take 20 ms there, drafted ones 10 ms."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,28 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
         await chat.until(lambda: chat.app.screen is chat.app.chat)
         assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
         assert len(chat.prompts) == 1
+
+
+async def test_a_pane_says_of_several_runs_what_the_figures_say(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.pilot.press("f5")
+        screen = await opened(chat)
+        await chat.until(lambda: screen.record is not None)
+        assert screen.record is not None
+        (place,) = screen.record.drafting
+        outcome = screen.record.outcome(0, place)
+        first, second, _ = outcome.runs
+        slower = replace(second, tokens_per_second=first.tokens_per_second / 2, draft_n_accepted=0)
+        changed = replace(outcome, runs=(first, slower))
+        others = tuple(other for other in screen.record.outcomes if other is not outcome)
+        plain = replace(others[0], runs=others[0].runs[:2])
+        figures = replace(screen.record, outcomes=(plain, changed)).comparison(place)
+        pane = screen.query_one("#drafted", ComparePane)
+        pane.show("", changed)
+        said = str(pane.query_one(".numbers", Static).render())
+        assert said.startswith(f"{figures.drafted_tps:.0f} tok/s")
+        assert f"{figures.acceptance_rate:.0%}, {figures.accepted_per_round:.2f} per round" in said
 
 
 async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None:

@@ -7,6 +7,7 @@ from textual.keys import _character_to_key
 from textual.widgets import OptionList
 
 from app.history.records import Attachment
+from app.tui.app import ChatApp
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.command_menu import CommandMenu
@@ -87,12 +88,24 @@ async def test_a_click_into_the_conversation_leaves_the_prompt_ready_to_type(ope
         assert chat.app.chat.query_one(PromptArea).text == "x"
 
 
-async def test_in_a_narrow_terminal_commands_are_listed_without_their_values(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 20)) as chat:
-        await chat.pilot.press("slash", "s", "w")
+async def test_in_a_narrow_terminal_commands_have_a_line_each_and_the_chosen_one_is_told_whole(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.pilot.press("slash")
         menu = chat.app.chat.query_one(CommandMenu)
         await chat.until(lambda: menu.is_open)
-        assert str(menu.options[0].prompt).startswith("/sweep        Several settings")
+        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
+        await chat.pilot.press("down", "down")
+        whole = [
+            "/sweep [length=0-8 drafter=...]",
+            "Several settings in a row:",
+            "prompts=all|FILE repeats=N",
+        ]
+        await chat.until(lambda: all(line in chat.screen for line in whole))
+        await chat.pilot.press("up")
+        await chat.until(lambda: "without drafting" in chat.screen)
+        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
 async def test_what_commands_do_is_read_whole_at_eighty_columns(open_chat: OpenChat) -> None:
@@ -155,3 +168,18 @@ async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
         await chat.until(lambda: "Ctrl+B sends at once" in chat.screen)
         chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
         await chat.until(lambda: "Backspace without text drops one" in chat.screen)
+
+
+async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = ChatApp.on_mount
+
+    def typed_ahead(app: ChatApp) -> None:
+        for letter in "early":
+            app.post_message(Key(letter, letter))
+        mount(app)
+
+    monkeypatch.setattr(ChatApp, "on_mount", typed_ahead)
+    async with open_chat() as chat:
+        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "early")
