@@ -78,6 +78,10 @@ MIGRATIONS = (
     """
     ALTER TABLE unsent ADD COLUMN chat TEXT;
     """,
+    # The files that go with it, until it had them.
+    """
+    ALTER TABLE unsent ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';
+    """,
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

@@ -173,7 +173,9 @@ class History:
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         old = now() - KEPT_SECONDS
         self._change(
-            "UPDATE unsent SET chat = NULL WHERE chat IN (SELECT id FROM chats WHERE deleted < ?)", old
+            "UPDATE unsent SET chat = NULL, attachments = '[]' "
+            "WHERE chat IN (SELECT id FROM chats WHERE deleted < ?)",
+            old,
         )
         self._change("DELETE FROM chats WHERE deleted < ?", old)
         self._change("DELETE FROM unsent WHERE rowid <= (SELECT MAX(rowid) FROM unsent) - ?", PROMPTS)
@@ -183,7 +185,7 @@ class History:
         rows = self.connection.execute(
             "SELECT text FROM (SELECT m.text, m.number AS place, 0 AS turn FROM messages m "
             "JOIN chats c ON c.id = m.chat WHERE m.role = 'user' AND c.deleted IS NULL "
-            "UNION ALL SELECT text, after, rowid FROM unsent) "
+            "UNION ALL SELECT text, after, rowid FROM unsent WHERE text != '') "
             "GROUP BY text ORDER BY MAX(place) DESC, MAX(turn) DESC LIMIT ?",
             (limit,),
         )

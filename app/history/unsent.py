@@ -1,14 +1,25 @@
-"""Prompts that were not sent: a chat gets them back once; `History.prompts` gives them ever after."""
+"""Prompts that were not sent: a chat gets them back once; `History.prompts` gives their texts ever after."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from app.history.database import transaction
+from app.history.records import Attachment, attachments_from, attachments_json
 from app.history.store import History
 
 _OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
 
 
-def keep_unsent(history: History, texts: Iterable[str], chat_id: str | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A prompt, and the files that were to go with it."""
+
+    text: str
+    """Empty where there were only files yet."""
+    attachments: tuple[Attachment, ...] = ()
+
+
+def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None = None) -> None:
     """Keep prompts as the last ones of all.
 
     Args:
@@ -17,18 +28,22 @@ def keep_unsent(history: History, texts: Iterable[str], chat_id: str | None = No
     last = "(SELECT COALESCE(MAX(number), 0) FROM messages)"
     with transaction(history.connection):
         history.connection.executemany(
-            f"INSERT INTO unsent (text, after, chat) VALUES (?, {last}, ?)",
-            [(text, chat_id) for text in texts],
+            f"INSERT INTO unsent (text, after, chat, attachments) VALUES (?, {last}, ?, ?)",
+            [(one.text, chat_id, attachments_json(one.attachments)) for one in prompts],
         )
 
 
-def unsent(history: History, chat_id: str | None) -> list[str]:
+def unsent(history: History, chat_id: str | None) -> list[Unsent]:
     """What a chat has to get back, oldest first; without an id, what chats that were never saved had."""
-    rows = history.connection.execute(f"SELECT text FROM unsent {_OF_CHAT} ORDER BY rowid", (chat_id,))
-    return [text for (text,) in rows]
+    rows = history.connection.execute(
+        f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", (chat_id,)
+    )
+    return [Unsent(text, attachments_from(files)) for text, files in rows]
 
 
 def gave_back(history: History, chat_id: str | None) -> None:
     """What `unsent` gives for this chat was given back."""
     with transaction(history.connection):
-        history.connection.execute(f"UPDATE unsent SET chat = NULL {_OF_CHAT}", (chat_id,))
+        history.connection.execute(
+            f"UPDATE unsent SET chat = NULL, attachments = '[]' {_OF_CHAT}", (chat_id,)
+        )

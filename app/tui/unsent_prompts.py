@@ -1,10 +1,11 @@
 """Prompts that were written and not sent: the next run of the program gives them back to their chat."""
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.errors import AppError
-from app.history.unsent import gave_back, keep_unsent, unsent
+from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.tui.answering import Waiting
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ class UnsentPrompts:
 
     def put_away(self) -> bool:
         """Empty the prompt; return whether there was any text."""
-        self._keep([self._chat.prompt.area.text])
+        self._keep([Unsent(self._chat.prompt.area.text)])
         return self._chat.prompt.put_away()
 
     def left(self, waited: list[Waiting]) -> None:
         """Another chat came into view while these waited for an answer in the one before."""
         if waited:
-            self._keep([one.text for one in waited])
+            self._keep([Unsent(one.text) for one in waited])
             what = (
                 "A prompt that waited was" if len(waited) == 1 else f"{len(waited)} prompts that waited were"
             )
@@ -33,29 +34,33 @@ class UnsentPrompts:
             self._chat.transcript.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def end(self) -> None:
-        """The program ends: everything that waits or is being written."""
+        """The program ends: everything that waits or is being written, with its files."""
         chat = self._chat
-        waiting = [one.text for one in chat.answering.queued]
-        texts = [*waiting, *([chat.unsent] if chat.editing else []), chat.prompt.area.text]
-        self._keep(texts, chat.conversation.chat.id)
+        waiting = [Unsent(one.text, one.attachments) for one in chat.answering.queued]
+        before = [Unsent(chat.unsent)] if chat.editing else []
+        written = Unsent(chat.prompt.area.text, chat.prompt.attachments)
+        self._keep([*waiting, *before, written], chat.conversation.chat.id)
 
     async def put_back(self, chat_id: str | None) -> None:
-        """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
+        """Put the last prompt that was not sent in a chat into an empty prompt, the others' texts behind Up.
 
         Without an id, those of chats that were never saved, because nothing was sent in them.
         """
         chat = self._chat
         try:
-            texts = await asyncio.wrap_future(chat.history.ask(lambda history: unsent(history, chat_id)))
+            found = await asyncio.wrap_future(chat.history.ask(lambda history: unsent(history, chat_id)))
         except AppError:
             return  # the history's thread has told it
-        if texts and chat.is_attached and not chat.prompt.area.text:
-            chat.prompt.put_back(texts)
+        if found and chat.is_attached and not chat.prompt.area.text:
+            if texts := [one.text for one in found if one.text]:
+                chat.prompt.put_back(texts)
+            chat.prompt.attach(*found[-1].attachments)
             chat.state.show()
             chat.history.ask(lambda history: gave_back(history, chat_id))
 
-    def _keep(self, texts: list[str], chat_id: str | None = None) -> None:
+    def _keep(self, prompts: list[Unsent], chat_id: str | None = None) -> None:
         # A command half written is quicker written anew than walked past.
-        kept = [text for text in texts if text.strip() and not text.startswith("/")]
+        said = [replace(one, text="") if one.text.startswith("/") else one for one in prompts]
+        kept = [one for one in said if one.text.strip() or one.attachments]
         if kept:
             self._chat.history.ask(lambda history: keep_unsent(history, kept, chat_id))

@@ -208,6 +208,11 @@ class Prompt(Vertical):
         shown = self.query_one(AttachmentList)
         shown.files = (*shown.files, *files)
 
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """The files that go with the prompt."""
+        return self.query_one(AttachmentList).files
+
     def take_attachments(self) -> tuple[Attachment, ...]:
         """The files that go with the prompt; none is left for the next one."""
         shown = self.query_one(AttachmentList)

@@ -8,10 +8,10 @@ import pytest
 
 from app.errors import BadInput, MachineFailed
 from app.history.database import MIGRATIONS
-from app.history.records import Preset, options_from, pieces_of, stats_from
+from app.history.records import Attachment, Preset, options_from, pieces_of, stats_from
 from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
-from app.history.unsent import gave_back, keep_unsent, unsent
+from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from mlx_spec.types import Options
 from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, prompt
 
@@ -132,24 +132,25 @@ def test_prompts_come_back_oldest_first_each_once(history: History) -> None:
 
 def test_prompts_that_were_not_sent_come_back_where_they_were_written(history: History) -> None:
     history.save([chat()], [prompt("p1", "one")])
-    keep_unsent(history, ["left", "one half"])
+    keep_unsent(history, [Unsent("left"), Unsent("one half")])
     history.save([chat()], [prompt("p2", "two", "p1")])
-    keep_unsent(history, ["last"])
+    keep_unsent(history, [Unsent("last"), Unsent("", (Attachment("a", "only a file"),))])
     assert history.prompts() == ["one", "left", "one half", "two", "last"]
-    keep_unsent(history, [f"new {n}" for n in range(PROMPTS)])
+    keep_unsent(history, [Unsent(f"new {n}") for n in range(PROMPTS)])
     history.purge()
     assert history.prompts(PROMPTS + 9)[:3] == ["one", "two", "new 0"]
 
 
 def test_a_chat_gets_back_once_what_was_not_sent_in_it(history: History) -> None:
     history.save([chat()], [prompt("p1", "one")])
-    keep_unsent(history, ["first", "second"], "c1")
-    keep_unsent(history, ["in a chat never saved"], "c2")
-    keep_unsent(history, ["of no chat"])
-    assert unsent(history, "c1") == ["first", "second"]
-    assert unsent(history, None) == ["in a chat never saved"]
+    first, second = Unsent("first"), Unsent("second", (Attachment("a.md", "ü\x1b"),))
+    keep_unsent(history, [first, second], "c1")
+    keep_unsent(history, [Unsent("in a chat never saved")], "c2")
+    keep_unsent(history, [Unsent("of no chat")])
+    assert unsent(history, "c1") == [first, second]
+    assert unsent(history, None) == [Unsent("in a chat never saved")]
     gave_back(history, "c1")
-    assert unsent(history, "c1") == [] and unsent(history, None) == ["in a chat never saved"]
+    assert unsent(history, "c1") == [] and unsent(history, None) == [Unsent("in a chat never saved")]
     gave_back(history, None)
     assert unsent(history, None) == []
     assert history.prompts() == ["one", "first", "second", "in a chat never saved", "of no chat"]
@@ -159,7 +160,7 @@ def test_what_was_not_sent_in_a_deleted_chat_turns_up_in_no_other(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history.save([chat()], [prompt("p1", "one")])
-    keep_unsent(history, ["first"], "c1")
+    keep_unsent(history, [Unsent("first", (Attachment("a", "b"),))], "c1")
     history.delete("c1")
     assert unsent(history, None) == []
     monkeypatch.setattr("app.history.store.KEPT_SECONDS", -1)

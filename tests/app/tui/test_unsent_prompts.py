@@ -1,5 +1,7 @@
 """What was written and not sent when the program ended is back in the prompt of its chat; nothing is sent."""
 
+from pathlib import Path
+
 from app.tui.past_prompts import PastPrompts
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -74,6 +76,30 @@ async def test_prompts_that_waited_are_back_the_last_in_view_the_others_behind_u
         await chat.pilot.press("up")
         await chat.until(lambda: written(chat) == "first" and not told(chat))
         assert chat.app.chat.running is None and not chat.app.chat.answering.queued
+
+
+async def test_attached_files_are_back_too_with_their_prompt_or_alone(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    for text in ("about it", ""):
+        file = tmp_path / "notes.md"
+        file.write_text("the notes")
+        async with open_chat() as chat:
+            await chat.ask("hello")
+            await chat.type(f"/attach {file}")
+            await chat.until(lambda: bool(chat.app.chat.prompt.attachments))
+            await chat.pilot.press(*text)
+            chat.app.leave()
+        file.unlink()
+        async with open_chat() as chat:
+            await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
+            await chat.pilot.press("f7")
+            await chat.until(lambda: "▤ notes.md (9 characters)" in chat.screen)
+            assert written(chat) == text
+            await chat.ask("echo")
+            assert "File notes.md:\n```\nthe notes\n```\n\necho|" in chat.answers[-1].text
+            await chat.pilot.pause(0.1)
+            assert not told(chat)
 
 
 async def test_what_is_being_written_is_not_replaced(open_chat: OpenChat) -> None:
