@@ -33,7 +33,7 @@ def status_items(
     tuning: Tuning | None,
     stop_key: str,
 ) -> tuple[LineItem, ...]:
-    """The status line's items. `context` is tokens in use and the limit, if both are known."""
+    """The status line's items. `context` is tokens in use and the limit, as far as they are known."""
     items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
     drafting = f"drafting {'on' if settings.drafts else 'off'}"
     items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
@@ -46,7 +46,9 @@ def status_items(
     if isinstance(event, PrefillProgressed):
         items.append(LineItem(f"reading {event.done}/{event.total}", 10))
     used, limit = context
-    if limit and used is not None:
+    if limit and used is None:
+        items.append(LineItem(f"context ?/{limit}", 10, short="context ?"))
+    elif limit and used is not None:
         share = f"{used / limit:.0%}"
         style = "$text-warning bold" if used > NEARLY_FULL * limit else ""
         items.append(LineItem(f"context {used}/{limit} ({share})", 10, style, short=f"context {share}"))
