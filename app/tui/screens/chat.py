@@ -220,8 +220,7 @@ class ChatScreen(Screen[None]):
         elif self.running is not None:
             self.answering.stop()
         elif self.editing is not None:
-            self.editing = None
-            self.prompt.fill(self.unsent)
+            self._leave_editing()
             self.transcript.note("The prompt is left as it was.")
         self.state.show()
 
@@ -319,7 +318,7 @@ class ChatScreen(Screen[None]):
     def open(self, conversation: Conversation) -> None:
         """Put another chat into view."""
         waited = self.answering.leave()
-        self.editing = None
+        self._leave_editing()
         self.conversation = conversation
         self.answering.logs.fill(conversation.tree)
         self.query_one(Gauges).follow(None)
@@ -327,6 +326,13 @@ class ChatScreen(Screen[None]):
         self.show_path()
         self.unsent_prompts.left(waited)
         self.state.show()
+
+    def _leave_editing(self) -> None:
+        """What was written before is in the prompt again; Up brings back what was made of the earlier one."""
+        if self.editing is not None:
+            self.editing = None
+            self.unsent_prompts.put_away()
+            self.prompt.fill(self.unsent)
 
     def show_path(self) -> None:
         """Show the branch in view from its end."""

@@ -80,6 +80,22 @@ async def test_esc_while_editing_brings_back_what_was_being_written(open_chat: O
         assert area.text == "half a thought"
 
 
+async def test_another_chat_while_editing_brings_back_what_was_being_written_and_up_what_was_edited(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        area = chat.app.chat.query_one(PromptArea)
+        area.load_text("half a thought")
+        await chat.pilot.press("tab", "e")
+        await chat.until(lambda: area.text == "one" and area.has_focus)
+        await chat.pilot.press("x", "ctrl+n")
+        await chat.until(lambda: chat.app.chat.editing is None and not chat.prompts)
+        assert area.text == "half a thought"
+        await chat.pilot.press("up")
+        await chat.until(lambda: area.text == "onex")
+
+
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(seed=5, temperature=0.5)) as chat:
         await chat.ask("echo")
