@@ -1,8 +1,9 @@
 """While the tests run, every function of the engine is checked against its annotations.
 
 Shapes are jaxtyping's to check. Its wrapper binds and remembers the arguments of every call, which costs
-more than most of the engine's functions do: those without a shape are checked by beartype alone, and of
-those with one each test's first calls are checked, every fiftieth after that.
+more than most of the engine's functions do, and so does asking whether an object has all the members of a
+protocol. Of functions with either each test's first calls are checked, every fiftieth after that; the others
+are checked by beartype alone, at every call.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import jaxtyping
 from beartype import BeartypeConf, beartype
@@ -20,7 +21,7 @@ _with_shapes = jaxtyping.jaxtyped
 _CONF = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
 _ALWAYS, _EVERY = 20, 50
 _calls: Counter[FunctionType] = Counter()
-"""Of this test, by function with shapes."""
+"""Of this test, by function with shapes or protocols."""
 
 
 def begin_test() -> None:
@@ -46,7 +47,8 @@ def _checked(*, typechecker: Callable) -> Callable:
         if _have_shapes(hints := _hints(item)):
             return _at_times(_with_shapes(item, typechecker=typechecker), item)
         item.__annotations__ = hints
-        return beartype(conf=_CONF)(item)
+        typed = beartype(conf=_CONF)(item)
+        return _at_times(typed, item) if any(map(_has_protocol, hints.values())) else typed
 
     return check
 
@@ -63,6 +65,10 @@ def _at_times(checked: Callable, unchecked: FunctionType) -> Callable:
 
 def _have_shapes(hints: dict[str, Any]) -> bool:
     return any("jaxtyping." in repr(hint) for hint in hints.values())
+
+
+def _has_protocol(hint: Any) -> bool:
+    return getattr(hint, "_is_protocol", False) or any(map(_has_protocol, get_args(hint)))
 
 
 def _hints(function: FunctionType) -> dict[str, Any]:
