@@ -82,6 +82,8 @@ def test_a_round_copies_no_cache():
     """Peak memory of rounds against the size of the caches they write to, the draft's at every step."""
     engine = Engine(tiny_llama(0, layers=2, dim=256), tiny_llama(0, layers=1, dim=256), context_limit=16384)
     ids = prompt(3000, 1)
+    text(engine, ids[:8], max_tokens=20, drafter="model", draft_length=6)
+    engine.assume(ids)  # what the rows hold is no matter here
     rounds = engine.generate(ids, Options(max_tokens=160, drafter="model", draft_length=6))
     for _ in range(4):
         next(rounds)
