@@ -3,6 +3,9 @@
 Compiling needs a C++ compiler and seconds per function; the stock BLAS gives each row of a matmul
 the same bits whatever their number, which the equality tests rest on.
 
+Bytecode is kept, also for the many processes started here, whatever the environment says: without it each
+compiles the whole program, and each of pytest's workers rewrites every test, before it begins.
+
 MLX's CPU backend hands every operation to a thread of its own. Where all cores are busy, Linux switches to
 that thread at each one, at as much cost again as the work; as a batch job it waits until there is a queue.
 """
@@ -19,6 +22,8 @@ from tests import type_checks
 
 os.environ["MLX_DISABLE_COMPILE"] = "1"
 os.environ["MLX_SPEC_BLAS"] = "reference"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 if sys.platform == "linux":
     with suppress(OSError):  # A sandbox may forbid it.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
