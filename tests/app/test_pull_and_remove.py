@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.conftest import own_home
+from tests.models.conftest import own_home, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
 
@@ -28,6 +28,11 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     with HubServer(hosted) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         yield server
+
+
+@pytest.fixture
+def quick_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_tokenizers_quickly(monkeypatch)
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -50,6 +55,7 @@ def test_a_pulled_pair_answers_and_can_be_removed(hub: HubServer) -> None:
     assert "mlx-spec pull --target org/target --draft org/draft" in gone.stderr
 
 
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_hub_that_fails_is_exit_code_3(hub: HubServer) -> None:
     hub.status = 503
     failed = run("pull", *PAIR)
@@ -58,12 +64,14 @@ def test_a_hub_that_fails_is_exit_code_3(hub: HubServer) -> None:
     assert "Traceback" not in failed.stderr
 
 
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_repository_that_is_not_there_is_exit_code_2(hub: HubServer) -> None:
     missing = run("pull", "--target", "org/absent", "--draft", "none")
     assert missing.returncode == 2
     assert "org/absent" in missing.stderr
 
 
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_damaged_folder_is_told_as_what_it_is(hub: HubServer, tmp_path: Path) -> None:
     weights = tmp_path / "made" / "target" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
@@ -72,6 +80,7 @@ def test_a_damaged_folder_is_told_as_what_it_is(hub: HubServer, tmp_path: Path) 
     assert "model.safetensors" in failed.stderr and "is damaged" in failed.stderr
 
 
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_ctrl_c_stops_a_pull_with_exit_code_130(hub: HubServer) -> None:
     hub.stall_after["model.safetensors"] = 0
     with subprocess.Popen([*COMMAND, "pull", *PAIR], cwd=ROOT, stderr=subprocess.PIPE, text=True) as pull:

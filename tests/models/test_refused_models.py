@@ -38,6 +38,7 @@ def test_a_tokenizer_that_cannot_be_read_is_refused_before_any_weights(
     assert "model.safetensors" not in hub.downloads()
 
 
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_repository_without_safetensors_is_refused(hub: HubServer) -> None:
     files = hub.models["org/target"].files
     files["model.Q4.gguf"] = files.pop("model.safetensors")
