@@ -4,7 +4,8 @@ Compiling needs a C++ compiler and seconds per function; the stock BLAS gives ea
 the same bits whatever their number, which the equality tests rest on.
 
 Bytecode is kept, also for the many processes started here, whatever the environment says: without it each
-compiles the whole program, and each of pytest's workers rewrites every test, before it begins.
+compiles the whole program, and each of pytest's workers rewrites every test, before it begins. What
+`quick_start` holds is for them as well.
 
 MLX's CPU backend hands every operation to a thread of its own. Where all cores are busy, Linux switches to
 that thread at each one, at as much cost again as the work; as a batch job it waits until there is a queue.
@@ -15,6 +16,7 @@ import os
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,9 @@ os.environ["MLX_DISABLE_COMPILE"] = "1"
 os.environ["MLX_SPEC_BLAS"] = "reference"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+QUICK_START = str(Path(__file__).parent / "quick_start")
+if QUICK_START not in (paths := os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [QUICK_START, *paths]))
 if sys.platform == "linux":
     with suppress(OSError):  # A sandbox may forbid it.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -45,7 +45,7 @@ def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineClient]:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     monkeypatch.setattr("app.engine_client.QUIT_SECONDS", 60)
     client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
     client.start()
@@ -199,7 +199,7 @@ def test_closing_ends_the_process_in_the_middle_of_an_answer(client: EngineClien
 def test_a_process_told_to_end_does_so_even_if_its_work_never_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     client = EngineClient(tmp_path / "engine.log", [sys.executable, "-c", SOON_ORPHANED, str(SCRIPT)])
     client.start()
     try:
@@ -226,7 +226,7 @@ def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) ->
         [sys.executable, "-c", PARENT, str(SCRIPT), str(tmp_path / "log")],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])},
     )
     assert parent.stdout is not None
     with parent.stdout:

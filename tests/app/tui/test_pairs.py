@@ -1,5 +1,6 @@
 """The pairs screen: the real catalogue, downloads from a Hub on a local port."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,7 @@ from models.pair import PairSpec
 from models.progress import ModelProgress, Progress
 from models.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.conftest import ROOT
-from tests.models.conftest import read_tokenizers_quickly
+from tests.models.conftest import STAND_IN, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
 
@@ -400,7 +400,9 @@ async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
 async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_reason(
     open_chat: OpenChat, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # Comparing takes the real transformers.
+    paths = os.environ["PYTHONPATH"].split(os.pathsep)
+    # Comparing takes the real transformers.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path != str(STAND_IN)))
     other = make_model(tmp_path / "other")
     make_tokenizer(other, text=("entirely other words " * 30,))
     hub.models["org/other"] = HostedModel(files_of(other))
