@@ -8,7 +8,7 @@ from itertools import product
 from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.comparisons.setting import Setting
 from app.errors import BadInput
-from app.written_path import written_out
+from app.written_path import file_to_read
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
@@ -113,7 +113,7 @@ def _checked(options: Options, drafter: DrafterName, length: int | None, tempera
 def _prompts(text: str) -> tuple[BenchPrompt, ...] | None:
     if text == LAST:
         return None
-    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else written_out(text)))
+    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else file_to_read(text)))
 
 
 def _repeats(text: str) -> int:

@@ -117,7 +117,7 @@ class CommandRunner:
 
     async def do_copy(self, value: str) -> None:
         what, _, number = value.partition(" ")
-        if what not in ("", "code") or not (number.isdigit() or not number):
+        if what not in ("", "code") or not (number.isdecimal() or not number):
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
         if what:
             self._chat.actions.copy_code(int(number) if number else None)

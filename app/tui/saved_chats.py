@@ -16,7 +16,7 @@ from app.history.store import History
 from app.history.unsent import unsent
 from app.printable import one_line
 from app.tui.ago import ago
-from app.written_path import written_out
+from app.written_path import file_to_read, written_out
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
@@ -138,7 +138,7 @@ class SavedChats:
         """Import a file."""
         if not value:
             raise BadInput("Name the file: /import FILE")
-        path = written_out(value)
+        path = file_to_read(value)
         added, known = await self._ask(lambda history: import_file(history, path))
         self._say(f"{counted(added, 'chat')} added, {known} there already.")
 

@@ -1,5 +1,6 @@
 """Files in the chat: named with @, completed, sent to the model and to the lookup drafter, or refused."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,18 @@ async def test_attached_files_are_shown_and_can_be_taken_away(open_chat: OpenCha
         await chat.ask("echo")
         assert chat.answers[0].text.startswith("File my notes.txt:\n```\nmore\n```\n\necho|")
         assert files.files == ()
+
+
+async def test_a_pipe_is_refused_and_an_odd_number_is_none(open_chat: OpenChat, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    async with open_chat() as chat:
+        for command in ("/import pipe", "/compare pipe", "/sweep prompts=pipe"):
+            count = len(chat.notices)
+            await chat.type(command)
+            await chat.until(lambda count=count: len(chat.notices) > count)
+            assert "pipe is no plain file" in chat.notices[-1]
+        await chat.type("/copy code ²")
+        await chat.until(lambda: "cannot be copied" in chat.notices[-1])
 
 
 def test_paths_are_found_by_letters_in_their_order_and_generated_ones_left_out(folder: Path) -> None:
