@@ -2,15 +2,12 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
 
 from app.config import read_config
 from app.engine_client import EngineClient
@@ -24,23 +21,6 @@ from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
 
 SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def style_sheets_are_parsed_once() -> Iterator[None]:
-    """Textual keeps the rules of a style sheet for one app; here hundreds of apps parse the same ones."""
-    parse = Stylesheet._parse_rules
-    kept: dict[tuple, list[RuleSet]] = {}
-
-    def parse_once(sheet: Stylesheet, css: str, **source: Any) -> list[RuleSet]:
-        key = (css, *source.items(), *sheet._variables.items())
-        if key not in kept:
-            kept[key] = parse(sheet, css, **source)
-        return kept[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stylesheet, "_parse_rules", parse_once)
-        yield
 
 
 @pytest.fixture
