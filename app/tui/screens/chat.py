@@ -257,6 +257,12 @@ class ChatScreen(Screen[None]):
         self.transcript.focus()
         self.transcript.action_select(0)
 
+    def action_stop_or_back(self) -> None:
+        if self.link.tuning is not None or self.running is not None:
+            self.action_stop()
+        else:
+            self.action_back_to_prompt()
+
     def action_back_to_prompt(self) -> None:
         self.transcript.select_entry(None)
         self.transcript.follow()

@@ -75,7 +75,9 @@ class Transcript(VerticalScroll, can_focus=True):
                 tooltip="The branch after this one"),
         Binding("t", "app.command('think')", "Thoughts", id="messages.fold", show=False,
                 tooltip="Show or fold what the model thought first"),
-        Binding("escape,tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back",
+        Binding("escape", "screen.stop_or_back", "Stop / back", id="messages.stop",
+                tooltip="Stop the answer that is being written; back to the prompt if there is none"),
+        Binding("tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back", show=False,
                 tooltip="Back to the prompt"),
     ]  # fmt: skip
 

@@ -61,6 +61,22 @@ async def test_esc_stops_and_keeps_the_text(open_chat: OpenChat) -> None:
         assert (await chat.ask("hello")).text == TEXT
 
 
+async def test_esc_among_the_messages_stops_and_goes_back_to_the_prompt_when_nothing_runs(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.pilot.press("tab")
+        assert chat.app.focused is chat.app.chat.transcript
+        await chat.pilot.press("escape")
+        await chat.until(lambda: bool(chat.answers))
+        assert "stopped by you" in chat.answers[0].stats
+        assert chat.app.focused is chat.app.chat.transcript
+        await chat.pilot.press("escape")
+        assert chat.app.focused is chat.app.chat.prompt.area
+
+
 async def test_the_drafting_key_changes_the_next_request(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         assert "accepted 3/3" in (await chat.ask("hello")).stats

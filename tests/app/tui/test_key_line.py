@@ -68,7 +68,7 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
         await chat.until(lambda: "F2 Pairs ^Q Quit" in shown(chat))
         chat.app.chat.query_one(Transcript).focus()
         await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy b Code ← branch"))
-        assert "Esc Back" in shown(chat) and "F12 Help" in shown(chat)
+        assert "Esc Stop / back" in shown(chat) and "F12 Help" in shown(chat)
         await chat.pilot.press("tab")
         await chat.until(lambda: "F5 Compare" in shown(chat))
 
