@@ -37,8 +37,8 @@ type_checks.install()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One more than there are cores: the tests of screens and downloads wait half of their time."""
-    return (yield) + 1
+    """Two more than there are cores: the tests of screens and downloads wait half of their time."""
+    return (yield) + 2
 
 
 def pytest_collection_finish() -> None:
