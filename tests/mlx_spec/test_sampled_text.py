@@ -11,6 +11,7 @@ import pytest
 
 from mlx_spec import Engine, Options, rules, verify
 from mlx_spec.law import logprobs
+from mlx_spec.noise import streams
 from mlx_spec.planning import NO_OFFER, Offer
 from mlx_spec.types import Round
 from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma3, tiny_llama
@@ -43,6 +44,15 @@ def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
         rules, "gumbel_rows", lambda stream, first, count, vocab: honest(stream, first + count, count, vocab)
     )
     assert text(engine, ids, drafter="model", draft_length=3, **SAMPLED) != wanted
+
+
+@pytest.mark.parametrize("vocab", [64, 1003])
+def test_noise_of_a_place_has_the_same_bits_however_many_rows_are_drawn(vocab):
+    stream = streams(7)[0]
+    rows = rules.gumbel_rows(stream, 40, 5, vocab)
+    for i in range(5):
+        assert mx.array_equal(rules.gumbel_rows(stream, mx.array([40 + i], mx.int32), 1, vocab)[0], rows[i])
+    assert not mx.array_equal(rows[0], rows[1])
 
 
 def test_the_same_seed_repeats_itself_for_token_and_block():
