@@ -66,16 +66,7 @@ class EngineClient:
         event_read, event_write = os.pipe()
         requests, events = Connection(request_write, readable=False), Connection(event_read, writable=False)
         try:
-            with self._open_log() as log:
-                self._process = subprocess.Popen(
-                    [*self._command, str(request_read), str(event_write)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=(request_read, event_write),
-                    # A Ctrl+C in the terminal is the screen's business alone.
-                    start_new_session=True,
-                )
+            self._process = self._launch(request_read, event_write)
         except OSError:
             requests.close()
             events.close()
@@ -122,6 +113,19 @@ class EngineClient:
         if self._requests is not None:
             self._requests.close()
             self._requests = None
+
+    def _launch(self, request_read: int, event_write: int) -> subprocess.Popen[bytes]:
+        """Start what serves the requests it reads, and writes events."""
+        with self._open_log() as log:
+            return subprocess.Popen(
+                [*self._command, str(request_read), str(event_write)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(request_read, event_write),
+                # A Ctrl+C in the terminal is the screen's business alone.
+                start_new_session=True,
+            )
 
     def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
         with events:

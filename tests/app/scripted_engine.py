@@ -73,7 +73,7 @@ class ScriptedSession:
         progress(PrefillProgressed(10, 10))
         self.answers += 1
         if said == f"crash at {self.answers}":
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.crash()
         if said == f"fail at {self.answers}":
             raise MemoryError
         if said == "fail":
@@ -97,7 +97,7 @@ class ScriptedSession:
                 finish = "cancelled" if cancelled() else "length"
                 break
             if said == "crash" and number == 2:
-                os.kill(os.getpid(), signal.SIGKILL)
+                self.crash()
             seconds = (0.01 if drafting else 0.02) * (6 if said == "hold" else 1)
             time.sleep(0.02 if said in ("slow", "crash") else 0.001)
             begin = len(text)
@@ -131,6 +131,9 @@ class ScriptedSession:
             time.sleep(0.01)
         stats = summarise(rounds, prompt_tokens=10)
         yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats)
+
+    def crash(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def difference(
         self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]

@@ -1,7 +1,8 @@
-"""Runs the real app on a scripted engine process."""
+"""Runs the real app on a scripted engine, on a thread where the test does not need it to be a process."""
 
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,6 +19,7 @@ from app.tui.settings import Settings
 from mlx_spec.types import Options
 from models.pair import PairSpec, Source
 from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
+from tests.app.tui.engine_thread import ThreadedClient
 
 SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 ROOT = Path(__file__).parents[3]
@@ -30,6 +32,8 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)
+    # An engine that is deaf to the end of its test may not end the tests.
+    monkeypatch.setattr("app.engine_process.ORPHAN_SECONDS", threading.TIMEOUT_MAX)
 
     @asynccontextmanager
     async def running(
@@ -38,8 +42,10 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         options: Options | None = None,
         *,
         welcomes: bool = False,
+        process: bool = False,
     ) -> AsyncIterator[Chat]:
-        client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
+        kind = EngineClient if process else ThreadedClient
+        client = kind(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
         link = EngineLink(client, PairSpec(pair, Source("/target"), Source("/draft")))
         link.start()
         app = ChatApp(link, Settings.of(options or Options()), checked(read_config()), welcomes=welcomes)

@@ -122,7 +122,7 @@ async def test_a_prompt_sent_while_another_is_answered_is_queued_and_runs(open_c
 async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_works(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat() as chat:
+    async with open_chat(process=True) as chat:
         await chat.ask("hello")
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
@@ -138,7 +138,7 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
 
 
 async def test_an_engine_killed_between_answers_is_restarted_by_the_next_prompt(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
+    async with open_chat(process=True) as chat:
         await chat.ask("hello")
         pid = chat.app.link.client.pid
         assert pid is not None
@@ -151,7 +151,7 @@ async def test_an_engine_killed_between_answers_is_restarted_by_the_next_prompt(
 async def test_an_engine_that_cannot_be_started_again_is_told_and_the_prompt_is_back(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_chat() as chat:
+    async with open_chat(process=True) as chat:
         client = chat.app.link.client
         await chat.ask("hello")
         assert client.pid is not None

@@ -162,7 +162,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
     open_chat: OpenChat, how: str, reason: str
 ) -> None:
     """One answer in the chat, two to warm up, then plain, drafted, drafted: the eighth is the fifth."""
-    async with open_chat() as chat:
+    async with open_chat(process=True) as chat:
         await chat.ask(f"{how} at 8")
         pid = chat.app.link.client.pid
         await chat.pilot.press("f5")
@@ -190,7 +190,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
 
 
 async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
+    async with open_chat(process=True) as chat:
         await chat.ask("crash at 5")
         await chat.pilot.press("f5")
         screen = await opened(chat)

@@ -69,7 +69,7 @@ async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> 
 
 
 async def test_an_answer_while_it_streams_and_after_its_engine_died(open_chat: OpenChat) -> None:
-    async with open_chat(SIZE) as chat:
+    async with open_chat(SIZE, process=True) as chat:
         await streaming(chat)
         await check(chat, "streaming")
         assert chat.app.link.client.pid is not None
