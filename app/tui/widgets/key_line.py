@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual.app import ComposeResult
 from textual.binding import ActiveBinding
+from textual.content import Content
 from textual.dom import DOMNode
-from textual.events import Resize
+from textual.events import Leave, MouseDown, MouseMove, Resize
 from textual.screen import Screen
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+from textual.widgets import Static
 
 from app.tui.key_help import passed_on
 from app.tui.keymap import default_keys
@@ -44,48 +43,91 @@ class _Shown:
     def cells(self, *, compact: bool) -> int:
         return cell_len(self.key) + cell_len(self.heard.binding.description) + EDGES[compact]
 
+    def drawn(self, *, compact: bool, hovered: bool) -> Content:
+        edge = "" if compact else " "
+        content = Content.assemble(
+            (f"{edge}{self.key}{edge}", "bold $footer-key-foreground on $footer-key-background"),
+            (
+                f"{' ' if compact else ''}{self.heard.binding.description}{edge}",
+                "$footer-description-foreground on $footer-description-background",
+            ),
+        )
+        if not self.heard.enabled:
+            content = content.stylize_before("dim")
+        return content.stylize_before("on $block-hover-background") if hovered else content
 
-class KeyLine(Footer):
-    """Textual's own footer cuts a key in two where the line ends, whichever key that is, and makes all
-    of them anew each time the focus moves.
+
+class KeyLine(Static):
+    """Textual's own footer has a widget for each key, which costs more than the rest of the chat together,
+    makes them anew each time the focus moves, and cuts a key in two where the line ends.
     """
 
     app: "ChatApp"
 
-    _drawn: tuple[bool, list[tuple[object, ...]]] | None = None
-    """What is in the line: whether it is compact, and what of each key can be seen."""
+    ALLOW_SELECT = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: list[_Shown] = []
+        self._compact = False
+        self._hovered: _Shown | None = None
+        """The key under the mouse."""
+        self._ready = False
+        """The screen knows which keys are heard."""
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
 
     def on_resize(self, event: Resize) -> None:
         self._follow()
 
-    def bindings_changed(self, screen: Screen) -> None:
-        self._bindings_ready = True
+    def on_mouse_move(self, event: MouseMove) -> None:
+        self._hover(self._key_at(event.x))
+
+    def on_leave(self, event: Leave) -> None:
+        self._hover(None)
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        key = self._key_at(event.x)
+        if key is not None and key.heard.enabled:
+            self.app.simulate_key(key.heard.binding.key)
+        elif key is not None:
+            self.app.bell()
+
+    def _bindings_changed(self, screen: Screen) -> None:
+        self._ready = True
         if screen.app.app_focus and self.is_attached and screen is self.screen:
             self.call_after_refresh(self._follow)
 
     def _follow(self) -> None:
-        if not self._bindings_ready or not self.is_attached:
+        if not self._ready or not self.is_attached:
             return
-        compact, shown = self._fitting()
-        if self._drawn != (compact, [one.seen for one in shown]):
-            self.refresh(recompose=True)
+        compact, keys = self._fitting()
+        changed = compact != self._compact or [one.seen for one in keys] != [one.seen for one in self._keys]
+        self._compact, self._keys = compact, keys
+        if changed:
+            self._hovered, self.tooltip = None, None
+            self._draw()
 
-    def compose(self) -> ComposeResult:
-        if not self._bindings_ready:
-            return
-        compact, shown = self._fitting()
-        self._drawn = compact, [one.seen for one in shown]
-        self.compact = compact
-        for one in shown:
-            binding = one.heard.binding
-            yield FooterKey(
-                binding.key,
-                one.key,
-                binding.description,
-                binding.action,
-                disabled=not one.heard.enabled,
-                tooltip=one.heard.tooltip,
-            ).data_bind(compact=Footer.compact)
+    def _hover(self, key: _Shown | None) -> None:
+        if key is not self._hovered:
+            self._hovered = key
+            self.tooltip = (key.heard.tooltip or None) if key is not None else None
+            self.styles.pointer = "pointer" if key is not None else "default"
+            self._draw()
+
+    def _draw(self) -> None:
+        keys = [key.drawn(compact=self._compact, hovered=key is self._hovered) for key in self._keys]
+        self.update(Content(" " if self._compact else "").join(keys), layout=False)
+
+    def _key_at(self, column: int) -> _Shown | None:
+        for key in self._keys:
+            cells = key.cells(compact=self._compact)
+            # The gap after a key is nobody's.
+            if column < cells - self._compact:
+                return key if column >= 0 else None
+            column -= cells
+        return None
 
     def _fitting(self) -> tuple[bool, list[_Shown]]:
         """Whether the line is compact, and its keys."""
