@@ -9,7 +9,7 @@ import pytest
 from mlx_spec import cached_model
 from mlx_spec.engine import Engine
 from mlx_spec.types import Options
-from tests.mlx_spec.tiny_models import VOCAB, prompt, tiny_gemma3, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, one_layer, prompt, tiny_gemma3, tiny_llama
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
 
@@ -24,7 +24,7 @@ def compiling(monkeypatch):
 
 def texts(engine: Engine, **options) -> list[list[int]]:
     return [
-        [t for r in engine.generate(prompt(200, 1), Options(max_tokens=80, **options)) for t in r.tokens]
+        [t for r in engine.generate(prompt(200, 1), Options(max_tokens=64, **options)) for t in r.tokens]
         for _ in range(2)
     ]
 
@@ -32,7 +32,7 @@ def texts(engine: Engine, **options) -> list[list[int]]:
 @pytest.mark.parametrize("make, kv_bits", [(tiny_llama, None), (tiny_gemma3, None), (tiny_llama, 8)])
 def test_compiled_passes_give_the_same_text(make, kv_bits):
     """Over a border where buffers grow, in a second turn too, with and without a draft."""
-    big = {"dim": 256} if kv_bits else {}
+    big = {"dim": 256, "layers": 1} if kv_bits else {}
     engine = Engine(make(0, **big), make(0, **big), context_limit=1000, kv_bits=kv_bits)
     assert engine.target.compiles and engine.model_drafter and engine.model_drafter.cached.compiles
     engine.target.compiles = False
@@ -50,7 +50,7 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
         "forward",
         lambda self, ids, at: (built.append(ids.shape[0]), forward(self, ids, at))[1],
     )
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=1000)
+    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
     rounds = engine.generate(prompt(130, 1), Options(max_tokens=300, drafter="model", draft_length=3))
     read = [next(rounds) for _ in range(6)]
     built.clear()
@@ -72,7 +72,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text(monkeypatch):
         "_pure",
         lambda self, ids, start, rows: (built.append(self._bounds.high), pure(self, ids, start, rows))[1],
     )
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=1000)
+    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
     options = Options(max_tokens=200, drafter="model", draft_length=3)
     wanted = [r.tokens for r in engine.generate(prompt(20, 1), options)]
     assert {64, 128, 256} <= set(built), "few rows are read first"
@@ -85,7 +85,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text(monkeypatch):
 
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
     """Else every pass would read the rows of the long one, and their memory would stay taken."""
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2000)
+    engine = Engine(one_layer(0), one_layer(1), context_limit=2000)
     short = {"max_tokens": 40, "drafter": "model", "draft_length": 3}
     wanted = [r.tokens for r in engine.generate(prompt(20, 2), Options(**short))]
     list(engine.generate(prompt(700, 1), Options(**short)))
@@ -111,7 +111,7 @@ class AsksTheDevice(nn.Module):
 
 
 def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
-    inner = tiny_llama(0)
+    inner = one_layer()
     asking = cached_model.CachedModel(AsksTheDevice(inner))
     assert not asking.compiles and asking.vocab == VOCAB
     engine = Engine(inner, None, context_limit=400)
@@ -122,7 +122,7 @@ def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
 
 @pytest.mark.parametrize("whose", ["target", "draft"])
 def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, whose):
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=1000)
+    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
     assert engine.model_drafter is not None
     wanted = texts(engine, drafter="none")[0]
     broken = engine.target if whose == "target" else engine.model_drafter.cached

@@ -11,6 +11,8 @@ from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
 TOKENS = 40
 PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(70, 5)]
 """One token; within the sliding windows of 24 and 32, past the narrow one, past both and prefilled."""
+SHORTEST = 24
+"""Enough tokens to show a cache that does not go back; beyond, a text has to leave the windows behind."""
 
 
 def text(engine: Engine, ids: list[int], **options) -> list[int]:
@@ -24,24 +26,25 @@ def reference(model, ids: list[int], count: int = TOKENS, **processors) -> list[
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("ids", PROMPTS, ids=lambda p: f"prompt{len(p)}")
 def test_greedy_text_is_that_of_mlx_lm(name, ids):
-    target = ARCHITECTURES[name](0)
-    wanted = reference(target, ids)
+    target, count = ARCHITECTURES[name](0), max(SHORTEST, TOKENS - len(ids) + 1)
+    wanted = reference(target, ids, count)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
     engine = Engine(target, nearly(ARCHITECTURES[name]), context_limit=2048)
-    assert text(engine, ids, drafter="none") == wanted
+    assert text(engine, ids, max_tokens=count, drafter="none") == wanted
     for length in (1, 4):
-        assert text(engine, ids, drafter="model", draft_length=length) == wanted
-    assert text(engine, ids, drafter="auto", draft_length=4) == wanted
-    assert text(engine, ids, drafter="lookup", draft_length=4) == wanted
+        assert text(engine, ids, max_tokens=count, drafter="model", draft_length=length) == wanted
+    assert text(engine, ids, max_tokens=count, drafter="auto", draft_length=4) == wanted
+    assert text(engine, ids, max_tokens=count, drafter="lookup", draft_length=4) == wanted
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3"])
-def test_a_target_that_is_not_rewound_is_caught(name, monkeypatch):
+@pytest.mark.parametrize("ids", PROMPTS, ids=lambda p: f"prompt{len(p)}")
+def test_a_target_that_is_not_rewound_is_caught(name, ids, monkeypatch):
     """The broken mutant: rejected rows stay in the cache, as in mlx-lm's D1."""
     from mlx_spec import cached_model
 
     target = ARCHITECTURES[name](0)
-    wanted = reference(target, PROMPTS[1])
+    wanted = reference(target, ids, SHORTEST)
     engine = Engine(target, nearly(ARCHITECTURES[name], noise=0.3), context_limit=2048)
 
     honest = cached_model.views
@@ -52,15 +55,15 @@ def test_a_target_that_is_not_rewound_is_caught(name, monkeypatch):
 
     forward = cached_model.CachedModel.forward
 
-    def counting(self, ids, at):
-        logits = forward(self, ids, at)
-        if self is engine.target and ids.shape[0] == 4:
+    def counting(self, tokens, at):
+        logits = forward(self, tokens, at)
+        if self is engine.target and tokens.shape[0] == 4:
             skew["rows"] += 1
         return logits
 
     monkeypatch.setattr(cached_model, "views", not_rewound)
     monkeypatch.setattr(cached_model.CachedModel, "forward", counting)
-    assert text(engine, PROMPTS[1], drafter="model", draft_length=3) != wanted
+    assert text(engine, ids, max_tokens=SHORTEST, drafter="model", draft_length=3) != wanted
 
 
 def test_the_draft_is_right_often_enough_for_equality_to_mean_something():
@@ -74,10 +77,10 @@ def test_the_draft_is_right_often_enough_for_equality_to_mean_something():
 
 
 def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing():
-    target = tiny_llama(0, vocab=100)
+    target = tiny_llama(0, layers=1, vocab=100)
     wanted = reference(target, PROMPTS[1][:5])
     for rows in (80, 100, 140):
-        engine = Engine(target, tiny_llama(1, vocab=rows), context_limit=2048)
+        engine = Engine(target, tiny_llama(1, layers=1, vocab=rows), context_limit=2048)
         ids = PROMPTS[1][:5]
         for options in ({}, {"temperature": 1.0, "verify": "block"}, {"temperature": 1.0, "verify": "token"}):
             out = text(engine, ids, drafter="model", draft_length=3, **options)

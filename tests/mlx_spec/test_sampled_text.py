@@ -14,7 +14,7 @@ from mlx_spec.law import logprobs
 from mlx_spec.noise import streams
 from mlx_spec.planning import NO_OFFER, Offer
 from mlx_spec.types import Round
-from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma3, tiny_llama
+from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, tiny_gemma3, tiny_llama
 
 SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}
 
@@ -37,7 +37,7 @@ def test_same_seed_same_text_whatever_drafts_and_how_long(make):
 
 
 def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
-    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(12, 3)
+    engine, ids = Engine(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     wanted = text(engine, ids, drafter="none", **SAMPLED)
     honest = rules.gumbel_rows
     monkeypatch.setattr(
@@ -56,7 +56,7 @@ def test_noise_of_a_place_has_the_same_bits_however_many_rows_are_drawn(vocab):
 
 
 def test_the_same_seed_repeats_itself_for_token_and_block():
-    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(12, 3)
+    engine, ids = Engine(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     for rule in ("token", "block"):
         once = text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED)
         assert text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED) == once
@@ -65,7 +65,7 @@ def test_the_same_seed_repeats_itself_for_token_and_block():
 @pytest.mark.parametrize("rule", ["coupled", "token", "block"])
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
 def test_a_target_that_drafts_for_itself_is_always_accepted(rule, temperature):
-    target = tiny_llama(0)
+    target = one_layer()
     engine = Engine(target, target, context_limit=2048)
     options = Options(
         max_tokens=48, temperature=temperature, verify=rule, drafter="model", draft_length=4, seed=5
@@ -76,7 +76,7 @@ def test_a_target_that_drafts_for_itself_is_always_accepted(rule, temperature):
 
 def test_an_answer_that_fills_its_context_keeps_its_seeded_text():
     ids = prompt(20, 2)
-    target, draft = tiny_llama(0), nearly(tiny_llama)
+    target, draft = one_layer(), nearly(one_layer)
     wide = text(Engine(target, draft, context_limit=2048), ids, drafter="none", **SAMPLED)
     tight = Engine(target, draft, context_limit=40)
     for drafter in ("none", "model", "auto"):
@@ -86,6 +86,10 @@ def test_an_answer_that_fills_its_context_keeps_its_seeded_text():
 
 
 VOCAB, TOKENS = 6, 3
+TRIALS = 250
+"""Of so many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from its
+law in 1,500 texts), by 11.7 with the seeds used here; an honest one by more than 4 once in 700 times.
+"""
 
 
 def joint_law(model, ids: list[int], options: Options) -> dict[tuple[int, ...], float]:
@@ -117,8 +121,9 @@ def chi_square(counts: Counter, law: dict[tuple[int, ...], float], trials: int) 
 
 
 def deviation(rule: str, drafter: str, trials: int, **filters) -> float:
-    target = tiny_llama(4, layers=1, vocab=VOCAB, dim=16)
-    draft = tiny_llama(5, layers=1, vocab=VOCAB, dim=16)
+    # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
+    target = tiny_llama(16, layers=1, vocab=VOCAB, dim=16)
+    draft = tiny_llama(18, layers=1, vocab=VOCAB, dim=16)
     engine, ids = Engine(target, draft, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
     options = Options(temperature=1.5, verify=rule, drafter=drafter, **filters)  # type: ignore[arg-type]
     counts: Counter = Counter()
@@ -131,16 +136,16 @@ def deviation(rule: str, drafter: str, trials: int, **filters) -> float:
 
 @pytest.mark.parametrize("rule", ["coupled", "token", "block"])
 def test_the_loop_emits_the_joint_law_of_three_tokens(rule):
-    assert deviation(rule, "model", 500) < 4
+    assert deviation(rule, "model", TRIALS) < 4
 
 
 def test_the_loop_emits_the_joint_law_when_it_copies():
-    assert deviation("block", "lookup", 500) < 4
+    assert deviation("block", "lookup", TRIALS) < 4
 
 
 def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
     monkeypatch.setattr(verify, "bonus_weights", lambda q, p, accepted, weight: p[accepted])
-    assert deviation("token", "model", 500) > 6
+    assert deviation("token", "model", TRIALS) > 6
 
 
 @pytest.mark.slow
@@ -177,7 +182,7 @@ class AtRandom:
 @pytest.mark.parametrize("in_flight", [0, 1])
 def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
     """Drafters, lengths and reviews flip at random; the prompt repeats itself so that lookup drafts too."""
-    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=2048), prompt(6, 3)
+    engine, ids = Engine(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
     engine.drafts_in_flight = in_flight
     options = {**SAMPLED, "temperature": temperature}
     documents = [text(engine, ids, drafter="none", **options)]
@@ -194,7 +199,7 @@ def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
 @pytest.mark.parametrize("rule", ["coupled", "token", "block"])
 def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     """The documents hold the answer's first tokens and end: lookup drafts fewer than it was asked for."""
-    engine, ids = Engine(tiny_llama(0), context_limit=2048), prompt(20, 3)
+    engine, ids = Engine(one_layer(), context_limit=2048), prompt(20, 3)
     options = {**SAMPLED, "verify": rule}
     wanted, shorter = text(engine, ids, drafter="none", **options), 0
     for known in range(3, 30, 2):

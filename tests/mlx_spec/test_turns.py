@@ -4,7 +4,6 @@ D1 to D8 are mlx-lm's known defects of its speculative path; each has a test of 
 """
 
 import mlx.core as mx
-import mlx.nn as nn
 import pytest
 from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
@@ -13,6 +12,7 @@ from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, Unsuppo
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     nearly,
+    one_layer,
     prompt,
     tiny_gemma3,
     tiny_gemma4,
@@ -27,11 +27,6 @@ def text(engine: Engine, ids: list[int], **options) -> list[int]:
 
 def reference(model, ids: list[int], count: int, **processors) -> list[int]:
     return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
-
-
-def one_layer(seed: int) -> nn.Module:
-    """Turns do not know layers; that each goes back is shown by the other tests of this folder."""
-    return tiny_llama(seed, layers=1)
 
 
 @pytest.fixture

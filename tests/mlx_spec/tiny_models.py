@@ -35,6 +35,11 @@ def tiny_llama(
     return settled(llama.Model(args), seed)
 
 
+def one_layer(seed: int = 0) -> nn.Module:
+    """For what knows no layers, turns and rounds: that each layer goes back is shown on the other models."""
+    return tiny_llama(seed, layers=1)
+
+
 def tiny_sliding_llama(seed: int = 0) -> nn.Module:
     args = llama.ModelArgs(
         model_type="llama", hidden_size=32, num_hidden_layers=2, intermediate_size=64,
