@@ -23,9 +23,9 @@ MARGIN = 1.01
 """Drafting has to promise this much more than plain decoding."""
 AS_GOOD = 1.03
 """More rows than a fused kernel takes have to promise this much more than fewer."""
-AHEAD = (2, 6)
-"""An answer is expected to go on for as many tokens as it has, within these. Few: what a
-refused draft teaches may come too late to be used, and plain decoding is what nobody may fall behind."""
+AHEAD = 5
+"""Tokens that an answer is expected to go on for. Few: what a refused draft teaches may come too late to be
+used, and plain decoding is what nobody may fall behind."""
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts where costs were not measured."""
 REVIEW_FIRST = 3
@@ -111,8 +111,7 @@ class Controller:
             return offers[settled.index] if settled.k else NO_OFFER, settled.k
         pace = self.costs.of(PLAIN, 0, length) / MARGIN
         prospects = [self._prospect(offer, length, pace) for offer in offers]
-        least, most = AHEAD
-        index, k = best(prospects, pace, min(max(self._written, least), most))
+        index, k = best(prospects, pace, AHEAD)
         offer = offers[index] if k else NO_OFFER
         if self._quiet >= self._look_after(k):
             return self._look_at(offers, offer, k)
