@@ -27,10 +27,13 @@ class UnsentPrompts:
         """Another chat came into view while these waited for an answer in the one before."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])
+            self._chat.prompt.past_files.keep(
+                {one.text: one.attachments for one in waited if one.attachments}
+            )
             what = (
                 "A prompt that waited was" if len(waited) == 1 else f"{len(waited)} prompts that waited were"
             )
-            files = ", without its files" if any(one.attachments for one in waited) else ""
+            files = ", with its files" if any(one.attachments for one in waited) else ""
             self._chat.transcript.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def end(self) -> None:
@@ -42,7 +45,7 @@ class UnsentPrompts:
         self._keep([*waiting, *before, written], chat.conversation.chat.id)
 
     async def put_back(self, chat_id: str | None) -> None:
-        """Put the last prompt that was not sent in a chat into an empty prompt, the others' texts behind Up.
+        """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
 
         Without an id, those of chats that were never saved, because nothing was sent in them.
         """
@@ -52,9 +55,12 @@ class UnsentPrompts:
         except AppError:
             return  # the history's thread has told it
         if found and chat.is_attached and not chat.prompt.area.text:
-            if texts := [one.text for one in found if one.text]:
-                chat.prompt.put_back(texts)
-            chat.prompt.attach(*found[-1].attachments)
+            *others, last = found
+            if written := [one for one in found if one.text]:
+                chat.prompt.put_back(written[-1].text, len(written) - 1)
+            if any(one.attachments for one in others):
+                chat.prompt.past_files.keep({one.text: one.attachments for one in written})
+            chat.prompt.attach(*last.attachments)
             chat.state.show()
             chat.history.ask(lambda history: gave_back(history, chat_id))
 

@@ -139,7 +139,7 @@ class ChatScreen(Screen[None]):
         return self.answering.running
 
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
-        self.prompt.past.add(event.text)
+        self.prompt.sent(event.text)
         if event.text.startswith("/"):
             return  # A command: the app runs it.
         event.stop()
@@ -305,7 +305,6 @@ class ChatScreen(Screen[None]):
         self.settings = self.conversation.settings
         path = self.conversation.path
         facts = next((message.facts for message in reversed(path) if message.facts is not None), None)
-        self._count_context()
         if facts is not None and facts.pair != self.link.pair.name:
             pair = one_line(self.link.pair.name)
             change = self.app.keys.told("{app.pairs} changes it.")
@@ -317,7 +316,7 @@ class ChatScreen(Screen[None]):
     def stand_at(self, message: ChatMessage) -> None:
         """Bring the branch with this message into view."""
         self.conversation.stand_at(message)
-        self._count_context()
+        self.state.count_context()
         self.show_path()
         self.state.show()
 
@@ -359,13 +358,6 @@ class ChatScreen(Screen[None]):
             return UserMessage(message.text, [file.name for file in message.attachments], branch)
         pieces = pieces_of(message.text, message.facts.marks)
         return Answer(message.text, pieces, stored_line(message), marks=self.marks, branch=branch)
-
-    def _count_context(self) -> None:
-        """Tokens of the branch in view are those that its last counted answer ended with."""
-        known = [message.facts.stats for message in self.conversation.path if message.facts is not None]
-        stats = next((one for one in reversed(known) if one is not None), None)
-        if self.conversation.path:
-            self.state.restart(stats.prompt_tokens + stats.tokens if stats is not None else None)
 
     async def _mentioned_files(self, text: str) -> list[Attachment]:
         """The files named by `@path` in a prompt."""

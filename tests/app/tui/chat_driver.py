@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from app.tui.app import ChatApp
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.notice import Notice
-from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.prompt_area import PromptArea
 
 
 class Chat:

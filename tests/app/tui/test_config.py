@@ -6,7 +6,7 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from app.tui.screens.help import HelpScreen
-from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
 

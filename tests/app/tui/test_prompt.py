@@ -11,7 +11,7 @@ from app.tui.app import ChatApp
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.command_menu import CommandMenu
-from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -183,3 +183,23 @@ async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(
     monkeypatch.setattr(ChatApp, "on_mount", typed_ahead)
     async with open_chat() as chat:
         await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "early")
+
+
+async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_seen(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(120, 40)) as chat:
+        area = chat.app.chat.query_one(PromptArea)
+        area.load_text("word " * 2000)
+        area.move_cursor((0, 5000))
+        await chat.pilot.pause()
+
+        def cursor_is_seen() -> bool:
+            row = area.wrapped_document.location_to_offset(area.cursor_location).y
+            return 0 <= row - area.scroll_y < area.size.height
+
+        await chat.until(cursor_is_seen)
+        for size in ((40, 24), (80, 10), (120, 40)):
+            await chat.pilot.resize_terminal(*size)
+            await chat.until(lambda size=size: chat.app.size.width == size[0])
+            await chat.until(cursor_is_seen)

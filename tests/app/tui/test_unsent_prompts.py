@@ -78,6 +78,62 @@ async def test_prompts_that_waited_are_back_the_last_in_view_the_others_behind_u
         assert chat.app.chat.running is None and not chat.app.chat.answering.queued
 
 
+async def test_of_several_prompts_that_waited_each_has_its_own_files_again(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    def files() -> list[str]:
+        return [file.name for file in chat.app.chat.prompt.attachments]
+
+    for name in ("one.md", "two.md"):
+        (tmp_path / name).write_text(f"the text of {name}")
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("hold")
+        await chat.until(lambda: chat.app.chat.running is not None)
+        for text in (f"first @{tmp_path / 'one.md'}", "none", f"last @{tmp_path / 'two.md'}"):
+            await chat.type(f"{text} ")
+        await chat.until(lambda: len(chat.app.chat.answering.queued) == 3)
+        chat.app.leave()
+    async with open_chat() as chat:
+        await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
+        await chat.pilot.press("f7")
+        await chat.until(lambda: written(chat).startswith("last") and files() == ["two.md"])
+        await chat.pilot.press("up")
+        await chat.until(lambda: written(chat).startswith("none") and not files())
+        await chat.pilot.press("up")
+        await chat.until(lambda: written(chat).startswith("first") and files() == ["one.md"])
+        await chat.pilot.press("down", "down")
+        await chat.until(lambda: written(chat).startswith("last") and files() == ["two.md"])
+        await chat.pilot.press("up", "up", "up")
+        await chat.until(lambda: written(chat) == "hold" and not files())
+        await chat.pilot.press("down", "ctrl+n")
+        await chat.until(lambda: not chat.answers)
+
+
+async def test_prompts_left_behind_in_another_chat_come_back_with_their_files(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "one.md").write_text("its text")
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("hold")
+        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.type(f"/attach {tmp_path / 'one.md'}")
+        await chat.until(lambda: bool(chat.app.chat.prompt.attachments))
+        await chat.type("echo first")
+        await chat.until(lambda: len(chat.app.chat.answering.queued) == 1)
+        await chat.pilot.press("ctrl+n")
+        await chat.until(lambda: any("Up brings the text back, with its files" in n for n in chat.notices))
+        await chat.pilot.press("up")
+        await chat.until(lambda: written(chat) == "echo first" and len(chat.app.chat.prompt.attachments) == 1)
+        await chat.pilot.press("enter")
+        await chat.until(lambda: len(chat.answers) == 1)
+        assert "its text" in chat.answers[0].text
+        await chat.pilot.press("up")
+        await chat.until(lambda: written(chat) == "echo first")
+        assert not chat.app.chat.prompt.attachments, "sent once, it is a prompt like any other"
+
+
 async def test_attached_files_are_back_too_with_their_prompt_or_alone(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
