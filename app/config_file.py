@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from app.errors import MachineFailed
+from models.locks import locked
 from models.whole_file import write_whole
 
 _TABLE = re.compile(r"^\s*\[")
@@ -19,12 +20,13 @@ def write_setting(file: Path, name: str, value: str) -> None:
     """
     file = file.resolve()  # a link into somebody's dotfiles stays a link
     try:
-        text = file.read_bytes().decode() if file.exists() else ""
-        before = tomllib.loads(text)
-        changed = _with_setting(text, name, value)
-        if tomllib.loads(changed) != before | {name: value}:
-            raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
-        write_whole(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
+        with locked(file.parent):
+            text = file.read_bytes().decode() if file.exists() else ""
+            before = tomllib.loads(text)
+            changed = _with_setting(text, name, value)
+            if tomllib.loads(changed) != before | {name: value}:
+                raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
+            write_whole(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
     except (OSError, ValueError, RecursionError) as error:
         raise MachineFailed(f"{name} cannot be written to {file} ({error}).") from error
 

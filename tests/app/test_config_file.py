@@ -2,6 +2,7 @@
 
 import os
 import stat
+import threading
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from app.config_file import write_setting
 from app.errors import MachineFailed
+from models.locks import locked
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,15 @@ def test_a_disk_that_refuses_is_told_and_the_old_file_is_there(
     with pytest.raises(MachineFailed, match="No space left"):
         write_setting(file, "theme", "nord")
     assert file.read_text() == "marks = true\n" and os.listdir(tmp_path) == ["config.toml"]
+
+
+def test_two_programs_that_write_wait_for_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    with locked(tmp_path):
+        other = threading.Thread(target=write_setting, args=(file, "theme", "nord"))
+        other.start()
+        other.join(0.2)
+        assert other.is_alive() and not file.exists()
+        file.write_text("marks = true\n")
+    other.join(60)
+    assert tomllib.loads(file.read_text()) == {"marks": True, "theme": "nord"}
