@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from app.tui.screens.opened import OpenedScreen
 from app.tui.slash_commands import SLASH_COMMANDS
+from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -50,6 +51,7 @@ class HelpScreen(ModalScreen[None], OpenedScreen[None]):
             if self._commands:
                 yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
                 yield Static(Text(ABOUT))
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#help").border_title = "Help"

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from app.printable import one_line
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -38,6 +39,7 @@ class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
             yield Input(one_line(self._value), select_on_focus=False)
             keys = self.app.keys.told("Enter takes it, {title.leave} leaves it as it was.")
             yield Static(Content.styled(keys, "dim"))
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

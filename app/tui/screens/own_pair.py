@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 
 from app.tui.pair_facts import pulling
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.key_line import KeyLine
 from models.catalogue import Pair, fitting_draft
 from models.download import check
 from models.errors import BadSource, ModelsError, PullCancelled
@@ -52,6 +53,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             yield Static(
                 self.app.keys.told("Enter checks both. {own.leave} closes."), id="own-said", markup=False
             )
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#own-pair").border_title = "A pair of your own"

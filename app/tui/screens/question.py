@@ -10,6 +10,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -40,6 +41,7 @@ presses it."""
             with Horizontal():
                 yield Button(Content(f"{self._yes} ({yes})"), id="yes", variant="warning")
                 yield Button(Content(f"{self._no} ({no})"), id="no", variant="primary")
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()

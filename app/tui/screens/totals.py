@@ -17,6 +17,7 @@ from app.tui.answer_log import AnswerLog
 from app.tui.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
 from app.tui.keys import Keys
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -46,6 +47,7 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="totals"):
             yield Static()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#totals").border_title = "This chat"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
@@ -20,7 +21,7 @@ from app.tui.screens.totals import TotalsScreen
 from models.catalogue import find
 from models.machine import Machine
 from models.progress import Progress
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import Chat, OpenChat
 
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
@@ -47,6 +48,23 @@ async def test_ctrl_c_closes_a_dialog_as_escape_does_and_leaves_the_prompt_alone
             assert not any(given), f"{dialog} was answered with {given}"
         assert chat.app.chat.prompt.area.text == "not sent yet"
         assert not chat.app._exit
+
+
+async def test_the_last_line_has_the_dialogs_own_keys(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        for make in DIALOGS[:-1]:
+            dialog = make()
+            chat.app.push_screen(dialog)
+            own = [b.description for b in dialog.BINDINGS if isinstance(b, Binding)]
+            await chat.until(lambda own=own: any(name in last_line(chat) for name in own))
+            assert "Compare" not in last_line(chat)
+            await chat.pilot.press("escape")
+            await chat.until(lambda: "Compare" in last_line(chat))
+
+
+def last_line(chat: Chat) -> str:
+    strips = chat.app.screen._compositor.render_strips()
+    return strips[-1].text if strips else ""
 
 
 async def test_ctrl_c_twice_leaves_from_within_a_dialog(open_chat: OpenChat) -> None:
