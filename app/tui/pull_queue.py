@@ -17,6 +17,9 @@ from models.progress import Progress
 
 STOP_SECONDS = 3.0
 
+NOT_HERE = ("running", "waiting", "paused", "failed", "cancelled")
+"""States of what has not come, by how soon a person wants to know."""
+
 JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
 
 
@@ -97,6 +100,12 @@ class PullQueue:
     @property
     def paused(self) -> list[PullJob]:
         return [job for job in self.jobs if job.state == "paused"]
+
+    @property
+    def not_here(self) -> list[PullJob]:
+        """Those whose pair is not here; first what is under way, where a screen has little room."""
+        jobs = [job for job in self.jobs if job.state in NOT_HERE]
+        return sorted(jobs, key=lambda job: NOT_HERE.index(job.state))
 
     @property
     def unfinished(self) -> list[PullJob]:

@@ -190,7 +190,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def show_downloads(self) -> None:
         """Show the app's downloads as they stand."""
-        jobs = [job for job in self.app.pulls.jobs if job.state != "done"]
+        jobs = self.app.pulls.not_here
         panel = self.query_one("#downloads", Static)
         panel.display = bool(jobs)
         panel.update(Content("\n".join(download_line(job, self.app.keys) for job in jobs)))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.tui.kept_pulls import KeptPulls
-from app.tui.pull_queue import PullJob, PullQueue
+from app.tui.pull_queue import JobState, PullJob, PullQueue
 from models.catalogue import find
 from models.pair import PairSpec
 from models.progress import Progress
@@ -76,6 +76,13 @@ def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: 
     assert [(job.state, job.error) for job in queue.jobs] == [("failed", "No connection.")]
     assert queue.paused == [] and queue.advance() == []
     queue.end()
+
+
+def test_what_is_under_way_is_listed_before_what_went_wrong(tmp_path: Path) -> None:
+    queue = PullQueue(KeptPulls(tmp_path))
+    states: list[JobState] = ["cancelled", "failed", "done", "paused", "waiting", "running"]
+    queue.jobs = [PullJob(find(FIRST).spec, state) for state in states]
+    assert [job.state for job in queue.not_here] == ["running", "waiting", "paused", "failed", "cancelled"]
 
 
 def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins(
