@@ -15,9 +15,17 @@ class AnswerInProgress:
     """Grows by pieces; `message` is its value to save at any moment."""
 
     def __init__(
-        self, request: int, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer, log: AnswerLog
+        self,
+        request: int,
+        prompt: ChatMessage,
+        message: ChatMessage,
+        live: LiveAnswer,
+        log: AnswerLog,
+        max_tokens: int,
     ) -> None:
+        """`max_tokens`: so many may come; to those that are there if an answer is continued."""
         self.id = request
+        self._max_tokens = max_tokens
         self.prompt = prompt
         self.live = live
         self.log = log
@@ -60,9 +68,12 @@ class AnswerInProgress:
         assert message.facts is not None and self.before.facts is not None
         rounds = tuple(self.log.rounds)
         stats, before = event.stats if event else None, self.before.facts.stats
+        allowed = self._max_tokens
         if stats is not None and before is not None:
             stats = joined(before, stats, rounds)
-        return replace(message, facts=replace(message.facts, stats=stats, rounds=rounds))
+            allowed += before.tokens
+        options = replace(message.facts.options, max_tokens=allowed)
+        return replace(message, facts=replace(message.facts, options=options, stats=stats, rounds=rounds))
 
     def _message(self, finish: Finish | None) -> ChatMessage:
         facts = self.before.facts

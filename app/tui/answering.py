@@ -13,6 +13,7 @@ from app.tui.chat_logs import ChatLogs
 from app.tui.settings import Settings
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.live_answer import LiveAnswer
+from models.pair import PairSpec
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
@@ -44,7 +45,8 @@ class Answering:
             return
         self.queued.insert(0 if at_once else len(self.queued), prompt)
         if at_once:
-            self._chat.action_stop()
+            self._skip_tuning()
+            self.stop()
 
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
         """Ask the engine; while the pair loads, the answer waits for it."""
@@ -84,6 +86,21 @@ class Answering:
         if self.running is not None:
             self.running.stopping = True
             self._chat.link.cancel(self.running.id)
+
+    def use(self, pair: PairSpec) -> None:
+        """Open another pair: it answers what has no text yet; an answer that has some ends here."""
+        link, running = self._chat.link, self.running
+        self._skip_tuning()
+        if running is None or running.stopping or running.has_grown:
+            self.stop()
+            link.use(pair)
+            return
+        link.cancel(running.id)
+        link.use(pair)
+        message = running.before
+        if message.facts is not None and not message.text:
+            message = replace(message, facts=replace(message.facts, pair=pair.name))
+        self._begin(running.prompt, message, running.live)
 
     def take(self, turn_id: int, event: TurnEvent) -> None:
         """One event of the answer in progress; those of others are late and left out."""
@@ -143,20 +160,27 @@ class Answering:
         self.running, self.queued, self._dropped = None, [], 0
         return waited
 
+    def _skip_tuning(self) -> None:
+        if self._chat.link.tuning is not None:
+            self._chat.link.skip_tuning()
+
     def _begin(self, prompt: ChatMessage, message: ChatMessage, live: LiveAnswer) -> None:
         chat = self._chat
         log = self.logs.begin(message, chat.link.pair.name)
         chat.query_one(Gauges).follow(log)
         chat.transcript.follow()
         assert message.facts is not None
+        options = message.facts.options
+        if message.text:  # its own options, but how long it may become is what the person says now
+            options = replace(options, max_tokens=chat.settings.options.max_tokens)
         request = chat.link.ask(
             chat,
             chat.conversation.messages(prompt),
-            message.facts.options,
+            options,
             documents=chat.conversation.documents(prompt),
             begun=message.text,
         )
-        self.running = AnswerInProgress(request, prompt, message, live, log)
+        self.running = AnswerInProgress(request, prompt, message, live, log, options.max_tokens)
         chat.state.take(None)
         chat.state.show()
 

@@ -338,9 +338,8 @@ class ChatApp(App[None]):
         """Answer with this pair from here on; None changes nothing."""
         if pair is None or pair.spec == self.link.pair:
             return
-        self.chat.action_stop()
         self.chat.transcript.note(f"Opening {pair.name}. The conversation goes on with it.")
-        self.link.use(pair.spec)
+        self.chat.answering.use(pair.spec)
 
     def _show_pair(self, name: str | None) -> None:
         if name is not None:

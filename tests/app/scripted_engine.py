@@ -4,7 +4,7 @@ The prompt says what happens: `slow` answers for ever, `hold` stays in the middl
 begins one and looks at no cancel, `fail` raises, `crash` ends the process, `crash at 5` does so in the
 process's fifth answer, `fail at 5` raises there, `controls` answers with characters a terminal would obey,
 `think` with a thought first, `echo` tells what the engine was asked, `differ` answers longer with drafting,
-anything else gets the same short answer.
+`full` ends where the context does, anything else gets the same short answer.
 """
 
 import os
@@ -91,7 +91,7 @@ class ScriptedSession:
         if said == "differ" and drafting:
             script = (*script, ("", " And more."))
         rounds: list[Round] = []
-        text, finish = "", "stop"
+        text, finish = "", "length" if said == "full" else "stop"
         for number, (first, second) in enumerate(script * (100_000 if said == "slow" else 1)):
             if cancelled() or number * 2 >= options.max_tokens:
                 finish = "cancelled" if cancelled() else "length"

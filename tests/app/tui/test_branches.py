@@ -9,7 +9,7 @@ import pytest
 from app.events import Mark, Piece
 from app.history.records import AnswerFacts
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.prompt_area import PromptArea
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, prompt
@@ -234,6 +234,19 @@ async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) ->
         await chat.pilot.press("tab", "up", "left")
         await chat.until(lambda: shown(chat)[0] == "‹1/2›one")
         await chat.until(lambda: "context 16/" in chat.screen)
+
+
+async def test_a_continued_answer_says_which_limit_cut_it_and_heeds_the_one_that_is_set_now(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(options=Options(max_tokens=4)) as chat:
+        assert "cut at the length limit" in (await chat.ask("full")).stats
+        for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):
+            await chat.type(f"/max-tokens {limit}")
+            await chat.type("/continue")
+            told = f"{tokens} tokens"
+            await chat.until(lambda told=told: any(told in answer.stats for answer in chat.answers))
+            assert why in chat.answers[-1].stats
 
 
 async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_back(

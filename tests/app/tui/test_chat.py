@@ -8,11 +8,12 @@ import pytest
 
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.live_answer import LiveAnswer
-from app.tui.widgets.prompt import PromptArea
+from app.tui.widgets.prompt_area import PromptArea
 from app.tui.widgets.queue_list import QueueList
 from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
+from models.catalogue import all_pairs
 from tests.app.tui.chat_driver import OpenChat
 
 TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
@@ -282,3 +283,37 @@ async def test_a_finished_answer_follows_a_change_of_theme(open_chat: OpenChat) 
         dark = brightness()
         chat.app.theme = "textual-light"
         await chat.until(lambda: brightness() < dark - 50)
+
+
+async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_meanwhile(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat(pair="slow to load") as chat:
+        await chat.type("hello")
+        await chat.until(lambda: chat.app.chat.running is not None)
+        chat.app.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
+        (tmp_path / "load").touch()
+        await chat.until(lambda: len(chat.answers) == 1)
+        answer = chat.app.chat.conversation.path[-1]
+        assert chat.prompts == ["hello"] and answer.text.startswith("The target")
+        assert answer.facts is not None
+        assert (answer.facts.pair, answer.facts.finish) == (chat.app.link.pair.name, "stop")
+
+
+async def test_another_pair_ends_an_answer_that_has_text_and_leaves_an_edited_prompt_alone(
+    open_chat: OpenChat,
+) -> None:
+    pairs = [pair for pair in all_pairs() if pair.name != "builtin"]
+    async with open_chat() as chat:
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.type("later")
+        chat.app.use(pairs[0])
+        await chat.until(lambda: len(chat.answers) == 2)
+        stopped, later = (chat.app.chat.conversation.path[place].facts for place in (1, 3))
+        assert stopped is not None and (stopped.pair, stopped.finish) == ("scripted", "cancelled")
+        assert later is not None and (later.pair, later.finish) == (pairs[0].name, "stop")
+        await chat.type("/edit")
+        await chat.until(lambda: chat.app.chat.editing is not None)
+        chat.app.use(pairs[1])
+        assert chat.app.chat.editing is not None and chat.app.chat.prompt.area.text == "later"
