@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 from app.printable import one_line
+from app.tui.context_in_use import context_in_use
 from app.tui.figures import status_items
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.queue_list import QueueList
@@ -24,25 +25,33 @@ class ChatState:
     def __init__(self, chat: "ChatScreen") -> None:
         self._chat = chat
         self._numbers: PrefillProgressed | TextAdded | TurnEnded | None = None
-        self._context: int | None = 0
-        """Tokens in use, those of a growing answer left out; None where nobody counted them."""
+        self._context = 0
+        """Tokens in use, those of a growing answer left out."""
+        self._is_counted = True
+        """The engine counted them; without that they are guessed by the texts' length."""
         self._download = ""
         self._shown_at = 0.0
         self._could_stop = False
         self._is_behind = False
         """Something was not shown because it came too soon after what was."""
 
-    def restart(self, context: int | None = 0) -> None:
-        """Another chat is in view, which takes so many tokens of the context, if that is known."""
-        self._numbers, self._context = None, context
+    def restart(self) -> None:
+        """Another chat is in view."""
+        self._numbers = None
+        self.count_context()
+
+    def count_context(self) -> None:
+        """The branch in view is another one."""
+        self._numbers = None
+        self._context, self._is_counted = context_in_use(self._chat.conversation)
 
     def take(self, event: TurnEvent | None) -> None:
         """Keep an event's numbers; None: an answer begins."""
         match event:
             case PrefillProgressed(total=total):
-                self._context = total
+                self._context, self._is_counted = total, True
             case TurnEnded(stats=stats):
-                self._context = stats.prompt_tokens + stats.tokens
+                self._context, self._is_counted = stats.prompt_tokens + stats.tokens, True
             case TextAdded() | None:
                 pass
             case _:
@@ -69,7 +78,7 @@ class ChatState:
         self._shown_at, self._is_behind = time.monotonic(), False
         chat, link, answering = self._chat, self._chat.link, self._chat.answering
         context = self._context
-        if context is not None and isinstance(self._numbers, TextAdded):
+        if isinstance(self._numbers, TextAdded):
             context += self._numbers.tokens
         chat.query_one(StatusLine).items = status_items(
             one_line(link.pair.name),
@@ -82,6 +91,7 @@ class ChatState:
             stopping=answering.running is not None and answering.running.stopping,
             tuning=link.tuning,
             stop_key=chat.app.keys.name("chat.stop"),
+            is_counted=self._is_counted,
         )
         if chat.can_stop != self._could_stop:
             self._could_stop = chat.can_stop

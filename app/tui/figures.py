@@ -24,7 +24,7 @@ def status_items(
     pair: str,
     state: EngineState,
     settings: Settings,
-    context: tuple[int | None, int | None],
+    context: tuple[int, int | None],
     event: PrefillProgressed | TextAdded | TurnEnded | None,
     queued: int,
     *,
@@ -32,8 +32,9 @@ def status_items(
     stopping: bool,
     tuning: Tuning | None,
     stop_key: str,
+    is_counted: bool,
 ) -> tuple[LineItem, ...]:
-    """The status line's items. `context` is tokens in use and the limit, as far as they are known."""
+    """The status line's items. `context` is tokens in use, and the limit once it is known."""
     items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
     drafting = f"drafting {'on' if settings.drafts else 'off'}"
     items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
@@ -46,12 +47,11 @@ def status_items(
     if isinstance(event, PrefillProgressed):
         items.append(LineItem(f"reading {event.done}/{event.total}", 10))
     used, limit = context
-    if limit and used is None:
-        items.append(LineItem(f"context ?/{limit}", 10, short="context ?"))
-    elif limit and used is not None:
-        share = f"{used / limit:.0%}"
+    if limit:
+        about, share = "" if is_counted else "~", f"{used / limit:.0%}"
         style = "$text-warning bold" if used > NEARLY_FULL * limit else ""
-        items.append(LineItem(f"context {used}/{limit} ({share})", 10, style, short=f"context {share}"))
+        whole = f"context {about}{used}/{limit} ({share})"
+        items.append(LineItem(whole, 10, style, short=f"context {about}{share}"))
     if download:
         items.append(LineItem(download, 7, "$text-accent"))
     if queued:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
-from app.history.records import AnswerFacts, Chat, ChatMessage
+from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
 from app.history.rows import ChatRow
 from app.history.store import History
 from app.tui.saved_chats import SavedChats
@@ -294,16 +294,19 @@ async def test_esc_empties_a_search_first_and_what_was_said_goes_with_the_next_t
         await opened.until(lambda: opened.app.screen is opened.app.chat)
 
 
-async def test_a_chat_whose_answer_was_never_finished_claims_no_empty_context(
+async def test_of_a_chat_whose_answer_was_never_counted_the_context_is_guessed_until_it_is(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
-    put(tmp_path, (chat("c1", "T", leaf="a1"), [prompt("p1", "hello"), begun]))
+    asked = replace(prompt("p1", "hello"), attachments=(Attachment("notes", "n" * 400),))
+    put(tmp_path, (chat("c1", "T", leaf="a1"), [asked, begun]))
     async with open_chat() as opened:
         line = opened.app.chat.query_one(StatusLine)
         await opened.until(lambda: "context 0" in str(line.content))
         await opened.type("/resume last")
-        await opened.until(lambda: "context ?" in str(line.content))
+        await opened.until(lambda: "context ~103/4096 (3%)" in str(line.content))
+        await opened.ask("more")
+        await opened.until(lambda: "context 16/4096" in str(line.content))
 
 
 async def test_deleting_the_chat_in_view_begins_a_new_one_and_undo_brings_it_back(
