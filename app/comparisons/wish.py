@@ -1,5 +1,6 @@
 """What a person asks to be compared, as typed after `/compare` and `/sweep`."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -18,6 +19,9 @@ MOST_REPEATS = 50
 SWEEP_LENGTHS = "0-8"
 DRAFTERS: tuple[DrafterName, ...] = ("auto", "model", "lookup")
 FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
+
+_NUMBER = re.compile(r"\d{1,9}")
+"""Python refuses to read those of thousands of digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,13 @@ def _lengths(text: str) -> tuple[int | None, ...]:
     found: list[int | None] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
+        last = last if dash else first
         if part == "auto":
             found.append(None)
-        elif first.isdecimal() and (last.isdecimal() if dash else True):
-            if int(last or first) > MAX_DRAFT_LENGTH:
-                raise BadInput(f"length is {last or first}; it must be between 0 and {MAX_DRAFT_LENGTH}.")
-            found += range(int(first), int(last or first) + 1)
+        elif _NUMBER.fullmatch(first) and _NUMBER.fullmatch(last) and int(first) <= int(last):
+            if int(last) > MAX_DRAFT_LENGTH:
+                raise BadInput(f"length is {last}; it must be between 0 and {MAX_DRAFT_LENGTH}.")
+            found += range(int(first), int(last) + 1)
         else:
             raise BadInput(f"'{part}' is no length. Give numbers, a range such as 0-8, or auto.")
     return tuple(dict.fromkeys(found))
@@ -117,7 +122,7 @@ def _prompts(text: str) -> tuple[BenchPrompt, ...] | None:
 
 
 def _repeats(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
+    if not _NUMBER.fullmatch(text) or not 1 <= int(text) <= MOST_REPEATS:
         raise BadInput(f"repeats is {text}; it must be between 1 and {MOST_REPEATS}.")
     return int(text)
 

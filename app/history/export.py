@@ -108,6 +108,8 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         value = parse(path.read_text("utf-8"))
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} cannot be read as JSON: it is no UTF-8 text.") from None
     except ValueError as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}.") from error
     try:

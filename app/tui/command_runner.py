@@ -1,5 +1,6 @@
 """Carries out `/` commands, whether typed, picked from the list or from the palette."""
 
+import re
 from typing import TYPE_CHECKING
 
 from app.comparisons.wish import read_compare, read_sweep
@@ -117,7 +118,7 @@ class CommandRunner:
 
     async def do_copy(self, value: str) -> None:
         what, _, number = value.partition(" ")
-        if what not in ("", "code") or not (number.isdecimal() or not number):
+        if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
         if what:
             self._chat.actions.copy_code(int(number) if number else None)
@@ -187,6 +188,8 @@ class CommandRunner:
         await self._saved.preset(value)
 
     async def do_stop(self, value: str) -> None:
+        if not self._chat.can_stop:
+            raise BadInput("There is nothing to stop.")
         self._chat.action_stop()
 
     async def do_clear(self, value: str) -> None:

@@ -16,7 +16,7 @@ from app.history.store import History
 from app.history.unsent import unsent
 from app.printable import one_line
 from app.tui.ago import ago
-from app.written_path import file_to_read, written_out
+from app.written_path import file_to_read, file_to_write
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
@@ -131,7 +131,7 @@ class SavedChats:
 
     async def export_to(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> Path:
         """Write a chat into a file, one in the working folder if none is named; return it."""
-        path = written_out(file) if file else None
+        path = file_to_write(file) if file else None
         return await self._ask(lambda h: write(chat, h.messages(chat), kind, path))
 
     async def take_in(self, value: str) -> None:

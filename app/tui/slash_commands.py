@@ -99,11 +99,13 @@ def parse(text: str) -> tuple[SlashCommand, str]:
     """A typed command and its value.
 
     Raises:
-        BadInput: there is no such command; the nearest one is named.
+        BadInput: there is no such command, and the nearest one is named; or it takes no value and has one.
     """
-    name, _, value = text.removeprefix("/").strip().partition(" ")
+    name, value = [*text.removeprefix("/").split(maxsplit=1), "", ""][:2]
     for command in SLASH_COMMANDS:
         if command.name == name.lower():
+            if value and not command.value:
+                raise BadInput(f"Nothing was done: /{command.name} stands alone, without '{value.strip()}'.")
             return command, value.strip()
     near = get_close_matches(name.lower(), [c.name for c in SLASH_COMMANDS], n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists them all."

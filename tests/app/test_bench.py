@@ -96,6 +96,7 @@ def test_the_default_prompts_cover_every_category() -> None:
         ("[1]", "no JSON object"),
         ('\n{"id": x}', "line 2 cannot be read as JSON: Expecting value, at character 8."),
         ("[" * 100_000, "line 1 cannot be read as JSON: its brackets are nested too deep"),
+        ("9" * 5000, "line 1 cannot be read as JSON: a number in it has thousands of digits"),
         ('{"id": "a", "category": "b"}', '"prompt"'),
         ('\n{"id": "a", "category": "b", "prompt": 3}', "line 2"),
         ('{"id": "a", "category": "b", "prompt": "c"}\n' * 2, "twice"),

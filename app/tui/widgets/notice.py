@@ -12,6 +12,18 @@ Kind = Literal["info", "warning", "error"]
 SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}
 
 
+LONGEST = 1500
+"""Characters of a line. What a person typed or pasted stands in it, and that may be a whole book."""
+
+
+def shortened(text: str) -> str:
+    """The text without its middle where it is too long: what happened comes first, what to do last."""
+    if len(text) <= LONGEST:
+        return text
+    left_out = len(text) - LONGEST
+    return f"{text[: LONGEST // 2]} … {left_out:,} characters … {text[-(LONGEST // 2) :]}"
+
+
 class Notice(Static):
     """A sign and a sentence."""
 

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from app.printable import printable
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message
-from app.tui.widgets.notice import Kind, Notice
+from app.tui.widgets.notice import Kind, Notice, shortened
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20
@@ -114,6 +114,7 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def note(self, text: str, kind: Kind = "info") -> None:
         """Append a line from the program; who reads further up stays there and is told all the same."""
+        text = shortened(text)
         self._add(lambda: Notice(text, kind))
         if self._anchor_released:
             self.app.clear_notifications()  # a pile of them would hide what is below; all are lines above

@@ -92,3 +92,13 @@ def test_commands_are_completed_by_their_beginning_and_not_inside_a_value() -> N
     assert [command.name for command in completions("/dra")] == ["draft", "drafter"]
     assert completions("/draft o") == [] and completions("draft") == []
     assert parse("/Draft  on") == (next(c for c in SLASH_COMMANDS if c.name == "draft"), "on")
+
+
+def test_a_value_may_begin_on_the_next_line() -> None:
+    command, value = parse("/system\nBe brief.\nBe kind.")
+    assert (command.name, value) == ("system", "Be brief.\nBe kind.")
+
+
+def test_a_command_that_takes_no_value_does_nothing_with_one() -> None:
+    with pytest.raises(BadInput, match=r"Nothing was done: /delete stands alone, without 'old chat'\."):
+        parse("/delete old chat ")

@@ -1,0 +1,111 @@
+"""Every command takes every value that nobody had in mind: it says a sentence, and nothing is half done."""
+
+import re
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from app.tui.slash_commands import SLASH_COMMANDS
+from app.tui.widgets.notice import LONGEST, Notice
+from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.odd_values import odd_values
+
+ENDING = ("quit",)
+"""Its own end is tested elsewhere."""
+
+NO_SENTENCE = re.compile(r"Traceback|\bErrno\b|\w+Error\b|<class|sys\.|codec can't")
+"""What Python says, which is for nobody who chats."""
+
+
+@pytest.fixture
+def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    return odd_values(folder)
+
+
+async def give(chat: Chat, text: str) -> None:
+    """Send a line, and look at what became of it."""
+    app = chat.app
+    area = app.chat.prompt.area
+    app.chat.transcript.cut(len(app.chat.conversation.path))  # the notices of those before
+    before, drawn = _kept(chat), _drawn(chat)
+    area.load_text(text)
+    area.action_submit()
+    await chat.pilot.pause()
+    await chat.until(lambda: app.chat.running is None or app.chat.answering.running is None)
+    said = [one for one in chat.app.chat.query(Notice)]
+    for notice in said:
+        assert not NO_SENTENCE.search(notice.text), notice.text
+        assert len(notice.text) <= LONGEST + 40
+        assert notice.size.height < 60 or notice.text.count("\n") > 20
+    if any(notice.kind == "error" for notice in said):
+        assert _kept(chat) == before, "refused, and something was done all the same"
+    assert app.is_running and app._exception is None
+    assert said or app._notifications or _drawn(chat) != drawn, f"nothing was said to {text[:99]!a}"
+    app.clear_notifications()
+    app.return_to_chat()
+    area.clear()
+    app.chat.prompt.take_attachments()
+    if app.chat.editing is not None:
+        app.chat.action_stop()
+    if not chat.app.chat.conversation.path:
+        await chat.ask("think")
+
+
+def _drawn(chat: Chat) -> list[str]:
+    return [strip.text for strip in chat.app.screen._compositor.render_strips()]
+
+
+def _kept(chat: Chat) -> tuple[object, ...]:
+    """What a refused command leaves alone."""
+    conversation = chat.app.chat.conversation
+    return (
+        conversation.chat.id,
+        conversation.chat.title,
+        conversation.system,
+        chat.app.chat.settings,
+        len(conversation.tree),
+    )
+
+
+COMMANDS = [command.name for command in SLASH_COMMANDS if command.name not in ENDING]
+
+
+FALLEN_OVER = [
+    ("sweep", "the same in a range"),
+    ("copy", "a code block of many digits"),
+    ("export", "a pipe to write to"),
+    ("import", "a pipe"),
+    ("import", "bytes"),
+    ("delete", "a word"),
+]
+"""What did, once."""
+
+
+async def test_commands_and_values_in_turn(open_chat: OpenChat, values: dict[str, str]) -> None:
+    async with open_chat() as chat:
+        await chat.ask("think")
+        for command, value in zip(cycle(COMMANDS), values.values()):
+            await give(chat, f"/{command} {value}")
+        for command, name in FALLEN_OVER:
+            await give(chat, f"/{command} {values[name]}")
+        assert (await chat.ask("hello")).text.startswith("The target")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [*COMMANDS, "nonsense", "attach @"])
+async def test_every_command_with_every_value(
+    open_chat: OpenChat, values: dict[str, str], command: str
+) -> None:
+    async with open_chat() as chat:
+        await chat.ask("think")
+        for value in values.values():
+            await give(chat, f"/{command} {value}")
+        for value in values.values() if command == "attach" else ():
+            await give(chat, f'@{value} and @"{value}"')
+        assert (await chat.ask("hello")).text.startswith("The target")
