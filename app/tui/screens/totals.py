@@ -59,7 +59,7 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
         table = Table.grid(padding=(0, 2, 0, 0))
         for name, value in [*self._setup, *rows(totals(self._logs), self.app.keys)]:
             table.add_row(Text(name, "bold"), Text(value))
-        self.query_one(Static).update(table)
+        self.query_one("#totals Static", Static).update(table)
 
 
 def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
