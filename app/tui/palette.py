@@ -3,6 +3,7 @@
 from functools import partial
 
 from rich.text import Text
+from textual.app import ComposeResult
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
 from textual.widgets import Button, Input
@@ -10,6 +11,7 @@ from textual.widgets import Button, Input
 from app.tui.messages import CommandChosen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
+from app.tui.widgets.key_line import KeyLine
 
 SAID = 0.1
 """The score of a command whose name does not fit, but what is said of it does."""
@@ -17,6 +19,10 @@ SAID = 0.1
 
 class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
     """Textual's own, which runs one command and closes once."""
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield KeyLine()
 
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
         if not self.was_closed:
