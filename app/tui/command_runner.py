@@ -7,6 +7,7 @@ from app.comparisons.wish import read_compare, read_sweep
 from app.counted import counted
 from app.errors import AppError, BadInput
 from app.tui.pair_removal import remove_after_asking
+from app.tui.palette import ThemePalette
 from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
 from mlx_spec.types import Options
@@ -196,7 +197,7 @@ class CommandRunner:
         self._chat.clear()
 
     async def do_theme(self, value: str) -> None:
-        self._app.action_change_theme()
+        self._app.push_screen(ThemePalette())
 
     async def do_config(self, value: str) -> None:
         self._say(f"Settings: {self._app.config.file}. `mlx-spec config` prints every key and what holds.")

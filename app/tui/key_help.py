@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
-from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.widgets import OptionList
 
@@ -23,15 +22,10 @@ PARTS = {
 """Titles in the help by the first part of a binding's id; other screens' keys are `Here`."""
 
 
-PALETTE_HELP = "All commands. Type some letters of one; up and down choose, Enter runs it, Esc closes."
-
-
 def about_focus(app: "ChatApp") -> str:
     """What the part that has the focus is for, and the screen it is on."""
-    about = [app.keys.told(part.HELP) for part in (app.focused, app.screen) if part is not None and part.HELP]
-    if isinstance(app.screen, CommandPalette):
-        about.append(PALETTE_HELP)
-    return "\n\n".join(about)
+    parts = (app.focused, app.screen)
+    return "\n\n".join(app.keys.told(part.HELP) for part in parts if part is not None and part.HELP)
 
 
 def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:

@@ -6,12 +6,15 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
+from textual.theme import ThemeProvider
 from textual.widgets import Button, Input
 
 from app.tui.messages import CommandChosen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.key_line import KeyLine
+
+PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Esc closes."
 
 SAID = 0.1
 """The score of a command whose name does not fit, but what is said of it does."""
@@ -20,6 +23,8 @@ SAID = 0.1
 class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
     """Textual's own, which runs one command and closes once."""
 
+    HELP = f"All commands. {PALETTE_HELP}"
+
     def compose(self) -> ComposeResult:
         yield from super().compose()
         yield KeyLine()
@@ -27,6 +32,15 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
         if not self.was_closed:
             super()._select_or_command(event)
+
+
+class ThemePalette(Palette):
+    """The colours to choose from."""
+
+    HELP = f"All themes. {PALETTE_HELP}"
+
+    def __init__(self) -> None:
+        super().__init__([ThemeProvider], placeholder="Search for themes…")
 
 
 class SlashCommandProvider(Provider):

@@ -64,6 +64,8 @@ def describe(settings: Settings, name: str) -> str:
         return f"drafting is {'on' if settings.drafts else 'off'}"
     field, _ = FIELDS[name]
     value = getattr(settings.options, field)
+    if isinstance(value, float):
+        value = f"{value:g}"  # 0, not 0.0, as it is typed
     return f"{name} is {'automatic' if value is None else value}"
 
 

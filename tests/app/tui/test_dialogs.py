@@ -9,7 +9,7 @@ from textual.command import CommandPalette
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
-from app.tui.palette import Palette
+from app.tui.palette import Palette, ThemePalette
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
@@ -30,6 +30,7 @@ DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: OwnPairScreen(),
     lambda: HelpScreen("", {}, commands=False),
     lambda: Palette(),
+    lambda: ThemePalette(),
 ]
 
 

@@ -61,6 +61,7 @@ def test_every_setting_can_be_described_and_has_a_command() -> None:
     for name in FIELDS:
         assert name in describe(Settings(Options()), name)
     assert set(FIELDS) <= {command.name for command in SLASH_COMMANDS}
+    assert describe(Settings(Options()), "temperature") == "temperature is 0", "as it is typed"
 
 
 def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
