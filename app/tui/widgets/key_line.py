@@ -58,8 +58,8 @@ class _Shown:
 
 
 class KeyLine(Static):
-    """Textual's own footer has a widget for each key, which costs more than the rest of the chat together,
-    makes them anew each time the focus moves, and cuts a key in two where the line ends.
+    """Textual's own footer has a widget for each key, makes all of them anew where one comes or the focus
+    moves (half of what the screen had to do when an answer began), and cuts a key in two where the line ends.
     """
 
     app: "ChatApp"
@@ -103,9 +103,8 @@ class KeyLine(Static):
         if not self._ready or not self.is_attached:
             return
         compact, keys = self._fitting()
-        changed = compact != self._compact or [one.seen for one in keys] != [one.seen for one in self._keys]
-        self._compact, self._keys = compact, keys
-        if changed:
+        if compact != self._compact or [one.seen for one in keys] != [one.seen for one in self._keys]:
+            self._compact, self._keys = compact, keys
             self._hovered, self.tooltip = None, None
             self._draw()
 
