@@ -100,7 +100,7 @@ class History:
 
     def search(self, text: str, limit: int = 200) -> list[ChatRow]:
         """Chats in which one message, or the title, has all the words; archived ones too."""
-        words = text.split()
+        words = _storable(text).split()
         if not words:
             return []
         titled: list[str] = []
@@ -139,7 +139,7 @@ class History:
                 raise BadInput("There is no chat yet.")
             return chat_from(rows[0])
         rows = self.connection.execute(
-            f"{SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(name)}%",)
+            f"{SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(_storable(name))}%",)
         ).fetchall()
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
@@ -224,6 +224,11 @@ def excerpt(text: str, words: Sequence[str]) -> str:
     place = min((at for word in words if (at := folded.find(word.lower())) >= 0), default=0)
     start, end = max(0, place - EXCERPT), place + 2 * EXCERPT
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+def _storable(text: str) -> str:
+    """Without halves of characters, which stand for bytes of a command line that are no UTF-8."""
+    return text.encode(errors="replace").decode()
 
 
 def _escaped(word: str) -> str:

@@ -119,6 +119,12 @@ def test_a_time_that_no_calendar_has_is_not_imported(
     assert f"{field} is" in capfd.readouterr().err
 
 
+def test_bytes_that_are_no_text_name_no_chat(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "show", "\udcff"]) == 2
+    assert "No chat's id begins with" in capfd.readouterr().err
+    assert main(["history", "search", "\udcff\udcfe\udcfd"]) == 1
+
+
 def test_brackets_nested_too_deep_are_no_export(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "x.json"
     file.write_text("[" * 100_000)

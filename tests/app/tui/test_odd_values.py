@@ -33,12 +33,14 @@ async def give(chat: Chat, text: str) -> None:
     app = chat.app
     area = app.chat.prompt.area
     app.chat.transcript.cut(len(app.chat.conversation.path))  # the notices of those before
+    await chat.pilot.pause()
     before, drawn = _kept(chat), _drawn(chat)
     area.load_text(text)
     area.action_submit()
     await chat.pilot.pause()
-    await chat.until(lambda: app.chat.running is None or app.chat.answering.running is None)
-    said = [one for one in chat.app.chat.query(Notice)]
+    await chat.until(lambda: app.chat.running is None)
+    await chat.until(lambda: bool(_said(chat) or app._notifications) or _drawn(chat) != drawn)
+    said = _said(chat)
     for notice in said:
         assert not NO_SENTENCE.search(notice.text), notice.text
         assert len(notice.text) <= LONGEST + 40
@@ -46,7 +48,6 @@ async def give(chat: Chat, text: str) -> None:
     if any(notice.kind == "error" for notice in said):
         assert _kept(chat) == before, "refused, and something was done all the same"
     assert app.is_running and app._exception is None
-    assert said or app._notifications or _drawn(chat) != drawn, f"nothing was said to {text[:99]!a}"
     app.clear_notifications()
     app.return_to_chat()
     area.clear()
@@ -55,6 +56,11 @@ async def give(chat: Chat, text: str) -> None:
         app.chat.action_stop()
     if not chat.app.chat.conversation.path:
         await chat.ask("think")
+
+
+def _said(chat: Chat) -> list[Notice]:
+    entries = [entry.widget for entry in chat.app.chat.transcript.entries]
+    return [widget for widget in entries if isinstance(widget, Notice)]
 
 
 def _drawn(chat: Chat) -> list[str]:
@@ -87,10 +93,10 @@ FALLEN_OVER = [
 """What did, once."""
 
 
-async def test_commands_and_values_in_turn(open_chat: OpenChat, values: dict[str, str]) -> None:
+async def test_every_command_with_one_of_the_values(open_chat: OpenChat, values: dict[str, str]) -> None:
     async with open_chat() as chat:
         await chat.ask("think")
-        for command, value in zip(cycle(COMMANDS), values.values()):
+        for command, value in zip(COMMANDS, cycle(list(values.values())[::2])):
             await give(chat, f"/{command} {value}")
         for command, name in FALLEN_OVER:
             await give(chat, f"/{command} {values[name]}")
