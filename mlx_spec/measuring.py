@@ -25,7 +25,7 @@ NEAR, FAR = 64, 2048
 FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
 """Draft lengths by what leaving out would cost; the others lie between them."""
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
-DRAFTED = (1, 3, 8)
+DRAFTED = (1, 3, 15)
 """Draft lengths at which the draft model is timed: its steps cost the same each, the first a little more."""
 TIMED_ROUNDS = 2
 """Rounds of a kind in one go; there are as many goes as time allows."""

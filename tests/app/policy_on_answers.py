@@ -27,6 +27,8 @@ OpenBLAS, the medians of all rounds of a kind."""
 STEP, READING = 0.135, 0.67
 """Of the draft: a step, and the reading of a prompt."""
 NOISE, ORDERS = 0.08, 3
+TOKENS = 96
+"""Of an answer at most."""
 TEMPERATURES = (0.0, 0.8)
 
 
@@ -47,7 +49,7 @@ def write_answers(target: str | None, draft: str | None, temperature: float) -> 
     for prompt in read_prompts():
         ids, stops = side.encode(prompt.messages)
         side.pair.engine.forget()
-        options = Options(max_tokens=96, stop_tokens=frozenset(stops), drafter="model", draft_length=8,
+        options = Options(max_tokens=TOKENS, stop_tokens=frozenset(stops), drafter="model", draft_length=8,
                           temperature=temperature, seed=1)  # fmt: skip
         text: list[int] = []
         right: list[bool] = []
@@ -68,7 +70,7 @@ def takes(drafter: str, k: int) -> float:
 def costs() -> Costs:
     known = {
         name: {k: RoundCost(takes(name, k)) for k in range(1, most + 1)}
-        for name, most in (("model", 8), ("lookup", 31))
+        for name, most in (("model", OFFER.limit), ("lookup", MAX_DRAFT_LENGTH))
     }
     return Costs(RoundCost(1.0), known)
 
@@ -86,7 +88,8 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
         model = replace(OFFER, reviews=rested, behind=unread)
         offers = sorted(filter(None, (lookup.offer(), model)), key=lambda offer: offer.prior, reverse=True)
         offer, k = planner.choose(offers, len(answer.prompt) + at)
-        k = min(k, len(text) - at)
+        if len(text) == TOKENS:  # else it ends where nobody knows beforehand
+            k = min(k, TOKENS - at)
         drafted: Sequence[int] = ()
         stood = 0
         if k and offer.drafter == "lookup":
@@ -103,6 +106,8 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
         if used and not drafted:
             planner.review(offer, answer.right[at - rested : at])
         gained = text[at : at + stood + 1]
+        if at + len(gained) == len(text):
+            drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
         steady = not (used and (unread or not drafted))
         name = offer.drafter if drafted else "none"
         planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), offer, at)
@@ -178,11 +183,11 @@ def main() -> None:
     for temperature in TEMPERATURES:
         answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
         auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
-        fixed = [gains([Fixed(k)], answers) for k in range(9)]
+        fixed = [gains([Fixed(k)], answers) for k in range(OFFER.limit + 1)]
         most = at_most(answers)
         rows = {}
         for group in sorted(auto):
-            best = max(range(9), key=lambda k: fixed[k][group])
+            best = max(range(len(fixed)), key=lambda k: fixed[k][group])
             figures = {
                 "auto": auto[group],
                 "best_fixed": fixed[best][group],

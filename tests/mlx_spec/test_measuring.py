@@ -3,6 +3,7 @@
 import pytest
 
 from mlx_spec import Engine, Options, measuring
+from mlx_spec.drafters.model import OFFER
 from mlx_spec.measuring import FIRST, Calibration
 from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma4, tiny_llama
 
@@ -68,8 +69,8 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     assert calibration.draft_step(calibration.near) == pytest.approx(0.05)
     assert calibration.draft_step(calibration.far) == pytest.approx(0.1)
     costs = calibration.costs()
-    assert costs.longest("model") == 8 and costs.longest("lookup") == max(FIRST)
-    for k in range(1, 9):
+    assert costs.longest("model") == OFFER.limit and costs.longest("lookup") == max(FIRST)
+    for k in range(1, OFFER.limit + 1):
         assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
         assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
     assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-OUR_LENGTHS = range(1, 9)
+OUR_LENGTHS = range(1, 16)
 MLX_LM_LENGTHS = range(1, 7)
 OTHER_DRAFT = "other draft"
 """The process with a draft that was trained on other text."""
