@@ -225,7 +225,7 @@ async def test_help_is_there_in_the_palette(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 40)) as chat:
         await chat.pilot.press("ctrl+p")
         await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
-        assert "Enter runs" in await helped(chat)
+        assert "Enter takes it" in await helped(chat)
 
 
 def test_without_comparisons_no_speed_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
