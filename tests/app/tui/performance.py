@@ -4,8 +4,6 @@
 2. Share of one core that the screen's process takes while 150 tokens a second stream, rounds of three.
 3. Tokens per second of the real engine with the built-in pair, with the screen and with nothing but a pipe,
    plain (about 150 tokens a second on 2 cores) and drafted: the median of a run's answers, sides in turn.
-4. The same with the engine on one core and whoever reads its events on another (Linux), as on a machine that
-   has a core to spare: what is left is what the screen asks of the engine, not of its processor.
 """
 
 import argparse
@@ -49,8 +47,6 @@ ENGINE_ANSWERS, ENGINE_TOKENS = 24, 200
 DRAFT_LENGTHS = (0, 3)
 """The same for both sides: one that is being learned would differ from run to run."""
 PATIENCE_SECONDS = 120
-ENGINE_SCENARIOS = ("engine", "engine apart") if sys.platform == "linux" else ("engine",)
-ENGINE_CORE, SCREEN_CORE = 0, 1
 
 
 class SteadySession:
@@ -173,12 +169,9 @@ class MeasuredApp(ChatApp):
 def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> None:
     """The screen's process: runs on whatever terminal it was given."""
     steady = (sys.executable, "-m", "tests.app.tui.performance", "serve")
-    real = scenario in ENGINE_SCENARIOS
+    real = scenario == "engine"
     pair = resolve(None, None, None) if real else PairSpec("steady", Source("/target"), Source("/draft"))
-    command = engine_command(scenario) if real else steady
-    if scenario == "engine apart":
-        os.sched_setaffinity(0, {SCREEN_CORE})
-    link = EngineLink(EngineClient(result.parent / "engine.log", command), pair)
+    link = EngineLink(EngineClient(result.parent / "engine.log", COMMAND if real else steady), pair)
     link.start()
     tokens = ENGINE_TOKENS if real else max(1, round(seconds * TOKENS_PER_SECOND))
     try:
@@ -186,10 +179,6 @@ def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> No
         MeasuredApp(link, Settings.of(options), scenario, result).run()
     finally:
         link.close()
-
-
-def engine_command(scenario: str) -> Sequence[str]:
-    return ("taskset", "-c", str(ENGINE_CORE), *COMMAND) if scenario == "engine apart" else COMMAND
 
 
 def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> dict[str, float]:
@@ -224,11 +213,11 @@ def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> d
         return json.loads(result.read_text())
 
 
-def without_a_screen(scenario: str, draft_length: int) -> float:
+def without_a_screen(draft_length: int) -> float:
     """Tokens per second of the same engine, its events read from the pipe and thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MLX_SPEC_HOME"] = folder  # as new as beside the screen: it calibrates itself first
-        client = EngineClient(Path(folder) / "engine.log", engine_command(scenario))
+        client = EngineClient(Path(folder) / "engine.log")
         client.start()
         client.send(Load(resolve(None, None, None)))
         messages = (Message(role="user", content=PROMPT),)
@@ -279,23 +268,22 @@ def main() -> None:
     results["core_share"] = statistics.median(shares)
     share = statistics.median(shares)
     print(f"streaming {TOKENS_PER_SECOND} tokens/s takes {share:.1%} of a core (wanted: under 15 %)")
-    for scenario in ENGINE_SCENARIOS:
-        results[scenario] = {n: beside_the_screen(scenario, n, given.repeats) for n in DRAFT_LENGTHS}
+    results["engine_ratios"] = {length: beside_the_screen(length, given.repeats) for length in DRAFT_LENGTHS}
     print(json.dumps(results))
 
 
-def beside_the_screen(scenario: str, draft_length: int, repeats: int) -> list[float]:
+def beside_the_screen(draft_length: int, repeats: int) -> list[float]:
     """The engine's speed with the screen over its speed without, run by run."""
     screens, pipes = [], []
     for repeat in range(2 * repeats):
         # Each side begins as often as the other.
         if repeat % 4 in (0, 3):
-            pipes.append(without_a_screen(scenario, draft_length))
+            pipes.append(without_a_screen(draft_length))
         else:
-            screens.append(in_a_terminal(scenario, draft_length=draft_length)["tokens_per_second"])
+            screens.append(in_a_terminal("engine", draft_length=draft_length)["tokens_per_second"])
     ratios = [screen / pipe for screen, pipe in zip(screens, pipes, strict=True)]
     alone, beside = statistics.median(pipes), statistics.median(screens)
-    print(f"{scenario}, {draft_length} drafted: {alone:.1f} tok/s alone ({min(pipes):.1f} to {max(pipes):.1f}),")
+    print(f"engine, {draft_length} drafted: {alone:.1f} tok/s alone ({min(pipes):.1f} to {max(pipes):.1f}),")
     print(f"{beside:.1f} beside the screen: {statistics.median(ratios):.3f} of it (wanted: 0.97),")
     print(f"from {min(ratios):.3f} to {max(ratios):.3f}")
     return ratios
