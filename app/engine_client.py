@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -22,8 +21,6 @@ from app.engine_protocol import Died, EngineEvent, Quit, Request
 COMMAND = (sys.executable, "-m", "app.engine_process")
 LOG_LIMIT_BYTES = 1_000_000
 QUIT_SECONDS = 2.0
-READ_SECONDS = 1 / 20
-"""Events are read so often: waking for every round would take processor time from the engine."""
 
 _OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
 """How a process without memory ends: by the system, or in a library that was refused some."""
@@ -132,11 +129,8 @@ class EngineClient:
             while True:
                 try:
                     self._events.put(events.recv())
-                    while events.poll():
-                        self._events.put(events.recv())
                 except (EOFError, OSError):
                     break
-                time.sleep(READ_SECONDS)
         returncode = process.wait()
         if not self._closing:
             self._events.put(Died(returncode))

@@ -1,7 +1,8 @@
 """The engine in a process of its own: `python -m app.engine_process READ_FD WRITE_FD`.
 
 All MLX work happens on the main thread; a second thread only reads requests, so that a cancel is seen
-while an answer runs. The process ends by itself when the other end of the pipe is gone.
+while an answer runs, and a third sends events. The process ends by itself when the other end of the pipe is
+gone.
 """
 
 import os
@@ -34,6 +35,7 @@ from app.engine_protocol import (
 )
 from app.errors import AppError
 from app.events import PairInfo, PrefillProgressed, TurnEvent
+from app.outbox import Outbox
 from mlx_spec.errors import SpecError
 from mlx_spec.types import Options
 from models.errors import ModelsError, is_lack_of_memory
@@ -123,7 +125,7 @@ class _Inbox:
 
 def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None:
     """Handle requests on the calling thread until told to quit or left alone."""
-    inbox = _Inbox(requests)
+    inbox, outbox = _Inbox(requests), Outbox(events)
     session: Answering | None = None
     reason = "No pair was chosen. /pairs has some to choose from."
     try:
@@ -134,45 +136,46 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
             if isinstance(request, Load):
                 # The old pair leaves memory before the next one enters it.
                 session = None
-                session, reason = _load(request, events, open_pair)
+                session, reason = _load(request, outbox, open_pair)
                 if session is not None and not session.is_tuned:
-                    _tune(session, events, inbox)
+                    _tune(session, outbox, inbox)
             elif session is None:
-                events.send(AnswerFailed(request.id, reason))
+                outbox.send(AnswerFailed(request.id, reason))
             elif isinstance(request, Explain):
-                _explain(request, events, session)
+                _explain(request, outbox, session)
             else:
-                _answer(request, events, session, inbox)
+                _answer(request, outbox, session, inbox)
     except BrokenPipeError:
         return
     finally:
+        outbox.close()
         inbox.finish()
 
 
-def _load(request: Load, events: Connection, open_pair: OpenPair) -> tuple[Answering | None, str]:
+def _load(request: Load, outbox: Outbox, open_pair: OpenPair) -> tuple[Answering | None, str]:
     try:
         session = open_pair(request.pair)
     except Exception as error:  # whatever a model's files can cause is told, not died of
         reason = _in_words(error)
-        events.send(LoadFailed(reason))
+        outbox.send(LoadFailed(reason))
         return None, reason
-    events.send(Loaded(session.info))
+    outbox.send(Loaded(session.info))
     return session, ""
 
 
-def _tune(session: Answering, events: Connection, inbox: _Inbox) -> None:
+def _tune(session: Answering, outbox: Outbox, inbox: _Inbox) -> None:
     """Measure what drafting costs. A failure costs only the measuring: answers teach it too."""
     inbox.begin_tuning()
     try:
-        session.tune(lambda done, total: events.send(Tuning(done, total)), inbox.is_skipped)
+        session.tune(lambda done, total: outbox.send(Tuning(done, total)), inbox.is_skipped)
     except BrokenPipeError:
         raise
     except Exception as error:
         traceback.print_exception(error)
-    events.send(TuningEnded(skipped=inbox.is_skipped()))
+    outbox.send(TuningEnded(skipped=inbox.is_skipped()))
 
 
-def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inbox) -> None:
+def _answer(request: Answer, outbox: Outbox, session: Answering, inbox: _Inbox) -> None:
     failure: EngineEvent | None = None
     try:
         for event in session.answer(
@@ -182,25 +185,25 @@ def _answer(request: Answer, events: Connection, session: Answering, inbox: _Inb
             documents=request.documents,
             begun=request.begun,
             cancelled=lambda: inbox.is_cancelled(request.id),
-            progress=lambda event: events.send(Answered(request.id, event)),
+            progress=lambda event: outbox.send(Answered(request.id, event)),
         ):
-            events.send(Answered(request.id, event))
+            outbox.send(Answered(request.id, event))
     except BrokenPipeError:
         raise
     except Exception as error:
         failure = AnswerFailed(request.id, _in_words(error))
     session.keep()
     if failure is not None:
-        events.send(failure)
+        outbox.send(failure)
 
 
-def _explain(request: Explain, events: Connection, session: Answering) -> None:
+def _explain(request: Explain, outbox: Outbox, session: Answering) -> None:
     answers = request.plain, request.drafted
     try:
         result = Explained(request.id, session.difference(request.messages, request.options, *answers))
     except Exception as error:
         result = AnswerFailed(request.id, _in_words(error))
-    events.send(result)
+    outbox.send(result)
 
 
 def _in_words(error: Exception) -> str:

@@ -32,8 +32,8 @@ computed and not used, which costs less than a pass over the weights."""
 RECURRENT_TAIL = 16
 """The same with recurrent layers, which may have to read them twice."""
 TIMED_EVERY, TIMED_FIRST = 64, 4
-"""One round in so many is timed in two parts, draft and verify; it is read at once. The first comes soon:
-many answers have no more than ten rounds."""
+"""One drafted round in so many is timed in two parts, draft and verify; it is read at once. The first comes
+soon: many answers have no more than ten rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Turn:
         self.prefill_seconds = 0.0
         self.unseen = 1
         """Tokens at the end of the text that the target has not seen: one, more in the first round."""
-        self.read_at = 0.0
+        self.read_at, self.timed_next = 0.0, TIMED_FIRST
 
     def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
         """The rounds, each as soon as it is read; the arguments are those of `Engine.generate`.
@@ -147,8 +147,7 @@ class Turn:
         if not self.rounds or room <= 0:
             return NO_OFFER, 0, False
         offer, k = self.choice.planner.choose(self.choice.offers(), len(self.known))
-        number = len(self.rounds) + len(self.pending)
-        return offer, min(k, room), k > 0 and number % TIMED_EVERY == TIMED_FIRST
+        return offer, min(k, room), k > 0 and len(self.rounds) + len(self.pending) >= self.timed_next
 
     def _submit(self, drafter: Drafter | None, offer: Offer, k: int, timed: bool, behind: int) -> None:
         """Build one round and start it, to be read with so many `behind` it. Only a timed draft waits.
@@ -166,6 +165,8 @@ class Turn:
         seconds = _seconds_of(draft, start) if timed else None
         if not draft.length:
             drafter, offer, seconds = None, offer if right.size else NO_OFFER, None
+        if seconds is not None:
+            self.timed_next = len(self.rounds) + TIMED_EVERY
         steady = usual and not right.size and self._flies(drafter, behind)
         if draft.length:
             result = self._verify(draft, rule, context)

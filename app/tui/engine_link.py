@@ -1,10 +1,9 @@
 """The engine as screens see it: ask, and the events of the answer arrive as messages.
 
-Events are collected on a timer, not one by one: neighbouring pieces of text are joined first.
+Events are collected on a timer, not one by one.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from textual.message_pump import MessagePump
@@ -27,8 +26,7 @@ from app.engine_protocol import (
     Tuning,
     TuningEnded,
 )
-from app.events import PairInfo, TextAdded, TurnEnded
-from app.pieces import merged
+from app.events import PairInfo, TurnEnded
 from app.tui.messages import (
     DifferenceFound,
     EngineDied,
@@ -125,7 +123,7 @@ class EngineLink:
 
     def pump(self) -> None:
         """Pass on what the process sent since the last call."""
-        for event in _joined(self.client.poll()):
+        for event in self.client.poll():
             self._pass_on(event)
         if self._no_start:
             reason, self._no_start = self._no_start, ""
@@ -201,23 +199,3 @@ class EngineLink:
     def _tell(self, message: PairLoading | PairLoaded | PairTuning | PairFailed | EngineDied) -> None:
         if self._listener is not None:
             self._listener.post_message(message)
-
-
-def _joined(events: Sequence[EngineEvent]) -> list[EngineEvent]:
-    """The events, neighbouring texts of one answer made one with the later one's numbers."""
-    out: list[EngineEvent] = []
-    for event in events:
-        last = out[-1] if out else None
-        if (
-            isinstance(event, Answered)
-            and isinstance(last, Answered)
-            and event.id == last.id
-            and isinstance(event.event, TextAdded)
-            and isinstance(last.event, TextAdded)
-        ):
-            pieces = merged((*last.event.pieces, *event.event.pieces))
-            played = (*last.event.played, *event.event.played)
-            out[-1] = Answered(event.id, replace(event.event, pieces=pieces, played=played))
-        else:
-            out.append(event)
-    return out

@@ -9,6 +9,7 @@ from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
 
 from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
+from mlx_spec.planning import NO_OFFER, Fixed
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     nearly,
@@ -236,6 +237,21 @@ def test_a_round_waits_for_the_device_once(engine, monkeypatch):
         timed = sum(r.draft_seconds is not None for r in read)
         assert waits == {"tolist": len(read), "item": 0, "eval": timed}
         assert timed <= 1 + len(read) // 64
+
+
+def test_an_answer_that_begins_to_draft_late_is_timed_then_and_once_in_64_rounds(engine):
+    """Otherwise a short one would show no shares of time."""
+
+    class Late(Fixed):
+        def choose(self, offers, length):
+            return super().choose(offers, length) if length > 8 + 20 else (NO_OFFER, 0)
+
+    engine.controller = Late(1)
+    rounds = list(engine.generate(prompt(8, 1), Options(max_tokens=200, drafter="model")))
+    timed = [n for n, r in enumerate(rounds) if r.draft_seconds is not None]
+    drafted = [n for n, r in enumerate(rounds) if r.drafted]
+    assert len(timed) > 1 and timed[0] == drafted[0] > 10
+    assert [later - n for n, later in zip(timed, timed[1:], strict=False)] == [64] * (len(timed) - 1)
 
 
 def test_a_round_is_read_one_round_late(engine, monkeypatch):

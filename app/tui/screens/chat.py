@@ -57,6 +57,12 @@ HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
 
+class Below(Vertical):
+    """What stands under the transcript. Textual draws it with each piece of text: nothing is its own."""
+
+    BLANK = True
+
+
 class ChatScreen(Screen[None]):
     """Transcript, prompt, numbers."""
 
@@ -109,13 +115,13 @@ class ChatScreen(Screen[None]):
         with Transcript():
             yield Welcome()
         # Of what lies apart from the transcript, Textual draws nothing while text streams there.
-        with Vertical(id="below"):
+        with Below():
             yield Legend()
             yield Gauges()
             yield QueueList()
             yield Prompt()
             yield StatusLine()
-        yield KeyLine()
+            yield KeyLine()
 
     def on_mount(self) -> None:
         self.prompt.area.focus()

@@ -95,6 +95,15 @@ class Transcript(VerticalScroll, can_focus=True):
     def update_node_styles(self, animate: bool = True) -> None:
         """Nothing below depends on this container's focus; walking all messages for it costs seconds."""
 
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """The layout that moves the scrollbar also draws it; Textual would do so once more."""
+        changed = super()._size_updated(size, virtual_size, container_size, layout)
+        if changed:
+            self.vertical_scrollbar._repaint_regions.clear()
+        return changed
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if new_value < old_value and new_value < NEAR:

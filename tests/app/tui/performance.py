@@ -2,13 +2,16 @@
 
 1. Seconds until a chat of 2,000 messages is open and its end is drawn.
 2. Share of one core that the screen's process takes while 150 tokens a second stream, rounds of three.
-3. Tokens per second of the real engine with the built-in pair, with the screen and with nothing but a pipe,
-   plain (about 150 tokens a second on 2 cores) and drafted: the median of a run's answers, sides in turn.
+3. Tokens per second of the real engine with the built-in pair, plain and drafted, while the screen follows
+   and while its process only empties the pipe: answers in pairs, seconds apart, the sides in turn, for a
+   shared machine changes its pace from one second to the next. Once with all cores for both, once with a core
+   for each, as where there are enough, and once with no screen on either side: what the pairs can tell apart.
 """
 
 import argparse
 import asyncio
 import json
+import math
 import os
 import pty
 import statistics
@@ -25,7 +28,7 @@ from typing import Any
 from app.chat_prompt import Message
 from app.engine_client import COMMAND, EngineClient
 from app.engine_process import serve
-from app.engine_protocol import Answer, Answered, Load
+from app.engine_protocol import Answer, Answered
 from app.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 from app.tui.app import ChatApp
 from app.tui.engine_link import EngineLink
@@ -42,11 +45,13 @@ ROUND_TOKENS = 3
 SIZE = (120, 40)
 WORDS = "the target checks what the draft guessed and keeps what it would have written itself".split()
 PROMPT = "Explain speculative decoding in detail, from the beginning."
-ENGINE_ANSWERS, ENGINE_TOKENS = 24, 200
-"""Many answers a run: a shared machine changes its pace by the second."""
+ENGINE_PAIRS, ENGINE_TOKENS = 40, 100
+SHARES = ("all cores for both", "a core for each", "no screen")
 DRAFT_LENGTHS = (0, 3)
 """The same for both sides: one that is being learned would differ from run to run."""
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 600
+UNSEEN = 1_000_000
+"""Answers that no chat asked for have ids from here on."""
 
 
 class SteadySession:
@@ -123,6 +128,7 @@ class MeasuredApp(ChatApp):
         super().__init__(link, settings)
         self._scenario = scenario
         self._result = result
+        self._asked = 0
 
     def on_ready(self) -> None:
         self.run_worker(self._measure())
@@ -132,7 +138,7 @@ class MeasuredApp(ChatApp):
         self._result.write_text(json.dumps(measured))
         self.exit()
 
-    async def _open(self) -> dict[str, float]:
+    async def _open(self) -> dict[str, Any]:
         chat, messages = long_chat()
         await asyncio.sleep(1)
         start = time.monotonic()
@@ -145,15 +151,41 @@ class MeasuredApp(ChatApp):
         await drawn.wait()
         return {"seconds": time.monotonic() - start, "messages": len(messages)}
 
-    async def _stream(self) -> dict[str, float]:
+    async def _stream(self) -> dict[str, Any]:
         await _until(lambda: self.link.state == "ready")
         if self._scenario == "stream":
             return await self._answered()
+        await _until(lambda: self.link.tuning is None)
         await self._answered()  # the first answer pays for first use
-        rates = [(await self._answered())["tokens_per_second"] for _ in range(ENGINE_ANSWERS)]
-        return {"tokens_per_second": statistics.median(rates)}
+        if self._scenario == "a core for each":
+            _hold(os.getpid(), 0)
+            _hold(self.link.client.pid or 0, 1)
+        beside, alone = [], []
+        self._unseen()
+        for pair in range(ENGINE_PAIRS):
+            if pair % 2:
+                alone.append(self._unseen())
+            shown = self._scenario != "no screen"
+            beside.append((await self._answered())["tokens_per_second"] if shown else self._unseen())
+            if not pair % 2:
+                alone.append(self._unseen())
+        return {"ratios": [b / a for b, a in zip(beside, alone, strict=True)], "alone": alone}
 
-    async def _answered(self) -> dict[str, float]:
+    def _unseen(self) -> float:
+        """Tokens per second of an answer whose events are read and thrown away: no screen runs meanwhile."""
+        self._asked += 1
+        client, request = self.link.client, UNSEEN + self._asked
+        messages = (Message(role="user", content=PROMPT),)
+        client.send(Answer(request, messages, self.chat.settings.for_answer()))
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            for event in client.poll():
+                if isinstance(event, Answered) and event.id == request and isinstance(event.event, TurnEnded):
+                    return event.event.stats.tokens_per_second
+            time.sleep(0.05)
+        raise TimeoutError("the engine did not answer")
+
+    async def _answered(self) -> dict[str, Any]:
         self.chat.clear()
         self.chat.answering.send(PROMPT)
         await _until(lambda: bool(self.chat.running and self.chat.running.text))
@@ -169,7 +201,7 @@ class MeasuredApp(ChatApp):
 def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> None:
     """The screen's process: runs on whatever terminal it was given."""
     steady = (sys.executable, "-m", "tests.app.tui.performance", "serve")
-    real = scenario == "engine"
+    real = scenario in SHARES
     pair = resolve(None, None, None) if real else PairSpec("steady", Source("/target"), Source("/draft"))
     link = EngineLink(EngineClient(result.parent / "engine.log", COMMAND if real else steady), pair)
     link.start()
@@ -181,7 +213,7 @@ def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> No
         link.close()
 
 
-def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> dict[str, float]:
+def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> dict[str, Any]:
     """Run a scenario in a pseudo-terminal whose output is read as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
@@ -213,33 +245,6 @@ def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> d
         return json.loads(result.read_text())
 
 
-def without_a_screen(draft_length: int) -> float:
-    """Tokens per second of the same engine, its events read from the pipe and thrown away."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["MLX_SPEC_HOME"] = folder  # as new as beside the screen: it calibrates itself first
-        client = EngineClient(Path(folder) / "engine.log")
-        client.start()
-        client.send(Load(resolve(None, None, None)))
-        messages = (Message(role="user", content=PROMPT),)
-        options = Options(max_tokens=ENGINE_TOKENS, draft_length=draft_length)
-        rates = []
-        for request in range(1 + ENGINE_ANSWERS):
-            client.send(Answer(request, messages, options))
-            rates.append(_rate(client, request))
-        client.close()
-        return statistics.median(rates[1:])
-
-
-def _rate(client: EngineClient, request: int) -> float:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < end:
-        for event in client.poll():
-            if isinstance(event, Answered) and event.id == request and isinstance(event.event, TurnEnded):
-                return event.event.stats.tokens_per_second
-        time.sleep(0.05)
-    raise TimeoutError("the engine did not answer")
-
-
 async def _until(holds: Callable[[], bool], every: float = 0.005) -> None:
     while not holds():
         await asyncio.sleep(every)
@@ -268,25 +273,32 @@ def main() -> None:
     results["core_share"] = statistics.median(shares)
     share = statistics.median(shares)
     print(f"streaming {TOKENS_PER_SECOND} tokens/s takes {share:.1%} of a core (wanted: under 15 %)")
-    results["engine_ratios"] = {length: beside_the_screen(length, given.repeats) for length in DRAFT_LENGTHS}
+    print("the engine beside the screen, of its speed without (wanted: 0.97):")
+    results["engine"] = [
+        {"share": share, "drafted": length} | beside_the_screen(share, length, given.repeats)
+        for share in SHARES
+        for length in DRAFT_LENGTHS
+    ]
     print(json.dumps(results))
 
 
-def beside_the_screen(draft_length: int, repeats: int) -> list[float]:
-    """The engine's speed with the screen over its speed without, run by run."""
-    screens, pipes = [], []
-    for repeat in range(2 * repeats):
-        # Each side begins as often as the other.
-        if repeat % 4 in (0, 3):
-            pipes.append(without_a_screen(draft_length))
-        else:
-            screens.append(in_a_terminal("engine", draft_length=draft_length)["tokens_per_second"])
-    ratios = [screen / pipe for screen, pipe in zip(screens, pipes, strict=True)]
-    alone, beside = statistics.median(pipes), statistics.median(screens)
-    print(f"engine, {draft_length} drafted: {alone:.1f} tok/s alone ({min(pipes):.1f} to {max(pipes):.1f}),")
-    print(f"{beside:.1f} beside the screen: {statistics.median(ratios):.3f} of it (wanted: 0.97),")
-    print(f"from {min(ratios):.3f} to {max(ratios):.3f}")
-    return ratios
+def beside_the_screen(share: str, draft_length: int, repeats: int) -> dict[str, float]:
+    """The engine's speed with the screen over its speed without: the mean of all pairs, and its error."""
+    runs = [in_a_terminal(share, draft_length=draft_length) for _ in range(repeats)]
+    ratios: list[float] = sum((run["ratios"] for run in runs), [])
+    alone = statistics.median(sum((run["alone"] for run in runs), []))
+    mean, error = statistics.fmean(ratios), statistics.stdev(ratios) / math.sqrt(len(ratios))
+    print(
+        f"{share}, {draft_length} drafted: "
+        f"{mean:.3f} ± {error:.3f} of {alone:.1f} tok/s in {len(ratios)} pairs"
+    )
+    return {"ratio": mean, "error": error, "alone": alone}
+
+
+def _hold(pid: int, core: int) -> None:
+    """Have all threads of a process run on one core; threads to come inherit it."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), {core})
 
 
 if __name__ == "__main__":

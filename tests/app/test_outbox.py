@@ -1,0 +1,96 @@
+"""What the engine process sends: joined where it comes fast, in order, and nothing is held back for long."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+import pytest
+
+from app import outbox
+from app.engine_protocol import Answered, AnswerFailed, EngineEvent, Tuning
+from app.events import Piece, TextAdded
+from app.outbox import Outbox
+
+
+def text(answer_id: int, words: str, tokens: int) -> Answered:
+    pieces = (Piece(words, "plain"),)
+    return Answered(answer_id, TextAdded(pieces, tokens, 0.1, 10.0, 0, 0, tokens, 0, ()))
+
+
+def words_of(event: EngineEvent) -> str:
+    assert isinstance(event, Answered) and isinstance(event.event, TextAdded)
+    return "".join(piece.text for piece in event.event.pieces)
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Connection, Connection]]:
+    read_end, write_end = os.pipe()
+    with Connection(read_end, writable=False) as reader, Connection(write_end, readable=False) as writer:
+        yield reader, writer
+
+
+def test_text_that_comes_faster_than_it_is_sent_arrives_as_one_event_with_the_last_numbers(ends, monkeypatch):
+    reader, writer = ends
+    monkeypatch.setattr(outbox, "JOIN_SECONDS", 0.2)
+    box = Outbox(writer)
+    box.send(text(1, "one", 1))
+    first = reader.recv()
+    for n, word in enumerate((" two", " three", " four"), 2):
+        box.send(text(1, word, n))
+    second = reader.recv()
+    box.close()
+    assert (words_of(first), words_of(second)) == ("one", " two three four")
+    assert second.event.tokens == 4
+    assert not reader.poll()
+
+
+def test_texts_of_two_answers_and_what_is_no_text_stay_apart_and_in_order(ends, monkeypatch):
+    reader, writer = ends
+    monkeypatch.setattr(outbox, "JOIN_SECONDS", 0.05)
+    box = Outbox(writer)
+    sent = [text(1, "a", 1), AnswerFailed(1, "why"), text(2, "b", 1), text(3, "c", 1), Tuning(1, 2)]
+    for event in sent:
+        box.send(event)
+    box.close()
+    assert [reader.recv() for _ in sent] == sent
+
+
+def test_the_last_text_is_sent_though_nothing_follows_it(ends):
+    reader, writer = ends
+    box = Outbox(writer)
+    box.send(text(1, "a", 1))
+    box.send(text(1, "b", 2))
+    got = ""
+    while got != "ab":
+        assert reader.poll(10), f"only {got!r} came"
+        got += words_of(reader.recv())
+    box.close()
+
+
+def test_whoever_sends_does_not_wait_for_the_pipe(ends):
+    """A pipe that nobody empties is full after 64 kB."""
+    reader, writer = ends
+    box = Outbox(writer)
+    begun = time.monotonic()
+    for n in range(100):
+        box.send(Answered(n, text(n, "x" * 10_000, 1).event))
+    assert time.monotonic() - begun < 5
+    read = threading.Thread(target=lambda: [reader.recv() for _ in range(100)])
+    read.start()
+    box.close()
+    read.join(10)
+    assert not read.is_alive()
+
+
+def test_sending_fails_once_the_reader_is_gone(ends):
+    reader, writer = ends
+    box = Outbox(writer)
+    reader.close()
+    end = time.monotonic() + 10
+    with pytest.raises(BrokenPipeError):
+        while time.monotonic() < end:
+            box.send(Tuning(1, 2))
+            time.sleep(0.01)
+    box.close()
