@@ -106,6 +106,10 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         if path.stat().st_size > LARGEST_IMPORT_BYTES:
             raise BadInput(f"{path} has more than {LARGEST_IMPORT_BYTES // 10**6} MB; that is no export.")
         value = parse(path.read_text("utf-8"))
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise BadInput(f"{path} holds {half}, half of a character, which no text can keep.") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:

@@ -41,9 +41,10 @@ class ChatState:
         self.count_context()
 
     def count_context(self) -> None:
-        """The branch in view is another one."""
+        """The branch in view is another one, or the pair that is to read it."""
         self._numbers = None
-        self._context, self._is_counted = context_in_use(self._chat.conversation)
+        chat = self._chat
+        self._context, self._is_counted = context_in_use(chat.conversation, chat.link.pair.name)
 
     def take(self, event: TurnEvent | None) -> None:
         """Keep an event's numbers; None: an answer begins."""

@@ -4,16 +4,16 @@ from app.attachments import CHARACTERS_PER_TOKEN
 from app.tui.conversation import Conversation
 
 
-def context_in_use(conversation: Conversation) -> tuple[int, bool]:
-    """Tokens of the branch in view, and whether they were counted.
+def context_in_use(conversation: Conversation, pair: str) -> tuple[int, bool]:
+    """Tokens of the branch in view, and whether they were counted as the pair of this name counts them.
 
-    Those up to its last counted answer were; what follows is guessed by its length.
+    Those up to its last counted answer were, by that answer's pair; what follows is guessed by its length.
     """
-    tokens, characters = 0, len(conversation.system)
+    tokens, characters, counted_by = 0, len(conversation.system), pair
     for message in conversation.path:
         if message.facts is not None and message.facts.stats is not None:
             tokens = message.facts.stats.prompt_tokens + message.facts.stats.tokens
-            characters = 0
+            characters, counted_by = 0, message.facts.pair
         else:
             characters += len(message.text) + sum(len(file.text) for file in message.attachments)
-    return tokens + -(-characters // CHARACTERS_PER_TOKEN), characters == 0
+    return tokens + -(-characters // CHARACTERS_PER_TOKEN), characters == 0 and counted_by == pair

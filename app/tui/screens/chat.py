@@ -170,6 +170,8 @@ class ChatScreen(Screen[None]):
         self.answering.fail(message.turn_id, message.text)
 
     def on_pair_loading(self, message: PairLoading) -> None:
+        if self.running is None:
+            self.state.count_context()
         self.show_pair()
 
     def on_pair_loaded(self, message: PairLoaded) -> None:

@@ -197,6 +197,25 @@ def test_figures_that_are_none_are_not_imported_and_named(
     assert main(["history", "show", "cc33"]) == 2
 
 
+@pytest.mark.parametrize("place", ["text", "drafted"])
+def test_half_a_character_is_not_imported_and_named(
+    tmp_path: Path, place: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """JSON can spell one; no text in UTF-8 can hold it."""
+    messages = [prompt("p", "hi", chat_id="cc33"), answer("m", "p", chat_id="cc33")]
+    export = json.loads(json.dumps(as_json([(chat("cc33", "Third", leaf="m"), messages)])))
+    if place == "text":
+        export["chats"][0]["messages"][0]["text"] = "hi \ud800"
+    else:
+        names = [field.name for field in fields(DraftRound)]
+        export["chats"][0]["messages"][1]["rounds"][0][names.index("drafted")] = ["\ud800"]
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(export))
+    assert main(["history", "import", str(file)]) == 2
+    assert "holds \\ud800, half of a character" in " ".join(capfd.readouterr().err.split())
+    assert main(["history", "show", "cc33"]) == 2
+
+
 def test_an_import_says_which_part_is_missing_or_no_time(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

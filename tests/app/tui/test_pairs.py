@@ -450,7 +450,10 @@ async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversati
         await chat.ask("hello")
         chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
         await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
+        # What the pair before counted is a guess for this one.
+        await chat.until(lambda: "context ~16/" in chat.screen)
         await chat.ask("again")
+        await chat.until(lambda: "context 1" in chat.screen)
         assert chat.prompts == ["hello", "again"]
 
 
