@@ -98,6 +98,8 @@ class ChatState:
             self._could_stop = chat.can_stop
             chat.refresh_bindings()
         chat.query_one(Gauges).show()
+        # Text that grows is sign of life enough, and each blink is a frame.
+        chat.prompt.area.cursor_blink = chat.running is None
         chat.prompt.others_wait = bool(answering.queued)
         chat.query_one(QueueList).texts = tuple(waiting.text for waiting in answering.queued)
         title = chat.app.keys.told("editing an earlier prompt: {chat.stop} leaves it as it was")

@@ -7,10 +7,13 @@ import pytest
 from rich.console import Console
 from rich.style import Style as RichStyle
 from textual._compositor import ChopsUpdate, Compositor
+from textual._styles_cache import StylesCache
+from textual.geometry import Region
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
+from textual.widget import Widget
 
 from app.events import Piece
 from app.tui.widgets import live_answer
@@ -85,6 +88,36 @@ async def test_words_that_fit_the_last_line_take_one_row_each_and_no_layout(grow
         assert set(answer.rows) == {1} and len(answer.rows) >= 10
 
 
+async def test_nothing_below_the_transcript_is_asked_for_its_rows_by_a_word(
+    growing: Grow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with growing() as answer:
+        asked: list[Widget] = []
+        original = StylesCache.render_widget
+
+        def recorded(cache: StylesCache, widget: Widget, crop: Region) -> list[Strip]:
+            asked.append(widget)
+            return original(cache, widget, crop)
+
+        monkeypatch.setattr(StylesCache, "render_widget", recorded)
+        for _ in range(5):
+            await answer.add("word ")
+        transcript = answer.chat.app.chat.transcript
+        assert answer.live in asked
+        assert [widget for widget in asked if transcript not in widget.ancestors] == []
+
+
+async def test_the_cursor_does_not_blink_while_an_answer_grows(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        area = chat.app.chat.prompt.area
+        await chat.type("slow")
+        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        assert not area.cursor_blink
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.chat.running is None)
+        await chat.until(lambda: area.cursor_blink)
+
+
 async def test_a_new_line_takes_one_layout_and_the_words_after_it_one_row(
     growing: Grow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,8 +126,9 @@ async def test_a_new_line_takes_one_layout_and_the_words_after_it_one_row(
         await answer.add("\nline" * 40)  # The scrollbar is there from here on.
         await answer.settled()
         for _ in range(10):
+            frames = len(answer.rows)
             await answer.add("\nline")
-            assert answer.rows[-1] > 1
+            assert answer.rows[-1] > 1 and len(answer.rows) == frames + 1
             await answer.add(" word")
             assert answer.rows[-1] == 1
         assert answer.layouts == 10
