@@ -42,7 +42,7 @@ from models.pair import PairSpec
 
 EngineState = Literal["loading", "ready", "failed", "dead"]
 
-PUMP_SECONDS = 1 / 14
+PUMP_SECONDS = 1 / 12
 """Text that appears this often looks steady; each frame takes about two milliseconds of a core."""
 
 
