@@ -65,7 +65,7 @@ def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: b
     if sys.stdin.isatty() and sys.stdout.isatty():
         if not sys.stderr.isatty():
             raise BadInput(
-                "The chat draws its screen on stderr, which is no terminal here. Leave out the 2>."
+                "The chat draws its screen on stderr, which is no terminal here. Leave out what redirects it (2>)."
             )
         from app.tui.run import run_chat
 
