@@ -63,10 +63,6 @@ def command(
 
 def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: bool) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
-        if not sys.stderr.isatty():
-            raise BadInput(
-                "The chat draws its screen on stderr, which is no terminal here. Leave out what redirects it (2>)."
-            )
         from app.tui.run import run_chat
 
         return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)

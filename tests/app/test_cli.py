@@ -111,19 +111,6 @@ def test_a_value_that_cannot_be_used_is_named_with_what_it_must_be(
     assert capfd.readouterr().err.startswith(told)
 
 
-def test_a_chat_whose_screen_would_be_drawn_into_a_file_says_so(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Textual draws on stderr: nothing could be seen, and nothing would say why."""
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("app.tui.run.run_chat", lambda *_, **__: 0)
-    assert main(["chat"]) == 2
-    assert "draws its screen on stderr" in " ".join(capfd.readouterr().err.split())
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert main(["chat"]) == 0
-
-
 def test_a_group_without_a_command_is_its_help_alone(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["history"]) == 2
     without = capfd.readouterr().err
