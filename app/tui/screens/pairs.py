@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.tui.last_speeds import last_speeds
-from app.tui.pair_facts import Facts, details, download_line, header, matches, outcome, row
+from app.tui.pair_facts import Facts, details, download_line, header, in_order, matches, outcome, row
 from app.tui.pair_removal import remove_after_asking
 from app.tui.pull_queue import PullJob
 from app.tui.screens.opened import OpenedScreen
@@ -191,7 +191,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def show_downloads(self) -> None:
         """Show the app's downloads as they stand."""
-        jobs = self.app.pulls.not_here
+        jobs = in_order(self.app.pulls.not_here, self.chosen)
         panel = self.query_one("#downloads", Static)
         panel.display = bool(jobs)
         panel.update(Content("\n".join(download_line(job, self.app.keys) for job in jobs)))
