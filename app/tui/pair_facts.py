@@ -92,7 +92,7 @@ def details(facts: Facts) -> str:
 
 
 def in_order(jobs: Iterable[PullJob], chosen: Pair | None) -> list[PullJob]:
-    """Downloads where a small screen has no room for all: what runs, then the chosen pair's, then the rest."""
+    """For a screen without room for all: what runs, then the chosen pair's download, then the rest."""
     return sorted(jobs, key=lambda job: (job.state != "running", not chosen or job.pair != chosen.spec))
 
 
