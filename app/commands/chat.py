@@ -84,11 +84,7 @@ def _saved_chat(name: str) -> str:
     Raises:
         BadInput: there is none.
     """
-    from app.history.database import history_file
-    from app.history.store import History
+    from app.commands.history import opened_history
 
-    history = History.open(history_file())
-    try:
+    with opened_history() as history:
         return history.find(name).id
-    finally:
-        history.close()

@@ -43,7 +43,7 @@ def list_chats(
     json: args.Json = False,
 ) -> int:
     """List the chats, the last changed first."""
-    with _opened() as history:
+    with opened_history() as history:
         _print(history.chats(archived=archived, deleted=deleted), json=json)
     return exit_codes.DONE
 
@@ -54,7 +54,7 @@ def search(
     json: args.Json = False,
 ) -> int:
     """Search all texts; exit code 1 if nothing is found."""
-    with _opened() as history:
+    with opened_history() as history:
         rows = history.search(text)
     _print(rows, json=json)
     return exit_codes.DONE if rows else exit_codes.NO
@@ -65,7 +65,7 @@ def show(chat: ChatId, json: args.Json = False) -> int:
     """Show a chat: the branch in view as Markdown, or everything as JSON."""
     from app.history.export import as_json, as_markdown
 
-    with _opened() as history:
+    with opened_history() as history:
         found = history.find(chat)
         messages = history.messages(found)
     if json:
@@ -91,7 +91,7 @@ def export(
 
     if output is not None:
         check_place("--output", output)
-    with _opened() as history:
+    with opened_history() as history:
         if chat == "all":
             rows = history.chats(limit=-1) + history.chats(archived=True, limit=-1)
             chats = [(row.chat, history.messages(row.chat)) for row in rows]
@@ -118,7 +118,7 @@ def import_chats(
     """Add the chats of an exported file; those that are there already are left as they are."""
     from app.history.export import import_file
 
-    with _opened() as history:
+    with opened_history() as history:
         added, known = import_file(history, file)
     if json:
         json_data({"added": added, "known": known})
@@ -130,7 +130,7 @@ def import_chats(
 @group.command(epilog=EXAMPLE)
 def delete(chat: ChatId, json: args.Json = False) -> int:
     """Delete a chat; `restore` brings it back for a week."""
-    with _opened() as history:
+    with opened_history() as history:
         found = history.find(chat)
         history.delete(found.id)
     _done(found.id, f"Deleted '{found.title}'. Undo: mlx-spec history restore {found.id[:ID_LENGTH]}", json)
@@ -142,7 +142,7 @@ def restore(chat: ChatId, json: args.Json = False) -> int:
     """Bring a deleted chat back."""
     if chat == "last":
         raise BadInput("Name the chat to restore; `mlx-spec history list --deleted` shows them.")
-    with _opened() as history:
+    with opened_history() as history:
         found = history.find(chat)
         history.restore(found.id)
     _done(found.id, f"'{found.title}' is back.", json)
@@ -150,7 +150,8 @@ def restore(chat: ChatId, json: args.Json = False) -> int:
 
 
 @contextmanager
-def _opened() -> Iterator["History"]:
+def opened_history() -> Iterator["History"]:
+    """All chats; says so where a damaged file was put aside for a new one."""
     from app.history.database import history_file
     from app.history.store import History
 

@@ -155,6 +155,8 @@ class HistoryThread:
                 # What was put again meanwhile stays for the next time.
                 _take(self._chats, chats)
                 _take(self._messages, messages)
+        elif self._failing:
+            self._opened()  # Nothing to write is no proof that it could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
         """Do it, or say once that it cannot be done, and when it can be again."""

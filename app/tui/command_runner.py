@@ -103,7 +103,9 @@ class CommandRunner:
         try:
             return find(name)
         except UnknownPair as error:
-            raise BadInput(str(error)) from error
+            own = "{app.pairs}, then {pairs.own} adds one from repositories or folders."
+            said = f"There is no pair {name}. {self._app.keys.told(own)}" if "/" in name else str(error)
+            raise BadInput(said) from error
 
     async def do_system(self, value: str) -> None:
         conversation = self._chat.conversation

@@ -1,5 +1,6 @@
 """What the pairs screen says about a pair and about a download, in words and small bars."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.expected_speed import SOURCE, with_range
@@ -88,6 +89,11 @@ def details(facts: Facts) -> str:
     if not pair.verified:
         lines.append("? Not verified: sizes are computed, names and licence are from memory.")
     return "\n".join(one_line(line) for line in lines)
+
+
+def in_order(jobs: Iterable[PullJob], chosen: Pair | None) -> list[PullJob]:
+    """For a screen without room for all: what runs, then the chosen pair's download, then the rest."""
+    return sorted(jobs, key=lambda job: (job.state != "running", not chosen or job.pair != chosen.spec))
 
 
 def download_line(job: PullJob, keys: Keys) -> str:

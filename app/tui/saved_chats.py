@@ -169,7 +169,8 @@ class SavedChats:
         """Say what became of saving; a new file gets everything that is in view."""
         match news:
             case SavingFailed(reason):
-                text = f"Chats cannot be saved now: {reason}. The chat goes on in memory and is saved later."
+                why = reason.removesuffix(".")
+                text = f"Chats cannot be saved now: {why}. The chat goes on in memory and is saved later."
                 self._chat.transcript.note(text, "error")
             case SavingResumed():
                 self._say("Chats are saved again; nothing is missing.")

@@ -338,6 +338,7 @@ class ChatScreen(Screen[None]):
         self.state.restart()
         self.show_path()
         self.unsent_prompts.left(waited)
+        self.prompt.area.focus()
         self.state.show()
 
     def _leave_editing(self) -> None:
@@ -369,9 +370,8 @@ class ChatScreen(Screen[None]):
 
     async def _mentioned_files(self, text: str) -> list[Attachment]:
         """The files named by `@path` in a prompt."""
-        paths = mentioned(text)
         limit = self.context_limit
-        return await asyncio.to_thread(lambda: [attach(path, limit) for path in paths])
+        return await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(text)])
 
     async def _load_prompts(self) -> None:
         try:

@@ -292,12 +292,12 @@ The same prompts without and with drafting, one after the other on the same engi
     def _show_title(self, record: Record) -> None:
         """The prompt in the panes; over figures, what they are of."""
         count, prompt = len(record.prompts), self.place[0]
-        if count == 1:
-            self._title(record.prompts[0].prompt)
-        elif self.query_one("#compare-views", ContentSwitcher).current == "figures":
-            self._title(f"{count} prompts together")
-        else:
-            self._title(f"{prompt + 1}/{count} {record.prompts[prompt].prompt}")
+        text = record.prompts[prompt].prompt
+        if count > 1 and self.query_one("#compare-views", ContentSwitcher).current == "figures":
+            text = f"{count} prompts together"
+        elif count > 1:
+            text = self.app.keys.told(f"{prompt + 1}/{count} ({{compare.left}}, {{compare.right}}) ") + text
+        self._title(text)
 
     def _pane(self, run: Run) -> ComparePane:
         assert self.plan is not None

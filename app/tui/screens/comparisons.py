@@ -18,6 +18,7 @@ from app.tui.engine_link import EngineLink
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(id="comparisons-title")
-        yield OptionList(markup=False, id="comparisons")
+        yield ItemList(markup=False, id="comparisons")
         yield Static(id="comparison-told")
         yield KeyLine()
 

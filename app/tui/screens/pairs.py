@@ -10,12 +10,13 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.tui.last_speeds import last_speeds
-from app.tui.pair_facts import Facts, details, download_line, header, matches, outcome, row
+from app.tui.pair_facts import Facts, details, download_line, header, in_order, matches, outcome, row
 from app.tui.pair_removal import remove_after_asking
 from app.tui.pull_queue import PullJob
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 from models.catalogue import Pair, all_pairs
 from models.fit import fit
@@ -79,7 +80,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             placeholder="Filter: name, licence, installed, fits, ...", compact=True, id="pairs-filter"
         )
         yield Static(id="pairs-header")
-        yield OptionList(markup=False)
+        yield ItemList(markup=False)
         yield self._details_view
         yield Static(id="downloads")
         yield Static(Content(self.hint), id="pull-line")
@@ -190,7 +191,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def show_downloads(self) -> None:
         """Show the app's downloads as they stand."""
-        jobs = self.app.pulls.not_here
+        jobs = in_order(self.app.pulls.not_here, self.chosen)
         panel = self.query_one("#downloads", Static)
         panel.display = bool(jobs)
         panel.update(Content("\n".join(download_line(job, self.app.keys) for job in jobs)))
@@ -213,12 +214,11 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """The rows that the filter leaves."""
         chosen = highlight or (self.chosen.name if self.chosen else None)
         width, words = self.app.size.width, self.query_one(Input).value
-        options = self.query_one(OptionList)
         names = [name for name, facts in self.facts.items() if matches(facts, words)]
         self.query_one("#pairs-header", Static).update(
             Content.styled(header(width=width, predicts=self._predicts), "bold")
         )
-        options.clear_options()
+        options = self.query_one(OptionList).clear_options()
         options.add_options(Option(self._row(name), id=name) for name in names)
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0

@@ -19,6 +19,7 @@ from app.tui.found_words import with_found
 from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ the chat at the message that was found."""
 
     def compose(self) -> ComposeResult:
         yield Input(self._text, placeholder="Search all chats", id="sessions-search")
-        yield OptionList(markup=False)
+        yield ItemList(markup=False)
         yield Static(id="sessions-line")
         yield KeyLine()
 

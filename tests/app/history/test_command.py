@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from app.commands.chat import _saved_chat
+from app.errors import BadInput
 from app.events import DraftRound
 from app.history.database import history_file
 from app.history.export import as_json, as_markdown
@@ -161,6 +163,15 @@ def test_a_damaged_history_is_told_on_stderr(capfd: pytest.CaptureFixture[str]) 
     shown = capfd.readouterr()
     assert json.loads(shown.out) == {"chats": []}
     assert "history-damaged-" in shown.err
+
+
+def test_a_damaged_history_is_told_where_a_chat_of_it_was_to_be_resumed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    history_file().write_bytes(b"junk" * 2000)
+    with pytest.raises(BadInput, match="There is no chat yet"):
+        _saved_chat("last")
+    assert "history-damaged-" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,19 @@ def test_closing_with_a_full_disk_says_how_much_could_not_be_written(tmp_path: P
     assert saving.close() == 1
 
 
+def test_a_file_that_cannot_be_opened_is_not_told_as_saved_again_because_there_was_nothing_to_save(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    news: list[News] = []
+    saving = HistoryThread(tmp_path / "history.db", news.append)
+    for _ in range(2):
+        with pytest.raises(MachineFailed):
+            saving.ask(lambda history: history.chats()).result(60)
+    assert [type(one) for one in news] == [SavingFailed]
+    saving.close()
+
+
 def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     news: list[News] = []

@@ -421,6 +421,8 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
         await chat.until(lambda: any(f"/pull {FIRST}" in notice for notice in chat.notices))
         await chat.type("/pull smollm2")
         await chat.until(lambda: any("Did you mean smollm2-1.7b" in notice for notice in chat.notices))
+        await chat.type("/use org/name")
+        await chat.until(lambda: "no pair org/name. F2, then a adds one" in chat.notices[-1])
         await chat.type(f"/pull {FIRST}")
         await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
         await chat.type(f"/use {FIRST}")

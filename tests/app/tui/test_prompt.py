@@ -203,3 +203,20 @@ async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_
             await chat.pilot.resize_terminal(*size)
             await chat.until(lambda size=size: chat.app.size.width == size[0])
             await chat.until(cursor_is_seen)
+
+
+async def test_what_is_typed_after_another_chat_was_opened_from_a_message_is_a_prompt(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        for key in ("ctrl+n", "f7"):
+            await chat.ask("hello")
+            await chat.pilot.press("tab")
+            await chat.until(lambda: chat.app.chat.transcript.has_focus)
+            before = chat.app.chat.conversation
+            await chat.pilot.press(key)
+            await chat.until(lambda before=before: chat.app.chat.conversation is not before)
+            await chat.pilot.press("e", "h")
+            area = chat.app.chat.query_one(PromptArea)
+            await chat.until(lambda area=area: area.text == "eh")
+            area.clear()

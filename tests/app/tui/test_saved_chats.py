@@ -353,6 +353,8 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
         await opened.until(lambda: any("cannot be saved now" in notice for notice in opened.notices))
         await opened.ask("hello")
         assert (await opened.ask("again")).text == TEXT
+        (told,) = opened.notices
+        assert ".." not in told and told.endswith("is saved later.")
     assert opened.app.unsaved == 4
 
 

@@ -74,3 +74,10 @@ def first_seen(opened) -> int:
 
 def last_seen(opened) -> int:
     return max(seen(opened))
+
+
+async def test_thoughts_asked_for_where_there_are_none_are_told(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        await opened.type("/think")
+        await opened.until(lambda: "There are no thoughts in this answer." in opened.notices)
