@@ -24,7 +24,7 @@ from app.commands import (
 )
 from app.config import read_config
 from app.errors import AppError, MachineFailed
-from app.output import ReaderGone, data, make_streams_tolerant, open_closed_streams, talk
+from app.output import ReaderGone, data, forget_unwritable, make_streams_tolerant, open_closed_streams, talk
 from app.usage_text import usage_text
 
 DEBUG = "--debug"
@@ -101,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         code, message = told(error)
         talk(message)
+        forget_unwritable()
         return code
 
 
