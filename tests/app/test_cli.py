@@ -78,8 +78,14 @@ def test_wrong_use_is_told_in_two_lines_with_exit_code_2(
             ["generate", "--prompt", "x", "builtin", "--draft", "none", "--draft-head", "5"],
             "builtin has none",
         ),
+        (
+            ["generate", "--prompt", "x", "--no-draft", "--draft-head", "5"],
+            "--no-draft and --draft-head 5 contradict",
+        ),
+        (["generate", "--prompt", "x", "--draft-length", ""], "--draft-length is empty; give a number"),
+        (["check", ""], "There is no pair ''."),
     ],
-    ids=["--stop", "--draft-head"],
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_loaded(
     arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
