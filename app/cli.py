@@ -32,6 +32,9 @@ DEBUG = "--debug"
 
 MEMORY_FULL = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
 
+LONGEST_MESSAGE = 2000
+"""Characters. The help of a group has fewer."""
+
 cli = typer.Typer(
     name="mlx-spec",
     help="Chat with a local model faster, word for word the same: a small model guesses ahead, "
@@ -100,9 +103,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         code, message = told(error)
-        talk(message)
+        talk(_shortened(message))
         forget_unwritable()
         return code
+
+
+def _shortened(message: str) -> str:
+    """A message that quotes a whole text, given where a name was wanted, with its middle left out."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    return f"{message[: LONGEST_MESSAGE // 4]} … {message[-LONGEST_MESSAGE // 4 :]}"
 
 
 def told(error: Exception) -> tuple[int, str]:

@@ -117,6 +117,24 @@ def test_a_value_that_cannot_be_used_is_named_with_what_it_must_be(
     assert capfd.readouterr().err.startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (["generate", "def f():\n    return\n" * 5000], "is no pair's name. For a prompt: --prompt TEXT."),
+        (["generate", "--prompt", "x", "--seed", "9" * 5000], "it must be a number of fewer digits."),
+        (["generate", "--prompt-file", "x" * 5000], "cannot be read: File name too long."),
+    ],
+    ids=["a text", "digits", "a path"],
+)
+def test_a_whole_text_in_the_place_of_a_name_is_not_said_again_in_full(
+    arguments: list[str], end: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capfd.readouterr().err
+    assert arguments[-1][:20] in told and told.strip().endswith(end)
+    assert len(told) < 1200
+
+
 def test_a_group_without_a_command_is_its_help_alone(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["history"]) == 2
     without = capfd.readouterr().err

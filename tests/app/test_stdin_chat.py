@@ -2,7 +2,7 @@
 
 import io
 import sys
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -72,7 +72,7 @@ class Endless(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any, /) -> int:
         self.given += len(buffer)
         if self.given > 1_000_000:
             raise AssertionError("it was read on and on")
