@@ -176,6 +176,16 @@ def test_every_command_has_help_with_an_example(command: str, capfd: pytest.Capt
     assert f"mlx-spec {command.split()[0]}" in told.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize("group", [[], ["pairs"], ["history"], ["comparisons"], ["config"]])
+def test_no_command_is_summed_up_in_half_a_sentence(
+    group: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*group, "--help"]) == 0
+    commands = capfd.readouterr().out.partition("Commands:")[2].partition("\n\n")[0].splitlines()[1:]
+    assert commands and not [line for line in commands if line.endswith("...")]
+
+
 def test_help_and_pairs_load_no_model_library() -> None:
     script = (
         "import sys; from app.cli import main\n"
@@ -196,6 +206,14 @@ def test_without_a_command_the_chat_opens_on_the_built_in_pair(
     told = capfd.readouterr()
     assert all(len(answer) > 5 for answer in told.out.split("\n\n")[:2])
     assert told.err.count("Measuring what drafting costs here, once") == 1
+
+
+def test_whether_a_pair_fits_is_said_of_this_machine_also_beside_another_chips_speeds(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["pairs", "show", "qwen3-8b", "--chip", "M4 Pro"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines if line.startswith("fits")] == ["fits here"]
 
 
 def test_pairs_as_json_names_every_pair(capfd: pytest.CaptureFixture[str]) -> None:
