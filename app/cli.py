@@ -24,13 +24,16 @@ from app.commands import (
 )
 from app.config import read_config
 from app.errors import AppError, MachineFailed
-from app.output import ReaderGone, data, make_streams_tolerant, open_closed_streams, talk
+from app.output import ReaderGone, data, forget_unwritable, make_streams_tolerant, open_closed_streams, talk
 from app.usage_text import usage_text
 
 DEBUG = "--debug"
 """Accepted anywhere on the command line."""
 
 MEMORY_FULL = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
+
+LONGEST_MESSAGE = 2000
+"""Characters. The help of a group has fewer."""
 
 cli = typer.Typer(
     name="mlx-spec",
@@ -100,8 +103,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         code, message = told(error)
-        talk(message)
+        talk(_shortened(message))
+        forget_unwritable()
         return code
+
+
+def _shortened(message: str) -> str:
+    """A message that quotes a whole text, given where a name was wanted, with its middle left out."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    return f"{message[: LONGEST_MESSAGE // 4]} … {message[-LONGEST_MESSAGE // 4 :]}"
 
 
 def told(error: Exception) -> tuple[int, str]:

@@ -7,7 +7,6 @@ compiled, are others.
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,15 +60,18 @@ def measure(
     return calibration
 
 
-def keep(pair: "LoadedPair") -> None:
-    """Write down what was learned. A disk that cannot be written to costs only the keeping."""
+def keep(pair: "LoadedPair") -> bool:
+    """Write down what was learned. A disk that cannot be written to costs only the keeping: False."""
     kept = {
         "pair": _pair_key(pair),
         "circumstances": _circumstances(pair),
         "learned": pair.engine.controller.as_json(),
     }
-    with suppress(OSError):
+    try:
         write_whole(state_file(pair), json.dumps(kept))
+    except OSError:
+        return False
+    return True
 
 
 def adapts(options: Options) -> bool:

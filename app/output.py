@@ -88,6 +88,14 @@ def _columns() -> int:
     return shutil.get_terminal_size().columns
 
 
+def forget_unwritable() -> None:
+    """Drop what is left for a stdout that cannot be written, which would fail once more at the exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
+
+
 def _to_stderr(text: str) -> None:
     try:
         sys.stderr.write(text)

@@ -10,7 +10,7 @@ from app.events import TextAdded, TurnEnded, TurnsDropped
 from app.interrupt import Interrupt
 from app.output import data, talk
 from app.pieces import text_of
-from app.prompt_source import decoded
+from app.prompt_source import LARGEST_PROMPT, decoded
 from app.session import Session
 from mlx_spec.types import Options
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def run_stdin_chat(pair: "LoadedPair", options: Options) -> int:
     """Answer every group of lines until the input ends; return the exit code."""
     session, messages = Session(pair), list[Message]()
+    if options.temperature:
+        talk(f"Seed {options.seed}.")
     for prompt in line_groups():
         messages.append(Message(role="user", content=prompt))
         ended = _answer(session, messages, options)
@@ -50,10 +52,11 @@ def line_groups() -> Iterator[str]:
     """Prompts from stdin as they come: lines up to an empty one, or to the end of the input.
 
     Raises:
-        BadInput: a line that is not UTF-8 text.
+        BadInput: a line that is not UTF-8 text, or larger than any prompt.
     """
     group: list[str] = []
-    for number, line in enumerate(sys.stdin.buffer, 1):
+    lines = iter(lambda: sys.stdin.buffer.readline(LARGEST_PROMPT + 1), b"")  # a device's line may never end
+    for number, line in enumerate(lines, 1):
         text = decoded(line, f"Line {number} of stdin").rstrip("\r\n")
         if text.strip():
             group.append(text)

@@ -27,6 +27,8 @@ def _refused(error: typer.BadParameter) -> str | None:
     match first["type"]:
         case "int_parsing" | "int_from_float":
             must = "a whole number"
+        case "int_parsing_size":
+            must = "a number of fewer digits"
         case "float_parsing":
             must = "a number"
         case "greater_than_equal":

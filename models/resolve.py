@@ -43,7 +43,7 @@ def resolve(
         if name is not None:
             raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
         return _from_sources(target, draft, revision)
-    spec = find(name or DEFAULT_PAIR).spec
+    spec = find(DEFAULT_PAIR if name is None else name).spec
     if revision is not None:
         if spec.target.is_folder:
             raise BadSource(f"The pair {spec.name} ships with the program and has no revision {revision}.")

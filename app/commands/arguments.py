@@ -88,11 +88,16 @@ def draft_length(text: str) -> int | None:
         return int(text)
     except ValueError:
         raise BadInput(
-            f"--draft-length is {text}; give a number from 0 to {MAX_DRAFT_LENGTH}, or auto."
+            f"--draft-length is {text or 'empty'}; give a number from 0 to {MAX_DRAFT_LENGTH}, or auto."
         ) from None
 
 
-def drafter_name(drafter: DraftingDrafter | None, no_draft: bool, length: int | None = None) -> DrafterName:
+def drafter_name(
+    drafter: DraftingDrafter | None,
+    no_draft: bool,
+    length: int | None = None,
+    draft_head: int | None = None,
+) -> DrafterName:
     """The engine's name for what was asked.
 
     Raises:
@@ -104,6 +109,8 @@ def drafter_name(drafter: DraftingDrafter | None, no_draft: bool, length: int | 
         raise BadInput(f"--no-draft and --drafter {drafter} contradict each other. Give one of them.")
     if length:
         raise BadInput(f"--no-draft and --draft-length {length} contradict each other. Give one of them.")
+    if draft_head is not None:
+        raise BadInput(f"--no-draft and --draft-head {draft_head} contradict each other. Give one of them.")
     return "none"
 
 
@@ -216,6 +223,8 @@ def measured(pair: "LoadedPair") -> "Calibration":
             lambda: interrupt.pressed,
         )
     line.clear()
+    if not drafting_state.keep(pair):  # `measure` kept it already, but does not tell
+        talk(f"It is not kept: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:
         talk("Measuring was cut short: what was timed until then is used, answers teach the rest.")
     return calibration

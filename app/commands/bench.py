@@ -46,7 +46,8 @@ def command(
     """Measure drafting against plain decoding.
 
     The same prompts both ways, alternating, after a warm-up; the texts are compared too.
-    Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower.
+    Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
+    rounding does not explain it.
     """
     from app.bench.plot import check_plot
     from app.bench.prompts import DEFAULT_PROMPTS, read_prompts

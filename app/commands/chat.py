@@ -54,7 +54,7 @@ def command(
         repetition_penalty=repetition_penalty,
         seed=args.chosen_seed(seed),
         draft_length=length,
-        drafter=args.drafter_name(drafter, no_draft, length),
+        drafter=args.drafter_name(drafter, no_draft, length, draft_head),
         verify=verify,
     )
     spec = args.chosen_pair(pair, target, draft, revision, draft_head)

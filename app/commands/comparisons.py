@@ -21,7 +21,7 @@ Examples:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A comparison's name, its beginning, or `last`.")]
 
 group = typer.Typer(
-    help="List, show, export the comparisons made in the chat (/compare, /sweep).",
+    help="List, show, export the chat's comparisons.\n\n/compare and /sweep make them.",
     epilog=EXAMPLE,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -53,7 +53,10 @@ def list_comparisons(json: args.Json = False) -> int:
 
 @group.command(epilog=EXAMPLE)
 def show(name: Name, json: args.Json = False) -> int:
-    """Show one: every setting's speed against plain decoding, by category too."""
+    """Show one.
+
+    Every setting's speed against plain decoding, by category too.
+    """
     from app.bench.report import table
     from app.comparisons import store, words
     from app.comparisons.tables import category_table, settings_table

@@ -64,7 +64,7 @@ def command(
         repetition_penalty=repetition_penalty,
         seed=args.chosen_seed(seed),
         draft_length=length,
-        drafter=args.drafter_name(drafter, no_draft, length),
+        drafter=args.drafter_name(drafter, no_draft, length, draft_head),
         verify=verify,
     )
     if "" in (stop or ()):

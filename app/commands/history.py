@@ -62,7 +62,10 @@ def search(
 
 @group.command(epilog=EXAMPLE)
 def show(chat: ChatId, json: args.Json = False) -> int:
-    """Show a chat: the branch in view as Markdown, or everything as JSON."""
+    """Show a chat.
+
+    The branch in view as Markdown, or everything as JSON.
+    """
     from app.history.export import as_json, as_markdown
 
     with opened_history() as history:
@@ -115,7 +118,10 @@ def import_chats(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `history export --json`.")],
     json: args.Json = False,
 ) -> int:
-    """Add the chats of an exported file; those that are there already are left as they are."""
+    """Add the chats of an exported file.
+
+    Those that are there already are left as they are; deleted ones are back.
+    """
     from app.history.export import import_file
 
     with opened_history() as history:

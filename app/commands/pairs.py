@@ -24,7 +24,8 @@ ChipName = Annotated[
 ]
 
 group = typer.Typer(
-    help="List the known pairs.\n\nSizes, memory, licence, installed or not, fits here or not and why.",
+    help="List the known pairs.\n\n"
+    "Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.",
     epilog=EXAMPLE,
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -59,7 +60,10 @@ def show(
     chip: ChipName = None,
     json: args.Json = False,
 ) -> int:
-    """Show everything known about one pair, and the speed to expect on a Mac."""
+    """Show everything known about one pair.
+
+    With the speed to expect on a Mac.
+    """
     from app.expected_speed import chosen_chip
     from models.catalogue import find
 
@@ -71,7 +75,7 @@ def show(
     del facts["expected"]
     width = max(map(len, facts))
     for key, value in facts.items():
-        label = key.removesuffix("_bytes").replace("_", " ")
+        label = "fits here" if key == "fits" else key.removesuffix("_bytes").replace("_", " ")
         data(f"{label:<{width}}  {_shown(key, value)}")
     for line in _prediction(pair, known):
         data(line)

@@ -25,10 +25,11 @@ def command(
     json: args.Json = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
 ) -> int:
-    """Measure what rounds of every draft length cost on this machine, and keep it.
+    """Measure what rounds cost on this machine.
 
-    Happens by itself at a pair's first use; run it again on a quiet machine if that one was busy.
-    What a kept pair learned is begun anew. Ctrl+C ends the measuring early.
+    Rounds of every draft length, in a short and a long context; what they cost is kept. Happens by itself
+    at a pair's first use; run it again on a quiet machine if that one was busy. What a kept pair learned
+    is begun anew. Ctrl+C ends the measuring early.
     """
     from app.bench.plot import check_plot
 

@@ -21,11 +21,12 @@ def export(record: Record, file: Path) -> None:
         BadInput: another kind of file, or no such folder.
         MachineFailed: the file cannot be written.
     """
-    if file.suffix not in SUFFIXES:
+    suffix = file.suffix.lower()
+    if suffix not in SUFFIXES:
         raise BadInput(f"{file}: the name must end in {', '.join(SUFFIXES)}.")
     if not file.absolute().parent.is_dir():
         raise BadInput(f"{file}: there is no folder {file.absolute().parent}.")
-    match file.suffix:
+    match suffix:
         case ".json":
             write_text(file, json_text(record.as_json()) + "\n")
         case ".csv":

@@ -134,12 +134,14 @@ def _free_path(chat: Chat, suffix: str) -> Path:
     return path
 
 
-def _import(history: History, value: dict[str, Any]) -> tuple[int, int]:
-    if value.get("format") != FORMAT:
+def _import(history: History, value: Any) -> tuple[int, int]:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise BadInput(f"no export of chats; its format would be '{FORMAT}'.")
     if value["version"] != VERSION:
         raise BadInput(f"this is version {value['version']} of the format; this mlx-spec reads {VERSION}.")
-    known = {chat_id for (chat_id,) in history.connection.execute("SELECT id FROM chats")}
+    known = {
+        chat_id for (chat_id,) in history.connection.execute("SELECT id FROM chats WHERE deleted IS NULL")
+    }
     read = [_chat_from(chat) for chat in value["chats"]]
     new = {chat.id: (chat, messages) for chat, messages in read if chat.id not in known}
     new = dict(sorted(new.items(), key=lambda item: item[1][0].changed))

@@ -1,5 +1,7 @@
 """Starting the terminal app, and what is left of it afterwards: an exit code."""
 
+import sys
+
 from app import exit_codes
 from app.config import read_config
 from app.engine_client import EngineClient
@@ -26,9 +28,16 @@ def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, wel
     try:
         app = ChatApp(link, Settings.of(options), checked(read_config()), resume, welcomes=welcomes)
         read_pastes_whole()
+        draw_where_it_is_seen()
         app.run()
         if app.unsaved:
             talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
         link.close()
+
+
+def draw_where_it_is_seen() -> None:
+    """Textual draws on stderr; where that is closed or leads elsewhere (`2>file`), it draws on stdout."""
+    if sys.__stderr__ is None or not sys.__stderr__.isatty():
+        sys.__stderr__ = sys.__stdout__  # type: ignore[misc]  # the one place Textual looks at

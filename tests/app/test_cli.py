@@ -78,8 +78,14 @@ def test_wrong_use_is_told_in_two_lines_with_exit_code_2(
             ["generate", "--prompt", "x", "builtin", "--draft", "none", "--draft-head", "5"],
             "builtin has none",
         ),
+        (
+            ["generate", "--prompt", "x", "--no-draft", "--draft-head", "5"],
+            "--no-draft and --draft-head 5 contradict",
+        ),
+        (["generate", "--prompt", "x", "--draft-length", ""], "--draft-length is empty; give a number"),
+        (["check", ""], "There is no pair ''."),
     ],
-    ids=["--stop", "--draft-head"],
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_loaded(
     arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -109,6 +115,24 @@ def test_a_value_that_cannot_be_used_is_named_with_what_it_must_be(
 ) -> None:
     assert main(arguments) == 2
     assert capfd.readouterr().err.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (["generate", "def f():\n    return\n" * 5000], "is no pair's name. For a prompt: --prompt TEXT."),
+        (["generate", "--prompt", "x", "--seed", "9" * 5000], "it must be a number of fewer digits."),
+        (["generate", "--prompt-file", "x" * 5000], "cannot be read: File name too long."),
+    ],
+    ids=["a text", "digits", "a path"],
+)
+def test_a_whole_text_in_the_place_of_a_name_is_not_said_again_in_full(
+    arguments: list[str], end: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capfd.readouterr().err
+    assert arguments[-1][:20] in told and told.strip().endswith(end)
+    assert len(told) < 1200
 
 
 def test_a_group_without_a_command_is_its_help_alone(capfd: pytest.CaptureFixture[str]) -> None:
@@ -152,6 +176,16 @@ def test_every_command_has_help_with_an_example(command: str, capfd: pytest.Capt
     assert f"mlx-spec {command.split()[0]}" in told.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize("group", [[], ["pairs"], ["history"], ["comparisons"], ["config"]])
+def test_no_command_is_summed_up_in_half_a_sentence(
+    group: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*group, "--help"]) == 0
+    commands = capfd.readouterr().out.partition("Commands:")[2].partition("\n\n")[0].splitlines()[1:]
+    assert commands and not [line for line in commands if line.endswith("...")]
+
+
 def test_help_and_pairs_load_no_model_library() -> None:
     script = (
         "import sys; from app.cli import main\n"
@@ -172,6 +206,14 @@ def test_without_a_command_the_chat_opens_on_the_built_in_pair(
     told = capfd.readouterr()
     assert all(len(answer) > 5 for answer in told.out.split("\n\n")[:2])
     assert told.err.count("Measuring what drafting costs here, once") == 1
+
+
+def test_whether_a_pair_fits_is_said_of_this_machine_also_beside_another_chips_speeds(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["pairs", "show", "qwen3-8b", "--chip", "M4 Pro"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines if line.startswith("fits")] == ["fits here"]
 
 
 def test_pairs_as_json_names_every_pair(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,12 @@
 
 import io
 import sys
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from app.errors import BadInput
-from app.stdin_chat import run_stdin_chat
+from app.stdin_chat import line_groups, run_stdin_chat
 from mlx_spec.types import Options
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from models.load import LoadedPair
 
 
-def chat(monkeypatch: pytest.MonkeyPatch, given: bytes, answer: str) -> ScriptedEngine:
+def chat(
+    monkeypatch: pytest.MonkeyPatch, given: bytes, answer: str, temperature: float = 0.0
+) -> ScriptedEngine:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    options = Options(temperature=temperature, seed=7)
     engine = ScriptedEngine([*answer.encode(), STOP])
-    assert run_stdin_chat(cast("LoadedPair", ScriptedPair(engine)), Options()) == 0
+    assert run_stdin_chat(cast("LoadedPair", ScriptedPair(engine)), options) == 0
     return engine
 
 
@@ -48,3 +51,38 @@ def test_control_characters_of_an_answer_are_shown_not_sent(
 def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match="Line 2 of stdin"):
         chat(monkeypatch, b"hi\n\xff\xfe\n", "yes")
+
+
+def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.stdin_chat.LARGEST_PROMPT", 100)
+    monkeypatch.setattr("app.prompt_source.LARGEST_PROMPT", 100)
+    endless = io.BufferedReader(Endless())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
+    with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):
+        next(line_groups())
+
+
+class Endless(io.RawIOBase):
+    """As /dev/zero, with an end for a test that fails."""
+
+    given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        self.given += len(buffer)
+        if self.given > 1_000_000:
+            raise AssertionError("it was read on and on")
+        buffer[:] = b"a" * len(buffer)
+        return len(buffer)
+
+
+@pytest.mark.parametrize(("temperature", "told"), [(0.0, ""), (0.8, "Seed 7.\n")])
+def test_the_seed_of_sampled_answers_is_told_beside_them(
+    temperature: float, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat(monkeypatch, b"hi", "yes", temperature)
+    assert capsys.readouterr() == ("yes\n\n", told)

@@ -131,6 +131,16 @@ def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
     assert "Measuring" not in capsys.readouterr().err
 
 
+def test_what_cannot_be_kept_is_said_with_its_place(
+    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").write_text("a file where the folder should be")
+    assert main(["tune", *tiny_pair.arguments]) == 0
+    told = capsys.readouterr()
+    assert f"It is not kept: {tmp_path / 'home' / 'drafting'}" in told.err
+    assert "rows of a pass" in told.out
+
+
 def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair) -> None:
     pair = loaded(tiny_pair)
     steps = []

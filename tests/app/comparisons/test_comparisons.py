@@ -139,7 +139,7 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert record.name in capfd.readouterr().out
     assert main(["comparisons", "show", "last"]) == 0
     assert "kind 0" in capfd.readouterr().out
-    table = tmp_path / "rows.csv"
+    table = tmp_path / "rows.CSV"
     assert main(["comparisons", "export", record.name[:9], str(table)]) == 0
     (row,) = csv.DictReader(table.read_text().splitlines())
     assert row["drafter"] == "model" and row["category"] == "kind 0"

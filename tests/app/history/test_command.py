@@ -60,6 +60,28 @@ def test_an_export_is_imported_again_with_everything_once(
     history.close()
 
 
+def test_a_deleted_chat_is_imported_again_from_its_export(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "chats.json"
+    assert main(["history", "export", "all", "--json", "--output", str(file)]) == 0
+    assert main(["history", "delete", "aa11"]) == 0
+    capfd.readouterr()
+    assert main(["history", "import", str(file), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"added": 1, "known": 1}
+    history = History.open(history_file())
+    assert {row.chat.id: row.messages for row in history.chats()} == {"aa11": 5, "bb22": 1}
+    assert history.chats(deleted=True) == []
+    history.close()
+
+
+def test_a_list_is_no_export(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "list.json"
+    file.write_text("[]")
+    assert main(["history", "import", str(file)]) == 2
+    assert "no export of chats; its format would be" in capfd.readouterr().err
+
+
 def test_markdown_shows_the_branch_in_view() -> None:
     text = as_markdown(chat("aa11", "First", leaf="a2", system="Be kind."), branching_in("aa11"))
     assert "# First" in text and "Be kind." in text and "another answer" in text
