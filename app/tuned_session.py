@@ -20,6 +20,7 @@ class TunedSession(Session):
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
         """Measure what drafting costs here; see `drafting_state.measure`."""
         drafting_state.measure(self._pair, progress, skipped)
+        self.keep()
         self.is_tuned = True
 
     def keep(self) -> None:

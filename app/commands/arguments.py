@@ -223,7 +223,7 @@ def measured(pair: "LoadedPair") -> "Calibration":
             lambda: interrupt.pressed,
         )
     line.clear()
-    if not drafting_state.keep(pair):  # `measure` kept it already, but does not tell
+    if not drafting_state.keep(pair):
         talk(f"It is not kept: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:
         talk("Measuring was cut short: what was timed until then is used, answers teach the rest.")

@@ -64,6 +64,7 @@ def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
 def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny_pair: TinyPair) -> None:
     pair = loaded(tiny_pair)
     drafting_state.measure(pair)
+    drafting_state.keep(pair)
     file = drafting_state.state_file(pair)
     kept = json.loads(file.read_text())
     others = {
