@@ -5,7 +5,7 @@ from pathlib import Path
 from app.tui.past_prompts import PastPrompts
 from tests.app.tui.chat_driver import Chat, OpenChat
 
-MARK = "written before, not sent"
+MARK = "not sent yet"
 
 
 def told(chat: Chat) -> str:
