@@ -138,6 +138,7 @@ class Answering:
         else:
             self._give_back(running)
             chat.transcript.note(text, "error")
+            chat.state.count_context()
         chat.state.show()
 
     def save(self) -> None:

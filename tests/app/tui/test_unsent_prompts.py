@@ -181,3 +181,13 @@ def test_up_skips_the_text_that_was_given_back() -> None:
     past.begin(["one", "two"])
     assert past.earlier("two") == "one"
     assert past.later("one") == "two"
+
+
+async def test_a_prompt_that_comes_back_because_its_answer_failed_is_not_said_to_be_read(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.type("fail")
+        await chat.until(lambda: written(chat) == "fail")
+        await chat.until(lambda: "● scripted" in chat.screen)
+        assert "reading" not in chat.screen
