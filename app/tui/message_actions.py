@@ -10,6 +10,7 @@ from app.errors import BadInput
 from app.history.records import ChatMessage
 from app.tui.clipboard import copy
 from app.tui.markdown_text import code_blocks
+from app.tui.thinking import thought_of
 from app.tui.widgets.answer import Answer
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class MessageActions:
     def fold(self) -> None:
         """Show or fold the thoughts of an answer."""
         answer = self._answer()
+        if not thought_of(answer.text).thought:
+            raise BadInput("This answer has no thoughts to show: the model wrote none.")
         place = self._chat.transcript.place_of(answer.id)
         widget = self._chat.transcript.entries[place].widget
         if isinstance(widget, Answer):

@@ -181,11 +181,13 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
     async with open_chat(size=(100, 70)) as chat:
         shown = await helped(chat)
         assert "While you write" in shown and "/compare" in shown and "Everywhere" in shown
+        assert "Empty the prompt; twice: leave" in shown
         await chat.pilot.press("f2")
         await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
         shown = await helped(chat)
         assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
         assert "/compare" not in shown and "While you write" not in shown
+        assert "Twice: leave" in shown and "Empty the prompt" not in shown
 
 
 async def test_help_that_is_longer_than_the_screen_says_how_to_close_it_and_names_past_prompts(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
 from app.history.rows import ChatRow
@@ -163,7 +163,6 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         assert isinstance(screen, SessionsScreen)
         await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
         await opened.until(lambda: "␛[31m" in opened.screen)
-        assert screen.query_one(OptionList).region.width == 80, "the search takes no columns from it"
         await opened.pilot.press("a")
         await opened.until(lambda: len(screen.rows) == 1)
         await opened.pilot.press("v")
