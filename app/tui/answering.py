@@ -212,7 +212,9 @@ class Answering:
             conversation.forget(running.prompt)
             waiting.insert(0, Waiting(running.prompt.text, running.prompt.attachments))
         chat.show_path()
-        if waiting and not chat.prompt.area.text:
+        if chat.prompt.area.text:
+            chat.unsent_prompts.left(waiting)
+        elif waiting:
             chat.prompt.fill("\n".join(one.text for one in waiting))
             chat.prompt.attach(*(file for one in waiting for file in one.attachments))
 

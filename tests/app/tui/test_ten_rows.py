@@ -2,6 +2,7 @@
 
 from textual.widgets import Input, OptionList
 
+from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
@@ -65,5 +66,18 @@ async def test_rounds_can_be_walked(open_chat: OpenChat) -> None:
         await chat.ask("hello")
         await chat.pilot.press("f8")
         await chat.until(lambda: isinstance(chat.app.screen, InspectorScreen) and chat.app.screen.is_mounted)
+        await chat.until(lambda: rows_in_view(chat) >= 2)
+        assert stands_below(chat)
+
+
+async def test_kept_comparisons_can_be_chosen(open_chat: OpenChat) -> None:
+    async with open_chat(size=TEN_ROWS) as chat:
+        await chat.ask("hello")
+        await chat.pilot.press("f5")
+        await chat.until(lambda: "2.00 times" in chat.screen)
+        assert stands_below(chat)
+        await chat.pilot.press("escape")
+        await chat.type("/comparisons")
+        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
         await chat.until(lambda: rows_in_view(chat) >= 2)
         assert stands_below(chat)
