@@ -128,7 +128,7 @@ class MessageActions:
         """Show or fold the thoughts of an answer."""
         answer = self._answer()
         if not thought_of(answer.text).thought:
-            raise BadInput("This answer has no thoughts to show: the model wrote none.")
+            raise BadInput("There are no thoughts in this answer.")
         place = self._chat.transcript.place_of(answer.id)
         widget = self._chat.transcript.entries[place].widget
         if isinstance(widget, Answer):
