@@ -138,6 +138,7 @@ class Answering:
         else:
             self._give_back(running)
             chat.transcript.note(text, "error")
+            chat.state.count_context()
         chat.state.show()
 
     def save(self) -> None:
@@ -211,7 +212,9 @@ class Answering:
             conversation.forget(running.prompt)
             waiting.insert(0, Waiting(running.prompt.text, running.prompt.attachments))
         chat.show_path()
-        if waiting and not chat.prompt.area.text:
+        if chat.prompt.area.text:
+            chat.unsent_prompts.left(waiting)
+        elif waiting:
             chat.prompt.fill("\n".join(one.text for one in waiting))
             chat.prompt.attach(*(file for one in waiting for file in one.attachments))
 

@@ -102,7 +102,7 @@ class ChatState:
         chat.prompt.area.cursor_blink = chat.running is None
         chat.prompt.others_wait = bool(answering.queued)
         chat.query_one(QueueList).texts = tuple(waiting.text for waiting in answering.queued)
-        title = chat.app.keys.told("editing an earlier prompt: {chat.stop} leaves it as it was")
+        title = chat.app.keys.told("editing: {chat.stop} leaves it as it was")
         title = title if chat.editing else chat.prompt.told
         if title != chat.prompt.area.border_title:
             chat.prompt.area.border_title = title

@@ -36,6 +36,11 @@ class Offer:
         return "here already" if self.installed else size_text(self.pair.download_bytes)
 
     @property
+    def short_speed(self) -> str:
+        """Tokens per second to expect with drafting; empty if unknown."""
+        return f"{self.expected.drafted:.0f} tok/s" if self.expected else ""
+
+    @property
     def speed(self) -> str:
         """Tokens per second to expect with and without drafting, each with its range; empty if unknown."""
         if self.expected is None:

@@ -41,8 +41,8 @@ def described_keys(app: "ChatApp") -> dict[str, list[tuple[str, str]]]:
     }
     everywhere = told.setdefault(PARTS["app"], [])
     everywhere.append(("Ctrl+P", "Command palette"))
-    what = "Close this" if app.screen.is_modal else "Empty the prompt"
-    everywhere.append(("Ctrl+C", f"{what}; twice: leave"))
+    empties = "Empty the prompt; twice: leave" if app.screen is app.chat else "Twice: leave"
+    everywhere.append(("Ctrl+C", "Close this; twice: leave" if app.screen.is_modal else empties))
     return told
 
 

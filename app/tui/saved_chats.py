@@ -157,7 +157,7 @@ class SavedChats:
             self._say(f"Preset '{preset.name}' is saved.")
         elif verb == "delete" and name:
             if not await self._ask(lambda history: history.delete_preset(name.strip())):
-                raise BadInput(f"There is no preset '{name.strip()}'.")
+                raise BadInput(f"There is no preset '{name.strip()}'. /preset lists them.")
             self._say(f"Preset '{name.strip()}' is deleted.")
         else:
             presets = {preset.name: preset for preset in await self._ask(lambda h: h.presets())}

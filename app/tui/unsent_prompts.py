@@ -24,7 +24,7 @@ class UnsentPrompts:
         return self._chat.prompt.put_away()
 
     def left(self, waited: list[Waiting]) -> None:
-        """Another chat came into view while these waited for an answer in the one before."""
+        """These waited for an answer when another chat came into view, or came back to a prompt in use."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])
             self._chat.prompt.past_files.keep(

@@ -78,9 +78,14 @@ with what answers now; on another row it shows that pair, with the key that down
     def action_leave(self) -> None:
         self.dismiss(None)
 
+    @property
+    def _is_narrow(self) -> bool:
+        return self.app.size.width < NARROW
+
     def _first_row(self) -> Content:
         name = self.app.link.pair.name
-        about = "answers at once: a demonstration" if name == DEFAULT_PAIR else "in use"
+        what = "a demo" if self._is_narrow else "a demonstration"
+        about = f"answers at once: {what}" if name == DEFAULT_PAIR else "in use"
         return Content.assemble((one_line(name), "bold"), f"  {about}")
 
     def _look(self) -> None:
@@ -94,14 +99,14 @@ with what answers now; on another row it shows that pair, with the key that down
             self.query_one("#offers-told", Static).update(
                 Content(about_offers(machine, found, self.app.keys))
             )
-            narrow = self.app.size.width < NARROW
-            rows = (Option(_row(offer, narrow=narrow), id=offer.pair.name) for offer in found)
+            rows = (Option(_row(offer, narrow=self._is_narrow), id=offer.pair.name) for offer in found)
             self.query_one(OptionList).add_options(rows)
 
 
 def _row(offer: Offer, *, narrow: bool) -> Content:
-    speed = f"  {offer.speed}" if offer.speed else ""
-    lines = [Content.assemble((one_line(offer.pair.name), "bold"), f"  {offer.size}{speed}")]
+    speed = offer.short_speed if narrow else offer.speed
+    about = f"  {offer.size}  {speed}".rstrip()
+    lines = [Content.assemble((one_line(offer.pair.name), "bold"), about)]
     if not narrow:
         lines.append(Content.styled(f"  {one_line(offer.pair.good_for)}", "dim"))
     return Content("\n").join(lines)

@@ -45,11 +45,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             yield Static("Target: a Hub repository (org/name) or a folder")
             yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target", select_on_focus=False)
             yield Static("Draft: a smaller model of the same family")
-            yield Input(
-                placeholder="left empty, one of the catalogue that fits",
-                id="own-draft",
-                select_on_focus=False,
-            )
+            yield Input(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
             yield Static(
                 self.app.keys.told("Enter checks both. {own.leave} closes."), id="own-said", markup=False
             )

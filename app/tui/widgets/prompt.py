@@ -64,7 +64,7 @@ class Prompt(Vertical):
         """Put a text in, marked as not sent; Up has others."""
         self.fill(text)
         more = f" · Up: {others} more" if others else ""
-        self._given_back, self._given_back_told = self.area.text, f"written before, not sent{more}"
+        self._given_back, self._given_back_told = self.area.text, f"not sent yet{more}"
 
     @property
     def told(self) -> str:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.message import Message
@@ -19,6 +20,9 @@ MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 
 JOINERS = ("\u200c", "\u200d")
 """They hold an emoji of several parts together and keep letters apart; Python counts them as unprintable."""
+
+HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, {app.help} for help")
+"""What stands where nothing is written yet: the first that is no wider than the prompt."""
 
 
 class PromptArea(TextArea):
@@ -79,7 +83,8 @@ first line brings earlier prompts back."""
             compact=True,
             highlight_cursor_line=False,
         )
-        self.placeholder = self.app.keys.told("Ask something. / for commands, {app.help} for help")
+        self._hints = [self.app.keys.told(hint) for hint in HINTS]
+        self.placeholder = self._hints[0]
         self.menu_is_open = False
 
     def action_submit(self) -> None:
@@ -125,7 +130,9 @@ first line brings earlier prompts back."""
         event.prevent_default()
 
     def on_resize(self) -> None:
-        """Where the terminal has become smaller, the place that is written at is still seen."""
+        """Where the terminal has become smaller, the place that is written at is seen, and the hint whole."""
+        fitting = (hint for hint in self._hints if cell_len(hint) <= self.content_size.width)
+        self.placeholder = next(fitting, self._hints[-1])
         self.call_after_refresh(self.scroll_cursor_visible)
 
     def load_text(self, text: str) -> None:

@@ -5,6 +5,7 @@ from textual.command import CommandPalette
 from textual.events import Key, Paste
 from textual.keys import _character_to_key
 from textual.widgets import OptionList
+from textual.widgets._toast import ToastRack
 
 from app.history.records import Attachment
 from app.tui.app import ChatApp
@@ -163,11 +164,32 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
 async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.until(lambda: "pairs" in chat.screen)
+        await chat.until(lambda: "/ for commands, F1 for help" in chat.screen)
+        await chat.pilot.resize_terminal(80, 24)
+        await chat.until(lambda: "Ask something. / for commands, F1 for help" in chat.screen)
+        await chat.pilot.resize_terminal(40, 24)
+        chat.app.chat.prompt.put_back("one", 12)
+        chat.app.chat.state.show()
+        await chat.until(lambda: "not sent yet · Up: 12 more" in chat.screen)
+        chat.app.chat.prompt.area.clear()
+        await chat.ask("hello")
+        await chat.type("/edit")
+        await chat.until(lambda: "editing: Esc leaves it as it was" in chat.screen)
+        await chat.pilot.press("escape")
         await chat.type("slow")
         await chat.type("waits")
         await chat.until(lambda: "Ctrl+B sends at once" in chat.screen)
         chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
         await chat.until(lambda: "Backspace without text drops one" in chat.screen)
+
+
+async def test_in_a_narrow_terminal_a_notice_stands_over_no_prompt(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        notices = ToastRack()  # under a pilot Textual has none of its own
+        await chat.app.chat.mount(notices)
+        await chat.until(lambda: notices.styles.dock == "top")
+        await chat.pilot.resize_terminal(80, 24)
+        await chat.until(lambda: notices.styles.dock == "bottom")
 
 
 async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(

@@ -5,7 +5,7 @@ from pathlib import Path
 from app.tui.past_prompts import PastPrompts
 from tests.app.tui.chat_driver import Chat, OpenChat
 
-MARK = "written before, not sent"
+MARK = "not sent yet"
 
 
 def told(chat: Chat) -> str:
@@ -181,3 +181,30 @@ def test_up_skips_the_text_that_was_given_back() -> None:
     past.begin(["one", "two"])
     assert past.earlier("two") == "one"
     assert past.later("one") == "two"
+
+
+async def test_a_prompt_that_comes_back_because_its_answer_failed_is_not_said_to_be_read(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.type("fail")
+        await chat.until(lambda: written(chat) == "fail")
+        await chat.until(lambda: "● scripted" in chat.screen)
+        assert "reading" not in chat.screen
+
+
+async def test_a_prompt_that_failed_while_another_was_written_is_told_of_and_behind_up(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.type("hold")
+        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.type("fail")
+        chat.app.chat.prompt.fill("next")
+        await chat.pilot.press("escape")
+        await chat.until(
+            lambda: "A prompt that waited was not sent. Up brings the text back." in chat.notices
+        )
+        assert written(chat) == "next"
+        await chat.pilot.press("up")
+        await chat.until(lambda: written(chat) == "fail")
