@@ -84,6 +84,7 @@ def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyP
     home.parent.mkdir(parents=True, exist_ok=True)
     home.write_text("a file where the folder should be")
     drafting_state.measure(pair)
+    assert not drafting_state.keep(pair)
     assert pair.engine.controller.costs.plain is not None
 
 
