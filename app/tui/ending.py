@@ -5,6 +5,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
 
 GRACE_SECONDS = 10.0
 """After so long the process ends whatever it waits for: nobody is left to see it hang."""
@@ -12,13 +14,16 @@ GRACE_SECONDS = 10.0
 
 def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) -> None:
     """On SIGHUP and SIGTERM call `leave` in the running loop; end by force where that takes too long."""
+    loop = asyncio.get_running_loop()
+
+    # No handler of the loop's: a terminal that takes nothing more holds the loop up, and that one with it.
+    def end(number: int, frame: FrameType | None) -> None:
+        # A thread of its own: Textual waits for its output thread, and that for a terminal that is gone.
+        watch = threading.Timer(grace, os._exit, (128 + number,))
+        watch.daemon = True
+        watch.start()
+        with suppress(RuntimeError):  # The loop is closed: the program ends already.
+            loop.call_soon_threadsafe(leave)
+
     for number in (signal.SIGHUP, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, _end, leave, number, grace)
-
-
-def _end(leave: Callable[[], object], number: int, grace: float) -> None:
-    # A thread of its own: Textual waits for its output thread, which may wait for a terminal that is gone.
-    watch = threading.Timer(grace, os._exit, (128 + number,))
-    watch.daemon = True
-    watch.start()
-    leave()
+        signal.signal(number, end)

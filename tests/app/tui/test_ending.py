@@ -12,16 +12,20 @@ from app.tui.ending import end_on_signals
 async def main():
     end_on_signals({leave}, grace={grace})
     print("ready", flush=True)
-    await asyncio.sleep(60)
+    {waits}
 
 {task}
 """
 
 
+SLEEPS, IS_HELD_UP = "await asyncio.sleep(60)", "threading.Event().wait()"
+
+
+@pytest.mark.parametrize("waits", [SLEEPS, IS_HELD_UP])
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_program_that_hangs_while_it_ends_is_ended_by_force(number):
+def test_a_program_that_hangs_while_it_ends_or_before_is_ended_by_force(number, waits):
     """What it waits for never comes, as a terminal that is gone reads nothing."""
-    program = HANGS.format(grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())")
+    program = HANGS.format(grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())", waits=waits)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
         start = time.monotonic()
@@ -33,7 +37,7 @@ def test_a_program_that_hangs_while_it_ends_is_ended_by_force(number):
 def test_a_program_that_ends_in_time_ends_as_it_likes():
     task = "loop = asyncio.new_event_loop(); task = loop.create_task(main())\n"
     task += "try: loop.run_until_complete(task)\nexcept asyncio.CancelledError: raise SystemExit(7)"
-    program = HANGS.format(grace=60, leave="lambda: task.cancel()", task=task)
+    program = HANGS.format(grace=60, leave="lambda: task.cancel()", task=task, waits=SLEEPS)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
         child.send_signal(signal.SIGTERM)
