@@ -164,8 +164,9 @@ the chat at the message that was found."""
         self.run_worker(self._load, exclusive=True, group="load")
 
     def say(self, text: str) -> None:
-        """The line below the list."""
-        self.query_one("#sessions-line", Static).update(Content(one_line(text)))
+        """The line below the list; what ends after the screen was closed has none."""
+        if not self.was_closed:
+            self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
     def _do(self, work: Awaitable[object], said: str = "") -> None:
         self.say("")
@@ -189,7 +190,8 @@ the chat at the message that was found."""
             self.say(str(error))
             return
         self._is_loaded = True
-        self._draw()
+        if not self.was_closed:
+            self._draw()
 
     def _draw(self) -> None:
         options = self.query_one(OptionList)

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -428,3 +429,27 @@ async def test_a_hit_on_another_branch_waits_for_the_answer_that_is_being_writte
         await open_hit(opened, "hello")
         await opened.until(lambda: any("An answer is being written" in notice for notice in opened.notices))
         assert opened.app.chat.running is running and texts(opened) == ["slow"]
+
+
+async def test_a_list_that_is_closed_before_its_chats_are_there_is_left_alone(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, rows = asyncio.Event(), SavedChats.rows
+
+    async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
+        found = await rows(self, text, archived=archived)
+        asked.set()
+        with suppress(asyncio.CancelledError):  # as where the end of the work and of the screen cross
+            await asyncio.Event().wait()
+        return found
+
+    monkeypatch.setattr(SavedChats, "rows", late)
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("/sessions")
+        await asked.wait()
+        screen = chat.app.screen
+        chat.app.return_to_chat()
+        await chat.until(lambda: not screen.is_attached)
+        await chat.ask("again")
+        assert chat.prompts == ["hello", "again"]
