@@ -33,12 +33,13 @@ def ends() -> Iterator[tuple[Connection, Connection]]:
 
 def test_text_that_comes_faster_than_it_is_sent_arrives_as_one_event_with_the_last_numbers(ends, monkeypatch):
     reader, writer = ends
-    monkeypatch.setattr(outbox, "JOIN_SECONDS", 0.2)
+    monkeypatch.setattr(outbox, "JOIN_SECONDS", 1.0)
     box = Outbox(writer)
     box.send(text(1, "one", 1))
     first = reader.recv()
     for n, word in enumerate((" two", " three", " four"), 2):
         box.send(text(1, word, n))
+        time.sleep(0.02)
     second = reader.recv()
     box.close()
     assert (words_of(first), words_of(second)) == ("one", " two three four")
