@@ -40,11 +40,12 @@ def _check(pair: "LoadedPair", plan: Plan, show: Callable[[str], None]) -> Itera
 
 
 def _tune(pair: "LoadedPair", show: Callable[[str], None]) -> Part:
-    from app.drafting_state import measure
+    from app.drafting_state import keep, measure
     from app.tune_report import as_json, best_lengths
 
     show("measuring rounds")
     calibration = measure(pair)
+    keep(pair)
     costs, context = calibration.costs(), calibration.near
     plain = costs.of("none", 0, context)
     relative = {

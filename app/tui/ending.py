@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from types import FrameType
 
 GRACE_SECONDS = 10.0
@@ -14,7 +15,7 @@ GRACE_SECONDS = 10.0
 
 def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) -> None:
     """On SIGHUP and SIGTERM call `leave` in the running loop; end by force where that takes too long."""
-    loop = asyncio.get_running_loop()
+    loop, context = asyncio.get_running_loop(), copy_context()
 
     # No handler of the loop's: a terminal that takes nothing more holds the loop up, and that one with it.
     def end(number: int, frame: FrameType | None) -> None:
@@ -22,8 +23,9 @@ def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) ->
         watch = threading.Timer(grace, os._exit, (128 + number,))
         watch.daemon = True
         watch.start()
+        # In the context of who asked: a signal comes in any.
         with suppress(RuntimeError):  # The loop is closed: the program ends already.
-            loop.call_soon_threadsafe(leave)
+            loop.call_soon_threadsafe(leave, context=context)
 
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, end)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app import drafting_state
 from app.bench.prompts import BenchPrompt
 from app.cli import main
 from app.errors import MachineFailed
@@ -27,10 +28,15 @@ TWO = BenchPrompt("c", "two", "1 2 3")
 
 
 @pytest.fixture(scope="module")
-def measured(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
     """The parts of a real pair, in the order in which they came."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLX_SPEC_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("MLX_SPEC_HOME", str(home))
         patch.setattr("app.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
         return list(measure_pair(pair, Plan((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
@@ -68,6 +74,13 @@ def test_check_tune_bench_and_energy_come_in_parts(measured: list[Any]) -> None:
     assert parts["bench"]["overall"]["same_text"] == 2
     assert not parts["energy"]["measured"] and "left out" in parts["energy"]["why"]
     json.dumps(parts)
+
+
+def test_what_a_report_measured_is_kept_for_answers(
+    measured: list[Any], home: Path, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home))
+    assert drafting_state.restore(load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft)))
 
 
 def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
