@@ -21,7 +21,7 @@ from models.whole_file import write_whole
 if TYPE_CHECKING:
     from models.load import LoadedPair
 
-METHOD = 3
+METHOD = 4
 """Which way of measuring and learning the numbers come from: one more whenever they mean something else."""
 
 

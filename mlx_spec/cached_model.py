@@ -42,6 +42,8 @@ class CachedModel:
         """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
         self.tokens: Sequence[int] = ()
         self.seen = 0
+        self.graphs_built = 0
+        """By compiled passes; one that builds its graph takes longer than those after it."""
         probe = Probe(model, kv_bits)
         self.vocab = probe.vocab
         self.lazy = probe.lazy
@@ -114,7 +116,8 @@ class CachedModel:
         return self.decode(ids, at) if self._past is None else self._recorded(ids)
 
     def _pure(self, ids: mx.array, start: mx.array, rows: Rows) -> tuple[mx.array, Rows]:
-        """`forward` as a function of arrays alone, within `_bounds`."""
+        """`forward` as a function of arrays alone, within `_bounds`. Run once per graph."""
+        self.graphs_built += 1
         self._hold(rows)
         logits = self.forward(ids, Extent(start, self._bounds.low, self._bounds.high - ids.shape[0]))
         return logits, [buffer.take() for buffer in self.buffers]

@@ -63,8 +63,8 @@ class Engine:
             restrict_head(draft, draft_head)
         self.model_drafter = ModelDrafter(draft, self.target.vocab) if draft is not None else None
         self.lookup: Drafter = LookupDrafter()
-        models = [self.target, *([self.model_drafter.cached] if self.model_drafter else [])]
-        self.drafts_in_flight = drafts_in_flight() if all(model.lazy for model in models) else 0
+        self._models = [self.target, *([self.model_drafter.cached] if self.model_drafter else [])]
+        self.drafts_in_flight = drafts_in_flight() if all(model.lazy for model in self._models) else 0
         self.controller = Controller()
         """Plans the rounds where no draft length is asked for."""
         self._turn: Turn | None = None
@@ -131,14 +131,17 @@ class Engine:
     @property
     def can_assume(self) -> bool:
         """Whether `assume` works for all its models."""
-        drafts = self.model_drafter is None or self.model_drafter.cached.can_assume
-        return self.target.can_assume and drafts
+        return all(model.can_assume for model in self._models)
 
     def assume(self, tokens: Sequence[int]) -> None:
         """Act as if `tokens` had been read, where rows are all there is: their content costs nothing."""
-        self.target.assume(tokens)
-        if self.model_drafter is not None:
-            self.model_drafter.cached.assume(tokens)
+        for model in self._models:
+            model.assume(tokens)
+
+    @property
+    def graphs_built(self) -> int:
+        """Of both models; a round that builds one takes longer than those after it."""
+        return sum(model.graphs_built for model in self._models)
 
     def hold(self, turn: Turn) -> None:
         """Refuse to go on with an answer after another one began: they share the caches."""

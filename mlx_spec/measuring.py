@@ -180,15 +180,15 @@ class Calibration:
         self.plain += [min(times)] if times else []
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
-        """Seconds of a few rounds; the first of a kind ever is left out, it may compile."""
-        wanted = TIMED_ROUNDS + (not warm)
+        """Seconds of a few rounds; the first of a kind ever is left out: it builds a graph, or kernels."""
+        left_out = not (warm or self.engine.target.compiles)  # a round that builds a graph is not steady
+        wanted = TIMED_ROUNDS + left_out
         tokens = (kind.k + 1) * (wanted + 3)
         options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
         lookup, self.engine.lookup = self.engine.lookup, Guess()
         try:
-            return self._steady(self.engine.generate(self._text(kind.context), options), kind.k, wanted)[
-                not warm :
-            ]
+            rounds = self.engine.generate(self._text(kind.context), options)
+            return self._steady(rounds, kind.k, wanted)[left_out:]
         finally:
             self.engine.lookup = lookup
             self.engine.forget()  # the text was never read

@@ -78,7 +78,7 @@ class Turn:
         self.prefill_seconds = 0.0
         self.unseen = 1
         """Tokens at the end of the text that the target has not seen: one, more in the first round."""
-        self.read_at, self.timed_next = 0.0, TIMED_FIRST
+        self.read_at, self.graphs_then, self.timed_next = 0.0, engine.graphs_built, TIMED_FIRST
 
     def run(self, documents: Sequence[Sequence[int]], progress: Progress | None) -> Iterator[Round]:
         """The rounds, each as soon as it is read; the arguments are those of `Engine.generate`.
@@ -249,9 +249,8 @@ class Turn:
         if reviewed:
             self.choice.planner.review(pending.offer, reviewed)
         self._settle(before + len(gained))
-        now = time.perf_counter()
-        if stop is not None:
-            drafted = drafted[: len(tokens)]
+        now, graphs = time.perf_counter(), self.engine.graphs_built
+        drafted = drafted[: len(tokens)] if stop is not None else drafted
         last = Round(
             drafted=tuple(drafted),
             accepted=min(accepted, len(tokens)),
@@ -263,9 +262,10 @@ class Turn:
             # A draft that is cut here took as long as the whole of it.
             steady=pending.steady
             and self._flies(pending.drafter, pending.behind)
+            and graphs == self.graphs_then
             and len(drafted) == pending.drafted,
         )
-        self.read_at = now
+        self.read_at, self.graphs_then = now, graphs
         self.rounds.append(last)
         self.choice.planner.count(last, pending.offer, pending.length)
         return last

@@ -94,7 +94,7 @@ class Round:
     draft_seconds: float | None = None
     """Time the draft alone took, in the few rounds that are timed in two parts."""
     steady: bool = False
-    """Nothing of another kind ran meanwhile: `seconds` is what such a round costs."""
+    """Nothing of another kind ran meanwhile and no graph was built: `seconds` is what such a round costs."""
 
 
 def _check(holds: bool, name: str, value: object, wanted: str) -> None:

@@ -64,6 +64,20 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
     assert sorted(built) == [1, 2, 4], "the buffers grew: one graph for each width, built once"
 
 
+def test_a_round_that_builds_a_graph_tells_nothing_of_what_rounds_cost():
+    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
+    builds, steady = [], []
+    for k in (0, 3):
+        before = engine.graphs_built
+        for read in engine.generate(prompt(130, 1), Options(max_tokens=300, draft_length=k)):
+            builds.append(engine.graphs_built > before)
+            steady.append(read.steady)
+            before = engine.graphs_built
+    assert not any(s for s, built in zip(steady, builds, strict=True) if built)
+    # At first and where the buffers grow; the graphs of a draft are built in one round.
+    assert 4 <= sum(builds) <= 10 and sum(steady) > 100
+
+
 def test_graphs_for_few_rows_are_kept_for_the_next_text(monkeypatch):
     built = []
     pure = cached_model.CachedModel._pure
