@@ -1,6 +1,8 @@
 """`make bench-peers` asks everybody the same, in turn, and divides honestly."""
 
+import itertools
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from app.bench.peers.readme import tables
 from app.bench.peers.records import Record, Records
 from app.bench.peers.sides import Side
 from app.errors import BadInput
+from models.train.corpus import is_held_out
+from models.train.texts import repeat_text
 from tests.app.echo_side import Echo
 from tests.app.tiny_pair import TinyPair
 
@@ -188,11 +192,20 @@ def test_all_engines_write_the_same_greedy_text_on_the_same_weights(
     assert mx.allclose(again(tokens), ours.pair.engine.target.model(tokens), atol=1e-5)
 
 
+def test_texts_to_repeat_were_drawn_not_chosen() -> None:
+    """The first tasks of the corpus that were kept out of training, in the order a seed gives."""
+    rng = random.Random("peers")
+    drawn = (repeat_text(rng)[0] for _ in itertools.count())
+    first = list(itertools.islice(filter(is_held_out, drawn), 6))
+    prompts = [p.messages[0]["content"] for p in read_prompts() if p.category == "repeating"]
+    assert prompts == first
+
+
 def test_the_prompts_cover_the_categories_and_the_readme_table_shows_what_lost() -> None:
     prompts = read_prompts()
     assert len({prompt.id for prompt in prompts}) == len(prompts)
     categories = list(dict.fromkeys(prompt.category for prompt in prompts))
-    assert categories == ["chat", "copying", "editing", "code", "out of domain"]
+    assert categories == ["chat", "copying", "repeating", "editing", "code", "out of domain"]
     assert len(read_prompts(per_category=1)) == len(categories)
     rows = [
         {

@@ -76,7 +76,7 @@ def wanted(ours: str, peer: str, group: str, temperature: float) -> float | None
     match (ours, peer, group):
         case ("ours auto", "mlx-lm plain", "in domain"):
             return 2.0 if greedy else 1.5
-        case ("ours auto", "mlx-lm plain", "copying"):
+        case ("ours auto", "mlx-lm plain", "copying" | "repeating"):
             return 3.0
         case ("ours auto", "mlx-lm plain", _):
             return NEVER_SLOWER

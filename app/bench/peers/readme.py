@@ -25,7 +25,7 @@ NAMES = {
     ("ours auto, other draft", "mlx-lm plain"): "auto with a draft of other text / `generate_step`",
 }
 """What the README shows of the pairs, in its words."""
-GROUPS = ("chat", "code", "copying", "editing", "out of domain", "all")
+GROUPS = ("chat", "code", "copying", "repeating", "editing", "out of domain", "all")
 
 
 def tables(found: Mapping[str, Any]) -> Iterator[str]:
