@@ -101,8 +101,13 @@ def drafter_name(
     """The engine's name for what was asked.
 
     Raises:
-        BadInput: --no-draft beside an option that only matters with drafting.
+        BadInput: options that contradict each other.
     """
+    if drafter == "lookup" and draft_head is not None:
+        raise BadInput(
+            f"--drafter lookup and --draft-head {draft_head} contradict each other: lookup has no draft model. "
+            "Give one of them."
+        )
     if not no_draft:
         return drafter or "auto"
     if drafter is not None:

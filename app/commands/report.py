@@ -36,6 +36,9 @@ def command(
     if not out.is_dir() or not os.access(out, os.W_OK):
         raise BadInput(f"--out {out}: no folder that can be written to. Make it, or name another.")
     report = _measure(quick)
+    if _code(report) == exit_codes.INTERRUPTED and not any(pair["parts"] for pair in report["pairs"]):
+        talk("Nothing was measured, and nothing was written.")
+        return exit_codes.INTERRUPTED
     page = _card(report)
     try:
         if json:

@@ -79,6 +79,10 @@ def test_wrong_use_is_told_in_two_lines_with_exit_code_2(
             "builtin has none",
         ),
         (
+            ["generate", "--prompt", "x", "--drafter", "lookup", "--draft-head", "5"],
+            "--drafter lookup and --draft-head 5 contradict",
+        ),
+        (
             ["generate", "--prompt", "x", "--no-draft", "--draft-head", "5"],
             "--no-draft and --draft-head 5 contradict",
         ),

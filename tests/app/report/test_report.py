@@ -207,6 +207,15 @@ def test_an_interrupted_report_is_written_and_says_so(
     assert "**Not reached.**" in page
 
 
+def test_a_report_that_measured_nothing_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stopped = [PairResult("builtin", "interrupted"), PairResult("qwen3-8b")]
+    assert run(monkeypatch, stopped, "--out", str(tmp_path)) == 130
+    assert not list(tmp_path.iterdir())
+    assert "Nothing was measured, and nothing was written." in capfd.readouterr().err
+
+
 def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
 ) -> None:
