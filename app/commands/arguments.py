@@ -105,8 +105,8 @@ def drafter_name(
     """
     if drafter == "lookup" and draft_head is not None:
         raise BadInput(
-            f"--drafter lookup and --draft-head {draft_head} contradict each other: lookup has no draft model. "
-            "Give one of them."
+            f"--drafter lookup and --draft-head {draft_head} contradict each other: lookup has no draft "
+            "model. Give one of them."
         )
     if not no_draft:
         return drafter or "auto"

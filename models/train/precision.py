@@ -3,7 +3,7 @@
 import torch
 
 NATIVE = ("avx512_bf16", "amx_bf16", "bf16")
-"""Any of these: the processor multiplies bfloat16 itself. Emulated, a step takes ten times as long as in float32."""
+"""Any of these: the processor multiplies bfloat16 itself. Emulated, steps take several times as long."""
 
 
 def autocast() -> torch.autocast:
