@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 
 from models.train.corpus import training_conversations
 from models.train.network import Cache, Network
+from models.train.precision import autocast
 from models.train.windows import OTHER_WEIGHT, Weighted, encode
 
 BATCH = 96
@@ -46,7 +47,7 @@ def answer(network: Network, asked: list[list[int]], end: int, temperatures: lis
     # The prompt that each row still in the batch belongs to.
     alive = list(range(batch))
     for _ in range(MAX_ANSWER):
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             logits = network(ids, caches, positions)[:, -1].float()
         noise = -torch.empty_like(logits).exponential_().log()
         tokens = (logits + heat * noise).argmax(-1)

@@ -19,6 +19,7 @@ from models.train.answers import as_stream, write_answers
 from models.train.corpus import training_conversations
 from models.train.network import DRAFT, Network
 from models.train.optimiser import Cycle, descend, make_optimisers, set_rate
+from models.train.precision import autocast
 from models.train.train_target import load, save, store
 from models.train.windows import Weighted, encode, windows
 
@@ -83,7 +84,7 @@ def distil(work: Path, steps: int, decay: int, seed: int, threads: int, count: i
         ids, weights = windows(stream, ROWS, LENGTH + 1)
         ids, weights = ids[:, :-1], weights[:, 1:]
         set_rate(optimisers, step, cycles, warm_up=40)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             with torch.no_grad():
                 goal = target(ids)
             logits = draft(ids)

@@ -19,6 +19,7 @@ from models.paths import builtin_folder
 from models.train.export import export
 from models.train.network import DRAFT, Network
 from models.train.optimiser import Cycle, descend, make_optimisers, set_rate
+from models.train.precision import autocast
 
 STEPS, DECAY, SEED = 120, 60, 3
 ROWS, LENGTH = 16, 128
@@ -55,7 +56,7 @@ def train(steps: int, decay: int, seed: int, threads: int) -> Network:
     start = time.monotonic()
     for step, ids in zip(range(steps), windows(tokenizer, seed), strict=False):
         set_rate(optimisers, step, (Cycle(steps, decay, peak=1.0),), warm_up=10)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             logits = network(ids[:, :-1])
         loss = F.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
         descend(network, optimisers, loss)

@@ -20,6 +20,7 @@ from models.train.corpus import held_out_conversations, training_conversations
 from models.train.mixtures import BALANCED, FINAL, LAST, LONG, LOOKING_BACK, PRACTICE, WEIGHTS
 from models.train.network import TARGET, Network, Shape
 from models.train.optimiser import Cycle, descend, make_optimisers, set_rate
+from models.train.precision import autocast
 from models.train.windows import Batch, batches, encode
 
 STEPS = 3500
@@ -85,7 +86,7 @@ def held_out_loss(network: Network, tokenizer: Tokenizer) -> float:
     for conversation in itertools.islice(held_out_conversations(0), HELD_OUT):
         ids, weights = encode(tokenizer, conversation.messages())
         row, kept = torch.tensor([ids]), (torch.tensor(weights[1:]) == 1.0)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             logits = network(row[:, :-1])
         total += F.cross_entropy(logits[0].float(), row[0, 1:], reduction="none")[kept].sum().item()
         count += kept.sum().item()
@@ -135,7 +136,7 @@ def train(work: Path, steps: int, seed: int, threads: int, compiled: bool) -> No
     smooth, clock = math.nan, time.monotonic()
     for step, (ids, goals, weights) in zip(range(start, steps), stream, strict=False):
         set_rate(optimisers, step, CYCLES, warm_up=40)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             logits = forward(ids)
         loss = weighted_loss(logits, goals, weights)
         descend(network, optimisers, loss)
