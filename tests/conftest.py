@@ -13,6 +13,7 @@ that thread at each one, at as much cost again as the work; as a batch job it wa
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -32,6 +33,8 @@ if QUICK_START not in (paths := os.environ.get("PYTHONPATH", "").split(os.pathse
 if sys.platform == "linux":
     with suppress(OSError):  # A sandbox may forbid it.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 type_checks.install()
 
 

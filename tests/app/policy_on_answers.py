@@ -12,8 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.bench.peers.prompts import read_prompts
 from app.runtime import prepare
+from mlx_spec.acceptance import LEVELS, Acceptance
 from mlx_spec.controller import Controller
 from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters.lookup import LookupDrafter
@@ -121,6 +124,50 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
     return spent
 
 
+class Told(Acceptance):
+    """Acceptance at a known rate, which nothing that is seen changes."""
+
+    def __init__(self, rate: float):
+        super().__init__()
+        place = float(np.interp(rate, LEVELS, np.arange(len(LEVELS))))
+        self.usual = self.now = np.maximum(0.0, 1 - abs(np.arange(len(LEVELS)) - place)) + 1e-9
+
+    def begin(self) -> None:
+        """As told."""
+
+    def idle(self, tokens: int) -> None:
+        """As told."""
+
+    def _learn(self, likelihood: np.ndarray) -> None:
+        pass
+
+
+def told(answer: Written) -> Controller:
+    """A controller that knows how often each drafter is right in this answer."""
+    lookup, right = LookupDrafter(), defaultdict[str, list[bool]](list)
+    lookup.begin(answer.prompt, ())
+    lookup.keep(answer.prompt + answer.text)
+    for offer, was_right in lookup.hindsight():
+        right[offer.kind].append(was_right)
+    right["model"] = answer.right[1:]
+    controller = Controller(costs())
+    controller.acceptance = {kind: Told(sum(each) / len(each)) for kind, each in right.items()}
+    return controller
+
+
+def gains_told(answers: Sequence[Written]) -> dict[str, float]:
+    """`gains` of `told`."""
+    plain: dict[str, float] = defaultdict(float)
+    spent: dict[str, float] = defaultdict(float)
+    for seed in range(8):
+        for answer in answers:
+            took = play(told(answer), answer, random.Random(seed))
+            for group in (answer.category, "all"):
+                plain[group] += len(answer.text) - 1
+                spent[group] += took
+    return {group: plain[group] / spent[group] for group in plain}
+
+
 def least_time(answer: Written) -> float:
     """The answer's time, as `play` counts it, of a planner that knows the answer: no other takes less.
 
@@ -184,7 +231,7 @@ def main() -> None:
         answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
         auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
         fixed = [gains([Fixed(k)], answers) for k in range(OFFER.limit + 1)]
-        most = at_most(answers)
+        most, knowing_rates = at_most(answers), gains_told(answers)
         rows = {}
         for group in sorted(auto):
             best = max(range(len(fixed)), key=lambda k: fixed[k][group])
@@ -192,6 +239,7 @@ def main() -> None:
                 "auto": auto[group],
                 "best_fixed": fixed[best][group],
                 "length": best,
+                "told": knowing_rates[group],
                 "knowing": most[group],
             }
             rows[group] = {name: round(value, 2) for name, value in figures.items()}
