@@ -49,13 +49,15 @@ def change(settings: Settings, name: str, value: str) -> Settings:
     Raises:
         BadInput: the value cannot be used; the message says what can.
     """
-    if name == "draft":
-        return settings.switched(_switch(value))
-    field, read = FIELDS[name]
     try:
+        if name == "draft":
+            return settings.switched(_switch(value))
+        field, read = FIELDS[name]
         return replace(settings, options=replace(settings.options, **{field: read(value)}))
     except OutOfRange as error:
         raise BadInput(error.of(f"/{name}")) from error
+    except BadInput as error:
+        raise BadInput(f"/{name}: {error}") from None
 
 
 def describe(settings: Settings, name: str) -> str:

@@ -9,7 +9,7 @@ import argparse
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -157,15 +157,7 @@ def told(answer: Written) -> Controller:
 
 def gains_told(answers: Sequence[Written]) -> dict[str, float]:
     """`gains` of `told`."""
-    plain: dict[str, float] = defaultdict(float)
-    spent: dict[str, float] = defaultdict(float)
-    for seed in range(8):
-        for answer in answers:
-            took = play(told(answer), answer, random.Random(seed))
-            for group in (answer.category, "all"):
-                plain[group] += len(answer.text) - 1
-                spent[group] += took
-    return {group: plain[group] / spent[group] for group in plain}
+    return _by_category((a, play(told(a), a, random.Random(seed))) for seed in range(8) for a in answers)
 
 
 def least_time(answer: Written) -> float:
@@ -196,27 +188,26 @@ def _stood(right: Sequence[bool]) -> int:
 
 def at_most(answers: Sequence[Written]) -> dict[str, float]:
     """What `gains` would be for a planner that knows every answer."""
-    plain: dict[str, float] = defaultdict(float)
-    least: dict[str, float] = defaultdict(float)
-    for answer in answers:
-        took = least_time(answer)
-        for group in (answer.category, "all"):
-            plain[group] += len(answer.text) - 1
-            least[group] += took
-    return {group: plain[group] / least[group] for group in plain}
+    return _by_category((answer, least_time(answer)) for answer in answers)
 
 
 def gains(planners: Sequence[Planner], answers: Sequence[Written]) -> dict[str, float]:
     """Plain time over planned time by category, each planner in an order of its own."""
+    return _by_category(
+        (answer, play(planner, answer, rng))
+        for planner, rng in zip(planners, map(random.Random, range(len(planners))), strict=True)
+        for answer in rng.sample(answers, len(answers)) * 3
+    )
+
+
+def _by_category(times: Iterable[tuple[Written, float]]) -> dict[str, float]:
+    """Plain time over the answers' times."""
     plain: dict[str, float] = defaultdict(float)
     spent: dict[str, float] = defaultdict(float)
-    for seed, planner in enumerate(planners):
-        rng = random.Random(seed)
-        for answer in rng.sample(answers, len(answers)) * 3:
-            took = play(planner, answer, rng)
-            for group in (answer.category, "all"):
-                plain[group] += len(answer.text) - 1
-                spent[group] += took
+    for answer, took in times:
+        for group in (answer.category, "all"):
+            plain[group] += len(answer.text) - 1
+            spent[group] += took
     return {group: plain[group] / spent[group] for group in plain}
 
 
@@ -231,7 +222,7 @@ def main() -> None:
         answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
         auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
         fixed = [gains([Fixed(k)], answers) for k in range(OFFER.limit + 1)]
-        most, knowing_rates = at_most(answers), gains_told(answers)
+        most, told_rates = at_most(answers), gains_told(answers)
         rows = {}
         for group in sorted(auto):
             best = max(range(len(fixed)), key=lambda k: fixed[k][group])
@@ -239,7 +230,7 @@ def main() -> None:
                 "auto": auto[group],
                 "best_fixed": fixed[best][group],
                 "length": best,
-                "told": knowing_rates[group],
+                "told": told_rates[group],
                 "knowing": most[group],
             }
             rows[group] = {name: round(value, 2) for name, value in figures.items()}

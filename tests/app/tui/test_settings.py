@@ -35,12 +35,12 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
     [
-        ("draft", "maybe", "neither on nor off"),
+        ("draft", "maybe", "^/draft: 'maybe' is neither on nor off"),
         ("length", "32", "between 0 and 31"),
         ("length", "three", "not a whole number or auto"),
         ("length", "99", "/length is 99; it must be"),
         ("top-p", "1.5", "/top-p is 1.5; it must be"),
-        ("temperature", "abc", "'abc' is not a number."),
+        ("temperature", "abc", r"^/temperature: 'abc' is not a number\.$"),
         ("drafter", "none", "/draft off"),
         ("drafter", "eagle", "auto, model, lookup"),
         ("top-p", "0", "/top-p is 0; it must be between"),
