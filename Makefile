@@ -25,7 +25,7 @@ bench: setup ## measure decoding with and without drafting
 
 bench-peers: ## measure against mlx-lm and transformers on the same pair (installs PyTorch if it can)
 	@scripts/setup $(VENV) requirements.lock peers || scripts/setup $(VENV) requirements.lock
-	@$(PYTHON) -m app.bench.peers $(ARGS)
+	@$(PYTHON) -m benchmarks.peers $(ARGS)
 
 setup-dev:
 	@scripts/setup $(VENV) requirements-dev.lock
@@ -52,7 +52,7 @@ format: setup-dev ## format the code and mend what the linter can
 
 train-builtin: ## train the built-in pair anew (hours; installs PyTorch)
 	@scripts/setup $(VENV) requirements.lock train
-	@$(PYTHON) -m models.train all $(ARGS)
+	@$(PYTHON) -m train_builtin all $(ARGS)
 
 lock: ## write the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	@uv pip compile pyproject.toml --group build $(LOCKS) -o requirements.lock $(ARGS)

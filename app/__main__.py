@@ -2,7 +2,7 @@
 
 import sys
 
-from app import exit_codes
+from app.shell import exit_codes
 
 
 def main() -> int:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from app import exit_codes
 from app.commands import (
     bench,
     chat,
@@ -22,10 +21,18 @@ from app.commands import (
     report,
     tune,
 )
-from app.config import read_config
-from app.errors import AppError, MachineFailed
-from app.output import ReaderGone, data, forget_unwritable, make_streams_tolerant, open_closed_streams, talk
-from app.usage_text import usage_text
+from app.settings.config import read_config
+from app.shell import exit_codes
+from app.shell.errors import AppError, MachineFailed
+from app.shell.output import (
+    ReaderGone,
+    data,
+    forget_unwritable,
+    make_streams_tolerant,
+    open_closed_streams,
+    talk,
+)
+from app.shell.usage_text import usage_text
 
 DEBUG = "--debug"
 """Accepted anywhere on the command line."""
@@ -57,7 +64,7 @@ for module in (pull, remove, doctor):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from app.machine import versions
+        from app.shell.machine import versions
 
         found = versions()
         rest = ", ".join(f"{name} {number}" for name, number in found.items() if name != "mlx-spec")

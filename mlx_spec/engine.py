@@ -6,20 +6,20 @@ import mlx.core as mx
 import mlx.nn as nn
 from jaxtyping import Float
 
-from mlx_spec.cache import Extent
-from mlx_spec.cached_model import CachedModel, Progress
-from mlx_spec.choice import Choice
-from mlx_spec.controller import Controller
-from mlx_spec.draft_head import restrict_head
 from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.choice import Choice
+from mlx_spec.drafters.draft_head import restrict_head
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import BadOption, ContextFull, SpecError
-from mlx_spec.planning import Fixed
-from mlx_spec.rules import RuleBook
+from mlx_spec.loop import ROUNDS_IN_FLIGHT, Turn
+from mlx_spec.policy.controller import Controller
+from mlx_spec.policy.plan import Fixed
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.turn import ROUNDS_IN_FLIGHT, Turn
+from mlx_spec.target.cache import Extent
+from mlx_spec.target.model import CachedModel, Progress
 from mlx_spec.types import Options, Round
+from mlx_spec.verify.verifiers import RuleBook
 
 
 def drafts_in_flight() -> int:

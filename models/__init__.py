@@ -6,7 +6,7 @@ A catalogue of pairs, not of architectures: those are mlx-lm's.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from models.load import LoadedPair
+    from models.load.engine import LoadedPair
 
 
 def load_pair(
@@ -18,7 +18,7 @@ def load_pair(
         ModelsError: it is not known, not installed, broken, or target and draft do not fit.
         SpecError: the engine refuses the models.
     """
-    from models.load import load
-    from models.resolve import resolve
+    from models.load.engine import load
+    from models.pairs.resolve import resolve
 
     return load(resolve(name, target, draft))

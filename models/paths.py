@@ -42,12 +42,12 @@ def hub_cache() -> Path:
 
 
 def revisions_file() -> Path:
-    """The commits that pulled models stand at (`models.revisions`)."""
+    """The commits that pulled models stand at (`models.hub.revisions`)."""
     return data_folder() / "revisions.json"
 
 
 def own_pairs_file() -> Path:
-    """The pairs that a person put together (`models.own_pairs`)."""
+    """The pairs that a person put together (`models.pairs.own_pairs`)."""
     return data_folder() / "pairs.json"
 
 

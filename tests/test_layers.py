@@ -36,11 +36,11 @@ def test_the_import_contracts_hold() -> None:
 
 
 FORBIDDEN = {
-    "mlx_spec/engine.py": "models.pair",
-    "models/pair.py": "app.events",
+    "mlx_spec/engine.py": "models.pairs.pair",
+    "models/pairs/pair.py": "app.engine.events",
     "mlx_spec/types.py": "huggingface_hub",
     "mlx_spec/drafters/lookup.py": "mlx_spec.drafters.model",
-    "app/session.py": "textual",
+    "app/engine/session.py": "textual",
     "app/tui/figures.py": "mlx",
 }
 """Module to what it may not import: every contract is broken once at least."""
@@ -74,7 +74,7 @@ def test_the_engine_loads_no_screen_and_no_command_line() -> None:
 
 
 def test_naming_a_pair_loads_no_model_library() -> None:
-    assert loaded_by("import models, models.pair, models.catalogue, models.paths") == set()
+    assert loaded_by("import models, models.pairs.pair, models.pairs.catalogue, models.paths") == set()
 
 
 def test_the_terminal_app_loads_no_model_library() -> None:
@@ -86,5 +86,5 @@ def test_the_command_line_starts_without_screens_and_models() -> None:
 
 
 def test_the_session_and_its_events_load_no_screen() -> None:
-    assert loaded_by("import app.events") == set()
-    assert "textual" not in loaded_by("import app.session, app.engine_process")
+    assert loaded_by("import app.engine.events") == set()
+    assert "textual" not in loaded_by("import app.engine.session, app.engine.process")

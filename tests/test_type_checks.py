@@ -4,9 +4,9 @@ import mlx.core as mx
 import pytest
 from jaxtyping import TypeCheckError
 
-from mlx_spec import verify
-from mlx_spec.cache import Buffer, Extent, views
-from mlx_spec.planning import Offer
+from mlx_spec.policy.plan import Offer
+from mlx_spec.target.cache import Buffer, Extent, views
+from mlx_spec.verify import rules as verify
 
 
 def test_a_wrong_type_is_refused_in_functions_methods_and_dataclasses() -> None:

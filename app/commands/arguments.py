@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from app.errors import BadInput
+from app.shell.errors import BadInput
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Rule
 
 if TYPE_CHECKING:
-    from mlx_spec.measuring import Calibration
-    from models.load import LoadedPair
-    from models.pair import PairSpec
+    from mlx_spec.policy.calibrate import Calibration
+    from models.load.engine import LoadedPair
+    from models.pairs.pair import PairSpec
 
 DraftingDrafter = Literal["model", "lookup", "auto"]
 
@@ -137,7 +137,7 @@ def chosen_pair(
         BadInput: a head for a draft model that the pair does not have.
         ModelsError: no such pair, or arguments that contradict each other.
     """
-    from models.resolve import resolve
+    from models.pairs.resolve import resolve
 
     spec = resolve(pair, target, draft, revision, draft_head)
     if draft_head is not None and spec.draft is None:
@@ -159,8 +159,8 @@ def named_pair(name: str | None, target: str | None, draft: str | None, revision
 
 def tell_config_problems() -> None:
     """Say what in config.toml could not be used."""
-    from app.config import read_config
-    from app.output import talk
+    from app.settings.config import read_config
+    from app.shell.output import talk
 
     for problem in read_config().problems:
         talk(problem)
@@ -168,16 +168,16 @@ def tell_config_problems() -> None:
 
 def loaded_pair(spec: "PairSpec") -> "LoadedPair":
     """The pair in memory, loaded on this thread, which must do all its work."""
-    from app.output import Progress, talk
-    from app.runtime import prepare
+    from app.shell.output import Progress, talk
+    from app.shell.runtime import prepare
 
     progress = Progress()
     progress.show(f"Loading {spec.name} ...")
     prepare()
-    from models.endpoint import check_endpoint
+    from models.hub.endpoint import check_endpoint
 
     check_endpoint()  # the libraries that read models do not survive a malformed one
-    from models.load import load
+    from models.load.engine import load
 
     try:
         pair = load(spec)
@@ -196,7 +196,7 @@ def tuned_pair(spec: "PairSpec", options: Options) -> "LoadedPair":
     """
     pair = loaded_pair(spec)
     check_drafter(pair, options)
-    from app import drafting_state
+    from app.engine import drafting_state
 
     if drafting_state.adapts(options) and not drafting_state.restore(pair):
         measured(pair)
@@ -205,7 +205,7 @@ def tuned_pair(spec: "PairSpec", options: Options) -> "LoadedPair":
 
 def keep_learned(pair: "LoadedPair", options: Options) -> None:
     """Write down what answers taught about drafting with this pair."""
-    from app import drafting_state
+    from app.engine import drafting_state
 
     if drafting_state.adapts(options):
         drafting_state.keep(pair)
@@ -213,9 +213,9 @@ def keep_learned(pair: "LoadedPair", options: Options) -> None:
 
 def measured(pair: "LoadedPair") -> "Calibration":
     """What drafting costs with the pair, measured now and told; Ctrl+C ends it early."""
-    from app import drafting_state
-    from app.interrupt import Interrupt
-    from app.output import Progress, talk
+    from app.engine import drafting_state
+    from app.shell.interrupt import Interrupt
+    from app.shell.output import Progress, talk
 
     line = Progress()
     said = "Measuring what drafting costs here, once"

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.counted import counted
-from app.errors import BadInput
-from app.output import Progress, data, json_data, talk
+from app.shell import exit_codes
+from app.shell.counted import counted
+from app.shell.errors import BadInput
+from app.shell.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.bench.measured import Measured
-    from app.bench.prompts import BenchPrompt
-    from models.load import LoadedPair
+    from app.compare.bench.measured import Measured
+    from app.compare.bench.prompts import BenchPrompt
+    from models.load.engine import LoadedPair
 
 FEWEST_TOKENS = 3
 """The prompt's pass gives the first token, and every round one of its own: only a third can be drafted."""
@@ -49,9 +49,9 @@ def command(
     Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """
-    from app.bench.plot import check_plot
-    from app.bench.prompts import DEFAULT_PROMPTS, read_prompts
-    from app.output_file import check_place
+    from app.compare.bench.plot import check_plot
+    from app.compare.bench.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.shell.output_file import check_place
 
     options = Options(
         max_tokens=max_tokens,
@@ -90,7 +90,7 @@ def _measure(
     pair: "LoadedPair", prompts: Sequence["BenchPrompt"], options: Options, repeats: int, raw: bool
 ) -> list["Measured"]:
     """All prompts, or at Ctrl+C those that are done."""
-    from app.bench.measure import measure
+    from app.compare.bench.measure import measure
 
     line = Progress()
     done: list[Measured] = []
@@ -114,7 +114,7 @@ def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source
     """All that somebody needs to repeat the measurement."""
     from datetime import UTC, datetime
 
-    from app.machine import circumstances
+    from app.shell.machine import circumstances
 
     return {
         "pair": pair.spec.as_json(),
@@ -135,8 +135,8 @@ def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source
 
 
 def _report(measured: Sequence["Measured"], facts: dict[str, Any], *, json: bool) -> int:
-    from app.bench import comparison, report
-    from app.tables import print_table
+    from app.compare.bench import comparison, report
+    from app.shell.tables import print_table
 
     overall, categories = comparison.compare(measured), comparison.by_category(measured)
     if json:
@@ -153,12 +153,12 @@ def _report(measured: Sequence["Measured"], facts: dict[str, Any], *, json: bool
 def _write(
     measured: Sequence["Measured"], facts: dict[str, Any], csv: Path | None, plot: Path | None
 ) -> None:
-    from app.bench import comparison, report
+    from app.compare.bench import comparison, report
 
     if csv is not None:
         report.write_csv(csv, [report.row(m) for m in measured])
     if plot is not None:
-        from app.bench.plot import plot as draw
+        from app.compare.bench.plot import plot as draw
 
         chosen = facts["options"]
         note = (
@@ -172,7 +172,7 @@ def _tell_differences(
     measured: Sequence["Measured"], options: dict[str, Any], tell: Callable[[str], None]
 ) -> int:
     """Show where texts differ; return how many of them nothing explains."""
-    from app.bench.report import difference_text
+    from app.compare.bench.report import difference_text
 
     found = [(m.prompt.id, m.difference) for m in measured if m.difference]
     if options["temperature"] and options["verify"] != "coupled":

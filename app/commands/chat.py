@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import arguments as args
-from app.errors import BadInput
+from app.shell.errors import BadInput
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from models.pair import PairSpec
+    from models.pairs.pair import PairSpec
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n' | mlx-spec chat"
 
@@ -68,7 +68,7 @@ def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: b
         return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)
     if resume:
         raise BadInput("--resume opens the terminal app, and there is no terminal here.")
-    from app.stdin_chat import run_stdin_chat
+    from app.shell.stdin_chat import run_stdin_chat
 
     args.tell_config_problems()
     loaded = args.tuned_pair(spec, options)

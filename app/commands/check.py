@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.counted import counted
-from app.output import Progress, data, json_data, talk
+from app.shell import exit_codes
+from app.shell.counted import counted
+from app.shell.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.bench.prompts import BenchPrompt
-    from app.check.lossless import Checked
-    from models.load import LoadedPair
+    from app.compare.bench.prompts import BenchPrompt
+    from app.compare.check.lossless import Checked
+    from models.load.engine import LoadedPair
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
@@ -35,11 +35,11 @@ def command(
     Greedy and sampled answers with and without drafting, over all drafters and lengths.
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
-    from app.bench.prompts import read_prompts
-    from app.check import report
-    from app.check.lossless import default_prompts
-    from app.machine import device_name, versions
-    from app.tables import print_table
+    from app.compare.bench.prompts import read_prompts
+    from app.compare.check import report
+    from app.compare.check.lossless import default_prompts
+    from app.shell.machine import device_name, versions
+    from app.shell.tables import print_table
 
     Options(max_tokens=max_tokens, seed=seed)
     wanted = read_prompts(prompts) if prompts else default_prompts()
@@ -63,7 +63,7 @@ def _check(
     pair: "LoadedPair", prompts: "list[BenchPrompt]", max_tokens: int, seed: int, raw: bool
 ) -> "tuple[list[Checked], bool]":
     """Every comparison and True, or at Ctrl+C those that are done and False."""
-    from app.check.lossless import check
+    from app.compare.check.lossless import check
 
     line = Progress()
     done: list[Checked] = []
@@ -80,7 +80,7 @@ def _check(
 
 
 def _tell_differences(results: "list[Checked]") -> None:
-    from app.bench.report import difference_text
+    from app.compare.bench.report import difference_text
 
     for result in results:
         if result.difference is not None:

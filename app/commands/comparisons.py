@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.output import data, json_data, talk
-from app.printable import one_line
+from app.shell import exit_codes
+from app.shell.output import data, json_data, talk
+from app.shell.printable import one_line
 
 if TYPE_CHECKING:
-    from app.comparisons.record import Record
+    from app.compare.record import Record
 
 EXAMPLE = """\b
 Examples:
@@ -31,8 +31,8 @@ group = typer.Typer(
 @group.command("list", epilog=EXAMPLE)
 def list_comparisons(json: args.Json = False) -> int:
     """List them, the newest first."""
-    from app.comparisons import store, words
-    from app.tables import plain_table, print_table
+    from app.compare import store, words
+    from app.shell.tables import plain_table, print_table
 
     found = store.kept()
     for file in found.unreadable:
@@ -57,10 +57,10 @@ def show(name: Name, json: args.Json = False) -> int:
 
     Every setting's speed against plain decoding, by category too.
     """
-    from app.bench.report import table
-    from app.comparisons import store, words
-    from app.comparisons.tables import category_table, settings_table
-    from app.tables import print_table
+    from app.compare import store, words
+    from app.compare.bench.report import table
+    from app.compare.tables import category_table, settings_table
+    from app.shell.tables import print_table
 
     record = store.find(name)
     if json:
@@ -84,8 +84,8 @@ def export(
     name: Name, file: Annotated[Path, typer.Argument(metavar="FILE", help=".json, .csv, .png or .svg")]
 ) -> int:
     """Write one to a file."""
-    from app.comparisons import store
-    from app.comparisons.export import export as write
+    from app.compare import store
+    from app.compare.export import export as write
 
     write(store.find(name), file)
     talk(f"Written: {file}")

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.output import data, json_data, talk
+from app.shell import exit_codes
+from app.shell.output import data, json_data, talk
 
 if TYPE_CHECKING:
-    from app.config import Config
+    from app.settings.config import Config
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec config\n  $EDITOR "$(mlx-spec config path)"'
 
@@ -31,7 +31,7 @@ def show(context: typer.Context, json: args.Json = False) -> int:
     """
     if context.invoked_subcommand is not None:
         return exit_codes.DONE
-    from app.config import read_config
+    from app.settings.config import read_config
     from app.tui.checked_config import checked
 
     config = checked(read_config())
@@ -54,8 +54,8 @@ def path() -> int:
 
 
 def _facts(config: "Config") -> dict[str, Any]:
-    from app.config import SCHEMA
-    from app.tui.keymap import default_keys
+    from app.settings.config import SCHEMA
+    from app.tui.keys.keymap import default_keys
 
     return {
         "file": str(config.file),
@@ -68,8 +68,8 @@ def _facts(config: "Config") -> dict[str, Any]:
 
 def _lines(config: "Config") -> list[str]:
     """A whole config.toml; what is at its default is a comment."""
-    from app.config import SCHEMA
-    from app.tui.keymap import default_keys, meanings
+    from app.settings.config import SCHEMA
+    from app.tui.keys.keymap import default_keys, meanings
 
     lines = [f"# {config.file}" + ("" if config.file.exists() else " (not there yet)")]
     table = ""

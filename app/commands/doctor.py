@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.output import data, json_data
-from app.printable import one_line
+from app.shell import exit_codes
+from app.shell.output import data, json_data
+from app.shell.printable import one_line
 
 if TYPE_CHECKING:
-    from app.diagnosis import Finding
+    from app.shell.diagnosis import Finding
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec doctor\n  mlx-spec doctor --json"
 
@@ -22,7 +22,7 @@ def command(json: args.Json = False) -> int:
     Looks at device, memory, versions, network and folders, and says how to mend what is wrong.
     Exit code 1 if something will not work.
     """
-    from app.diagnosis import diagnose
+    from app.shell.diagnosis import diagnose
 
     findings = list(diagnose())
     wrong, notes = (sum(finding.state == state for finding in findings) for state in ("bad", "note"))

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from app import exit_codes
-from app.chat_prompt import Message
 from app.commands import arguments as args
-from app.counted import counted
-from app.errors import BadInput
-from app.events import PrefillProgressed, TextAdded, TurnEnded
-from app.output import Progress, data, json_data, talk
-from app.session import Session
+from app.engine.chat_prompt import Message
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
+from app.engine.session import Session
+from app.shell import exit_codes
+from app.shell.counted import counted
+from app.shell.errors import BadInput
+from app.shell.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 EXAMPLE = """\b
@@ -52,7 +52,7 @@ def command(
 
     The text streams to stdout, its numbers go to stderr; --json prints both as one object.
     """
-    from app.prompt_source import read_prompt
+    from app.shell.prompt_source import read_prompt
 
     length = args.draft_length(draft_length)
     options = Options(
@@ -91,7 +91,7 @@ def command(
 def _answer(
     session: Session, asked: str | list[Message], options: Options, stops: Sequence[str], quiet: bool
 ) -> TurnEnded:
-    from app.interrupt import Interrupt
+    from app.shell.interrupt import Interrupt
 
     progress, last = Progress(), ""
 
@@ -117,7 +117,7 @@ def _answer(
 
 def report(ended: TurnEnded) -> dict[str, object]:
     """What `--json` prints."""
-    from app.machine import device_name, versions
+    from app.shell.machine import device_name, versions
 
     return {
         "text": ended.text,

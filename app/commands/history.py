@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.counted import counted
-from app.errors import BadInput
-from app.output import data, json_data, talk
-from app.printable import one_line
+from app.shell import exit_codes
+from app.shell.counted import counted
+from app.shell.errors import BadInput
+from app.shell.output import data, json_data, talk
+from app.shell.printable import one_line
 
 if TYPE_CHECKING:
     from app.history.rows import ChatRow
@@ -89,8 +89,8 @@ def export(
 ) -> int:
     """Write chats as Markdown or JSON."""
     from app.history.export import as_json, as_markdown
-    from app.output_file import check_place, write_text
-    from app.printable import json_text
+    from app.shell.output_file import check_place, write_text
+    from app.shell.printable import json_text
 
     if output is not None:
         check_place("--output", output)
@@ -181,7 +181,7 @@ def _print(rows: list["ChatRow"], *, json: bool) -> None:
     if json:
         json_data({"chats": [_facts(row) for row in rows]})
         return
-    from app.tables import plain_table, print_table
+    from app.shell.tables import plain_table, print_table
 
     if not rows:
         talk("No chats.")

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.errors import BadInput
-from app.output import data, json_data
-from app.printable import one_line
+from app.shell import exit_codes
+from app.shell.errors import BadInput
+from app.shell.output import data, json_data
+from app.shell.printable import one_line
 
 if TYPE_CHECKING:
-    from models.catalogue import Pair
-    from models.chips import Chip
+    from models.pairs.catalogue import Pair
+    from models.speed.chips import Chip
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show qwen3-8b --chip "M4 Pro"'
 
@@ -42,8 +42,8 @@ def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = 
         if chip:
             raise BadInput(f"Give --chip behind the command: mlx-spec pairs show NAME --chip '{chip}'.")
         return exit_codes.DONE
-    from app.expected_speed import chosen_chip
-    from models.catalogue import all_pairs
+    from app.shell.expected_speed import chosen_chip
+    from models.pairs.catalogue import all_pairs
 
     known = chosen_chip(chip)
     facts = [_facts(pair, known) for pair in all_pairs()]
@@ -64,8 +64,8 @@ def show(
 
     With the speed to expect on a Mac.
     """
-    from app.expected_speed import chosen_chip
-    from models.catalogue import find
+    from app.shell.expected_speed import chosen_chip
+    from models.pairs.catalogue import find
 
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)
@@ -83,8 +83,8 @@ def show(
 
 
 def _prediction(pair: "Pair", chip: "Chip | None") -> list[str]:
-    from app.expected_speed import ASK, lines, why_none
-    from models.roofline import expect
+    from app.shell.expected_speed import ASK, lines, why_none
+    from models.speed.roofline import expect
 
     if chip is None:
         return [f"{why_none()} {ASK}"]
@@ -93,9 +93,9 @@ def _prediction(pair: "Pair", chip: "Chip | None") -> list[str]:
 
 
 def _facts(pair: "Pair", chip: "Chip | None") -> dict[str, Any]:
-    from app.expected_speed import as_json
-    from models.fit import fit
-    from models.installed import installed
+    from app.shell.expected_speed import as_json
+    from models.pairs.fit import fit
+    from models.pairs.installed import installed
 
     here = fit(pair)
     return {
@@ -129,8 +129,8 @@ def _shown(key: str, value: object) -> str:
 
 
 def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
-    from app.expected_speed import ASK, SOURCE, why_none
-    from app.tables import plain_table, print_table
+    from app.shell.expected_speed import ASK, SOURCE, why_none
+    from app.shell.tables import plain_table, print_table
 
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
     heads = ["pair", ">download", ">memory", "installed", "fits here", "licence"]

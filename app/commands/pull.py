@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.output import Progress as Line
-from app.output import talk
+from app.shell import exit_codes
+from app.shell.output import Progress as Line
+from app.shell.output import talk
 
 if TYPE_CHECKING:
-    from models.progress import Progress
+    from models.hub.progress import Progress
 
 EXAMPLE = """\b
 Examples:
@@ -28,8 +28,8 @@ def command(
 
     Ctrl+C stops: what came stays, and the next pull goes on from there.
     """
-    from app.interrupt import Interrupt
-    from models.download import pull
+    from app.shell.interrupt import Interrupt
+    from models.hub.download import pull
     from models.size_text import size_text
 
     spec = args.named_pair(name, target, draft, revision)
@@ -52,11 +52,11 @@ def command(
 
 def _say_what_to_expect(name: str) -> None:
     """Does it fit, how fast will it be. A pair may be fetched for another machine: this only warns."""
-    from app.expected_speed import sentence
-    from models.catalogue import find
-    from models.fit import fit
-    from models.machine import this_chip
-    from models.roofline import expect
+    from app.shell.expected_speed import sentence
+    from models.pairs.catalogue import find
+    from models.pairs.fit import fit
+    from models.speed.machine import this_chip
+    from models.speed.roofline import expect
 
     pair = find(name)
     found = fit(pair)
@@ -87,7 +87,7 @@ class _Report:
 
 
 def _text(progress: "Progress") -> str:
-    from app.pull_text import PHASES, amount, pace
+    from app.shell.pull_text import PHASES, amount, pace
 
     phase = PHASES[progress.phase]
     parts = [phase[0].upper() + phase[1:]]

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.errors import BadInput
-from app.output import data, json_data, talk
+from app.shell import exit_codes
+from app.shell.errors import BadInput
+from app.shell.output import data, json_data, talk
 
 if TYPE_CHECKING:
-    from models.removal import Removal
+    from models.hub.removal import Removal
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec remove smollm2-1.7b\n  mlx-spec remove smollm2-1.7b --yes"
 
@@ -28,7 +28,7 @@ def command(
 
     Local folders and models that other pairs use stay. Exit code 1 if the answer was no.
     """
-    from models.removal import plan_removal, remove
+    from models.hub.removal import plan_removal, remove
     from models.size_text import size_text
 
     spec = args.named_pair(name, target, draft, revision)

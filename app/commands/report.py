@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.errors import BadInput
-from app.output import Progress, data, json_data, talk
+from app.shell import exit_codes
+from app.shell.errors import BadInput
+from app.shell.output import Progress, data, json_data, talk
 
 if TYPE_CHECKING:
-    from app.report.collect import PairResult
+    from app.compare.report.collect import PairResult
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec report\n  mlx-spec report --quick --out ~/Desktop"
 
@@ -53,11 +53,11 @@ def command(
 def _measure(quick: bool) -> dict[str, Any]:
     import time
 
-    from app.interrupt import Interrupt
-    from app.report.collect import collect
-    from app.report.conditions import conditions
-    from models.catalogue import all_pairs
-    from models.installed import installed
+    from app.compare.report.collect import collect
+    from app.compare.report.conditions import conditions
+    from app.shell.interrupt import Interrupt
+    from models.pairs.catalogue import all_pairs
+    from models.pairs.installed import installed
 
     names = [pair.name for pair in all_pairs() if installed(pair.spec)]
     talk(f"Measuring {', '.join(names)}. Ctrl+C keeps what was measured.")
@@ -81,13 +81,13 @@ def _document(
     """The JSON document, without anything personal."""
     from dataclasses import asdict
 
-    from app.expected_speed import as_json
-    from app.machine import device_name, versions
-    from app.report.conditions import system
-    from app.report.private import without_names
-    from app.runtime import blas, prepare
-    from models.catalogue import find
-    from models.machine import this_chip
+    from app.compare.report.conditions import system
+    from app.compare.report.private import without_names
+    from app.shell.expected_speed import as_json
+    from app.shell.machine import device_name, versions
+    from app.shell.runtime import blas, prepare
+    from models.pairs.catalogue import find
+    from models.speed.machine import this_chip
 
     prepare()
     short = [f"{result.name} {result.state}" for result in results if result.state != "complete"]
@@ -110,15 +110,15 @@ def _document(
 
 
 def _card(report: dict[str, Any]) -> str:
-    from app.printable import printable
-    from app.report.card import card
+    from app.compare.report.card import card
+    from app.shell.printable import printable
 
     return printable(card(report))
 
 
 def _write(out: Path, report: dict[str, Any], page: str) -> None:
-    from app.output_file import write_text
-    from app.printable import json_text
+    from app.shell.output_file import write_text
+    from app.shell.printable import json_text
 
     name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
     for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):

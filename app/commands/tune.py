@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import exit_codes
 from app.commands import arguments as args
-from app.output import data, json_data
+from app.shell import exit_codes
+from app.shell.output import data, json_data
 
 if TYPE_CHECKING:
-    from mlx_spec.measuring import Calibration
-    from models.load import LoadedPair
+    from mlx_spec.policy.calibrate import Calibration
+    from models.load.engine import LoadedPair
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec tune\n  mlx-spec tune qwen3-8b --plot costs.svg"
 
@@ -31,7 +31,7 @@ def command(
     at a pair's first use; run it again on a quiet machine if that one was busy. What a kept pair learned
     is begun anew. Ctrl+C ends the measuring early.
     """
-    from app.bench.plot import check_plot
+    from app.compare.bench.plot import check_plot
 
     if plot is not None:
         check_plot(plot)
@@ -41,16 +41,16 @@ def command(
         _report(loaded, calibration, json=json)
     finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
         if plot is not None:
-            from app.tune_plot import draw
+            from app.compare.tune_plot import draw
 
             draw(plot, calibration, _title(loaded))
     return exit_codes.DONE
 
 
 def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> None:
-    from app.machine import circumstances
-    from app.tables import print_table
-    from app.tune_report import as_json, tables
+    from app.compare.tune_report import as_json, tables
+    from app.shell.machine import circumstances
+    from app.shell.tables import print_table
 
     if json:
         json_data({**as_json(calibration, pair.shape), "pair": pair.spec.name, **circumstances()})
@@ -60,6 +60,6 @@ def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> No
 
 
 def _title(pair: "LoadedPair") -> str:
-    from app.machine import device_name
+    from app.shell.machine import device_name
 
     return f"{pair.spec.name}: what a round costs\n{device_name()}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.errors import MachineFailed
+from app.shell.errors import MachineFailed
 from models.locks import locked
 from models.paths import data_folder
 

@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from app.errors import BadInput
-from app.events import DraftRound
+from app.engine.events import DraftRound
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -26,8 +25,9 @@ from app.history.records import (
 from app.history.store import History
 from app.history.tree import MessageTree
 from app.history.typed import wrong_field
-from app.output_file import write_text
-from app.printable import json_text, one_line
+from app.shell.errors import BadInput
+from app.shell.output_file import write_text
+from app.shell.printable import json_text, one_line
 from mlx_spec.stats import Stats
 from models.json_text import parse
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from app.events import DraftRound, Mark, Piece
-from app.printable import one_line
+from app.engine.events import DraftRound, Mark, Piece
+from app.shell.printable import one_line
 from mlx_spec.errors import BadOption
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.errors import AppError, MachineFailed
 from app.history.database import is_damage, set_aside
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
+from app.shell.errors import AppError, MachineFailed
 
 SAVE_SECONDS = 0.5
 """Between two writes of a growing answer: so much of it a sudden end may cost."""

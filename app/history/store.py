@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.errors import BadInput
 from app.history.database import Opened, is_there, open_database, transaction
 from app.history.records import Chat, ChatMessage, Preset, now, options_from, options_json
 from app.history.rows import (
@@ -22,6 +21,7 @@ from app.history.rows import (
     message_values,
     row_from,
 )
+from app.shell.errors import BadInput
 
 TRIGRAM = 3
 """Shorter words are not in the index and are looked for in the texts themselves."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.events import Piece, TurnEnded
+from app.chat.answer_log import AnswerLog
+from app.engine.events import Piece, TurnEnded
+from app.engine.pieces import append, text_of
 from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
-from app.pieces import append, text_of
-from app.tui.answer_log import AnswerLog
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import joined
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
-from app.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
+from app.chat.chat_logs import ChatLogs
+from app.chat.settings import Settings
+from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
 from app.history.records import AnswerFacts, Attachment, ChatMessage, Finish, pieces_of
 from app.tui.answer_in_progress import AnswerInProgress
-from app.tui.chat_logs import ChatLogs
-from app.tui.settings import Settings
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.live_answer import LiveAnswer
-from models.pair import PairSpec
+from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen

@@ -12,24 +12,25 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
-from app.comparisons.wish import Wish, read_compare
-from app.config import Config
-from app.config_file import write_setting
-from app.errors import BadInput, MachineFailed
+from app.chat.comparison_plan import plan_of
+from app.chat.settings import Settings
+from app.compare.wish import Wish, read_compare
 from app.history.database import history_file
 from app.history.rows import ChatRow
 from app.history.saving import HistoryThread
-from app.printable import printable
+from app.settings.config import Config
+from app.settings.config_file import write_setting
+from app.shell.errors import BadInput, MachineFailed
+from app.shell.printable import printable
 from app.tui.announcer import Announcer
 from app.tui.command_runner import CommandRunner
-from app.tui.comparison_plan import plan_of
 from app.tui.ending import end_on_signals
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
 from app.tui.first_run import is_first_run
 from app.tui.kept_pulls import KeptPulls
-from app.tui.key_help import about_focus, described_keys
-from app.tui.keymap import short_key_name
-from app.tui.keys import Keys
+from app.tui.keys.in_force import Keys
+from app.tui.keys.key_help import about_focus, described_keys
+from app.tui.keys.keymap import short_key_name
 from app.tui.markdown_text import MARKDOWN_STYLES
 from app.tui.messages import (
     CommandChosen,
@@ -52,10 +53,9 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
-from app.tui.settings import Settings
 from app.tui.suspending import suspend_between_steps
 from app.tui.widgets.scroll_bar import BarVisual
-from models.catalogue import Pair
+from models.pairs.catalogue import Pair
 from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0

@@ -3,9 +3,9 @@
 import time
 from typing import TYPE_CHECKING
 
-from app.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
-from app.printable import one_line
-from app.tui.context_in_use import context_in_use
+from app.chat.context_in_use import context_in_use
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.shell.printable import one_line
 from app.tui.figures import status_items
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.queue_list import QueueList

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from textual.theme import BUILTIN_THEMES
 
-from app.config import Config, bad_value, one_of
-from app.tui.keymap import checked_keys
+from app.settings.config import Config, bad_value, one_of
+from app.tui.keys.keymap import checked_keys
 
 
 def checked(config: Config) -> Config:

@@ -3,18 +3,18 @@
 import re
 from typing import TYPE_CHECKING
 
-from app.comparisons.wish import read_compare, read_sweep
-from app.counted import counted
-from app.errors import AppError, BadInput
+from app.chat.settings import change, describe
+from app.compare.wish import read_compare, read_sweep
+from app.shell.counted import counted
+from app.shell.errors import AppError, BadInput
 from app.tui.pair_removal import remove_after_asking
 from app.tui.palette import ThemePalette
-from app.tui.settings import change, describe
 from app.tui.slash_commands import SlashCommand, parse
 from mlx_spec.types import Options
-from models.catalogue import Pair, find
 from models.errors import UnknownPair
-from models.fit import fit
-from models.installed import installed
+from models.pairs.catalogue import Pair, find
+from models.pairs.fit import fit
+from models.pairs.installed import installed
 from models.size_text import size_text
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import Any
 
 from textual.message_pump import MessagePump
 
-from app.comparisons.gathering import Differing, Gathering
-from app.comparisons.plan import WARM_UP_TOKENS, Plan, Run
-from app.comparisons.record import Record
-from app.difference import Difference
-from app.events import PairInfo, Piece, TurnEnded
+from app.compare.gathering import Differing, Gathering
+from app.compare.plan import WARM_UP_TOKENS, Plan, Run
+from app.compare.record import Record
+from app.engine.difference import Difference
+from app.engine.events import PairInfo, Piece, TurnEnded
 from app.tui.engine_link import EngineLink
 
 

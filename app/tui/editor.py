@@ -8,7 +8,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
-from app.errors import BadInput
+from app.shell.errors import BadInput
 
 
 def edited(app: App[None], text: str) -> str:

@@ -8,9 +8,10 @@ from typing import Literal
 
 from textual.message_pump import MessagePump
 
-from app.chat_prompt import Message
-from app.engine_client import EngineClient, describe_death
-from app.engine_protocol import (
+from app.engine.chat_prompt import Message
+from app.engine.client import EngineClient, describe_death
+from app.engine.events import PairInfo, TurnEnded
+from app.engine.protocol import (
     Answer,
     Answered,
     AnswerFailed,
@@ -26,7 +27,6 @@ from app.engine_protocol import (
     Tuning,
     TuningEnded,
 )
-from app.events import PairInfo, TurnEnded
 from app.tui.messages import (
     DifferenceFound,
     EngineDied,
@@ -38,7 +38,7 @@ from app.tui.messages import (
     TurnFailed,
 )
 from mlx_spec.types import Options
-from models.pair import PairSpec
+from models.pairs.pair import PairSpec
 
 EngineState = Literal["loading", "ready", "failed", "dead"]
 

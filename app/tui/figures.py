@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from app.engine_protocol import Tuning
-from app.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
+from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
+from app.chat.settings import Settings
+from app.engine.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
+from app.engine.protocol import Tuning
 from app.history.records import ChatMessage
-from app.printable import one_line
-from app.tui.answer_log import SAMPLE_SECONDS, AnswerLog
+from app.shell.printable import one_line
 from app.tui.bars import bars
 from app.tui.engine_link import EngineState
-from app.tui.settings import Settings
 from app.tui.widgets.item_line import SEPARATOR, LineItem
 from models.size_text import size_text
 

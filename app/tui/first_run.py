@@ -4,16 +4,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.expected_speed import SOURCE, why_none, with_range
-from app.tui.keys import Keys
-from models.catalogue import Pair, all_pairs
-from models.chips import Chip
-from models.fit import fit
-from models.installed import installed
-from models.machine import Machine
+from app.shell.expected_speed import SOURCE, why_none, with_range
+from app.tui.keys.in_force import Keys
+from models.pairs.catalogue import Pair, all_pairs
+from models.pairs.fit import fit
+from models.pairs.installed import installed
 from models.paths import data_folder
-from models.roofline import Expectation, expect
 from models.size_text import size_text
+from models.speed.chips import Chip
+from models.speed.machine import Machine
+from models.speed.roofline import Expectation, expect
 
 OFFERED = 3
 

@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
-from app.printable import one_line
+from app.shell.printable import one_line
 from app.tui.marked_lines import graphemes
 
 FOUND = "bold underline $text-warning on $warning-muted"

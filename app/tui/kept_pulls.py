@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
-from app.errors import MachineFailed
+from app.shell.errors import MachineFailed
 from models.json_text import parse
 from models.locks import locked
-from models.pair import PairSpec, Source
+from models.pairs.pair import PairSpec, Source
 
 
 class KeptPulls:

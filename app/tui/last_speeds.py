@@ -1,7 +1,7 @@
 """The speed each pair last reached in a comparison on this machine."""
 
-from app.comparisons.store import kept
-from app.counted import counted
+from app.compare.store import kept
+from app.shell.counted import counted
 
 
 def last_speeds() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """How marked tokens look: a colour each, and a second cue for eyes and terminals without colour."""
 
-from app.events import Mark, Piece
+from app.engine.events import Mark, Piece
 
 MARK_CLASSES: dict[Mark, str] = {
     "accepted": "mark--accepted",

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.markdown import Markdown
 
-from app.printable import printable
+from app.shell.printable import printable
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, split_graphemes
 
-from app.events import Mark, Piece
-from app.pieces import append, merged, text_of
-from app.printable import printable
+from app.engine.events import Mark, Piece
+from app.engine.pieces import append, merged, text_of
+from app.shell.printable import printable
 
 Line = tuple[Piece, ...]
 

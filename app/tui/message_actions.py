@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.counted import counted
-from app.errors import BadInput
+from app.chat.thinking import thought_of
 from app.history.records import ChatMessage
+from app.shell.counted import counted
+from app.shell.errors import BadInput
 from app.tui.clipboard import copy
 from app.tui.markdown_text import code_blocks
-from app.tui.thinking import thought_of
 from app.tui.widgets.answer import Answer
 
 if TYPE_CHECKING:

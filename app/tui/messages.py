@@ -2,9 +2,9 @@
 
 from textual.message import Message
 
-from app.difference import Difference
-from app.engine_protocol import Tuning, TuningEnded
-from app.events import PairInfo, TurnEvent
+from app.engine.difference import Difference
+from app.engine.events import PairInfo, TurnEvent
+from app.engine.protocol import Tuning, TuningEnded
 
 
 class PairLoading(Message):

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.expected_speed import SOURCE, with_range
-from app.printable import one_line, printable
-from app.pull_text import PHASES, amount, pace
-from app.tui.keys import Keys
+from app.shell.expected_speed import SOURCE, with_range
+from app.shell.printable import one_line, printable
+from app.shell.pull_text import PHASES, amount, pace
+from app.tui.keys.in_force import Keys
 from app.tui.pull_queue import PullJob
-from models.catalogue import Pair
-from models.fit import Fit
-from models.progress import Progress
-from models.roofline import Expectation
+from models.hub.progress import Progress
+from models.pairs.catalogue import Pair
+from models.pairs.fit import Fit
 from models.size_text import size_text
+from models.speed.roofline import Expectation
 
 BAR_CELLS = 8
 

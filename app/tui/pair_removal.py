@@ -4,10 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from app.tui.screens.question import QuestionScreen
-from models.catalogue import Pair
 from models.errors import ModelsError
-from models.own_pairs import forget_own
-from models.pair import PairSpec
+from models.pairs.catalogue import Pair
+from models.pairs.own_pairs import forget_own
+from models.pairs.pair import PairSpec
 from models.size_text import size_text
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ async def remove_after_asking(app: "ChatApp", pair: Pair) -> str:
 
 
 def _removable(spec: PairSpec) -> int:
-    from models.removal import removable_bytes  # huggingface_hub takes a moment to load
+    from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
 
     return removable_bytes(spec)
 
 
 def _remove(pair: Pair, freed: int) -> str:
-    from models.removal import remove
+    from models.hub.removal import remove
 
     said = f"{pair.name} was removed."
     if freed:

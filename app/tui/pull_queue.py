@@ -7,13 +7,13 @@ person says so: who starts a chat may be on a metered line, and gigabytes are no
 import threading
 from typing import Literal
 
-from app.errors import AppError
+from app.shell.errors import AppError
 from app.tui.kept_pulls import KeptPulls
-from models.download import pull
 from models.errors import ModelsError, PullCancelled
-from models.installed import installed
-from models.pair import PairSpec
-from models.progress import Progress
+from models.hub.download import pull
+from models.hub.progress import Progress
+from models.pairs.installed import installed
+from models.pairs.pair import PairSpec
 
 STOP_SECONDS = 3.0
 

@@ -2,17 +2,17 @@
 
 import sys
 
-from app import exit_codes
-from app.config import read_config
-from app.engine_client import EngineClient
-from app.output import talk
+from app.chat.settings import Settings
+from app.engine.client import EngineClient
+from app.settings.config import read_config
+from app.shell import exit_codes
+from app.shell.output import talk
 from app.tui.app import ChatApp
 from app.tui.checked_config import checked
 from app.tui.engine_link import EngineLink
-from app.tui.settings import Settings
 from app.tui.whole_pastes import read_pastes_whole
 from mlx_spec.types import Options
-from models.pair import PairSpec
+from models.pairs.pair import PairSpec
 from models.paths import data_folder
 
 

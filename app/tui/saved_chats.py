@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from app.counted import counted
-from app.errors import AppError, BadInput
 from app.history.export import import_file, write
 from app.history.records import Chat, Preset, now
 from app.history.rows import ChatRow
 from app.history.saving import FileGone, FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
 from app.history.store import History
 from app.history.unsent import unsent
-from app.printable import one_line
+from app.shell.counted import counted
+from app.shell.errors import AppError, BadInput
+from app.shell.printable import one_line
+from app.shell.written_path import file_to_read, file_to_write
 from app.tui.ago import ago
-from app.written_path import file_to_read, file_to_write
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from app.errors import BadInput
-from app.tui.settings import FIELDS
+from app.chat.settings import FIELDS
+from app.shell.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from textual.content import Content
 
-from app.counted import counted
-from app.events import DraftRound
-from app.printable import printable
+from app.engine.events import DraftRound
+from app.shell.counted import counted
+from app.shell.printable import printable
 
 STOOD = "$text-success underline"
 FELL = "$text-error"

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.errors import AppError
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
+from app.shell.errors import AppError
 from app.tui.answering import Waiting
 
 if TYPE_CHECKING:

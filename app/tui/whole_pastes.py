@@ -6,7 +6,7 @@ from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XT
 from textual.drivers import linux_driver
 from textual.message import Message
 
-from app.printable import printable
+from app.shell.printable import printable
 
 _ESCAPE = "\x1b"
 

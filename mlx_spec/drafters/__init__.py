@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 import mlx.core as mx
 from jaxtyping import Int
 
-from mlx_spec.cache import Extent
-from mlx_spec.planning import Offer
-from mlx_spec.rules import Draft, RoundRule, RuleBook
+from mlx_spec.policy.plan import Offer
+from mlx_spec.target.cache import Extent
+from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from mlx_spec.drafters import Context
-from mlx_spec.planning import Offer
-from mlx_spec.rules import NO_DRAFT, Draft, RoundRule, RuleBook
+from mlx_spec.policy.plan import Offer
+from mlx_spec.verify.verifiers import NO_DRAFT, Draft, RoundRule, RuleBook
 
 MIN_MATCH = 3
 """Shorter endings occur by chance."""

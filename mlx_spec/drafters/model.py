@@ -6,11 +6,11 @@ from dataclasses import replace
 import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.cache import Extent
-from mlx_spec.cached_model import CachedModel
 from mlx_spec.drafters import Context
-from mlx_spec.planning import Offer
-from mlx_spec.rules import Draft, RoundRule, RuleBook
+from mlx_spec.policy.plan import Offer
+from mlx_spec.target.cache import Extent
+from mlx_spec.target.model import CachedModel
+from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
 
 OFFER = Offer("model", kind="model", prior=0.5, limit=15)
 """Up to a pass over 16 rows: passes hardly grow from about 10 rows on, on this project's CPU and by the

@@ -42,7 +42,7 @@ def one_prompt(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_is_measured_at_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that are not about it start as if the measuring had been skipped, and keep nothing."""
-    from app import drafting_state
+    from app.engine import drafting_state
 
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "mlx-spec"))
     monkeypatch.setattr(drafting_state, "SECONDS", 0.0)

@@ -6,12 +6,12 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from app import runtime
-from app.engine_process import serve
-from app.tuned_session import TunedSession
+from app.engine.process import serve
+from app.engine.tuned_session import TunedSession
+from app.shell import runtime
 from mlx_spec.types import Options
-from models.load import load
-from models.pair import PairSpec
+from models.load.engine import load
+from models.pairs.pair import PairSpec
 
 ROOM_BYTES = 8_000_000
 

@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 
-from app.chat_prompt import Message
-from app.difference import Difference
-from app.engine_process import serve
-from app.errors import BadInput
-from app.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.chat_prompt import Message
+from app.engine.difference import Difference
+from app.engine.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.process import serve
+from app.shell.errors import BadInput
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
-from models.pair import PairSpec
+from models.pairs.pair import PairSpec
 from models.paths import data_folder
 
 ROUNDS = (("The target", " checks"), (" what the draft", " guessed"), (": 日本 👩‍💻", "."))

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from app.session import Session
+from app.engine.session import Session
 from mlx_spec.errors import ContextFull
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round
 
 if TYPE_CHECKING:
-    from models.load import LoadedPair
+    from models.load.engine import LoadedPair
 
 STOP = 256
 
@@ -94,7 +94,7 @@ class _Spec:
 
 @dataclass
 class ScriptedPair:
-    """What `models.load.load` returns, as far as a session looks at it."""
+    """What `models.load.engine.load` returns, as far as a session looks at it."""
 
     engine: ScriptedEngine
     tokenizer: ByteTokenizer = field(default_factory=ByteTokenizer)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.attachments import attach, mentioned, mistyped
-from app.errors import BadInput
+from app.chat.attachments import attach, mentioned, mistyped
+from app.shell.errors import BadInput
 
 
 @pytest.mark.parametrize(

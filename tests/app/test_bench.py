@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.bench.comparison import by_category, compare
-from app.bench.measured import Measured
-from app.bench.plot import plot as draw
-from app.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.cli import main
 from app.commands import arguments as args
-from app.difference import Difference
-from app.errors import BadInput, MachineFailed
+from app.compare.bench.comparison import by_category, compare
+from app.compare.bench.measured import Measured
+from app.compare.bench.plot import plot as draw
+from app.compare.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
+from app.engine.difference import Difference
+from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats, summarise
 from tests.app.tiny_pair import TinyPair
 
@@ -186,7 +186,7 @@ def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr(f"app.bench.{writer}", full)
+    monkeypatch.setattr(f"app.compare.bench.{writer}", full)
     code = main(
         ["bench", *tiny_pair.arguments, "--prompts", str(one_prompt), "--max-tokens", "4", "--repeats", "1"]
         + ["--json", "--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.svg")]
@@ -203,7 +203,7 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    from app.bench.measure import _Bench
+    from app.compare.bench.measure import _Bench
 
     compare_one = _Bench.compare
 
@@ -240,8 +240,8 @@ def test_a_picture_is_xml_whatever_its_words_and_a_category_named_all_has_a_bar_
 def test_every_run_reads_its_prompt_from_the_beginning(
     tiny_pair: TinyPair, three_prompts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.bench.measure import measure
     from app.commands.arguments import chosen_pair, loaded_pair
+    from app.compare.bench.measure import measure
     from mlx_spec.types import Options
 
     pair = loaded_pair(chosen_pair(None, str(tiny_pair.target), str(tiny_pair.draft), None))

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from app.bench.peers.answering import Answer, Ask
-from app.bench.peers.checkpoint import write_float32
-from app.bench.peers.long_chat import long_chat
-from app.bench.peers.measure import Encoded, Measurement
-from app.bench.peers.mlx_lm_side import MlxLmSide
-from app.bench.peers.ours import OurSide
-from app.bench.peers.process import SideFailed, SideProcess
-from app.bench.peers.prompts import groups, read_prompts
-from app.bench.peers.ratios import Ratio, best, ratios, speeds, worst
-from app.bench.peers.readme import tables
-from app.bench.peers.records import Record, Records
-from app.bench.peers.sides import Side
-from app.errors import BadInput
-from models.train.corpus import is_held_out
-from models.train.texts import repeat_text
+from app.shell.errors import BadInput
+from benchmarks.peers.answering import Answer, Ask
+from benchmarks.peers.checkpoint import write_float32
+from benchmarks.peers.long_chat import long_chat
+from benchmarks.peers.measure import Encoded, Measurement
+from benchmarks.peers.mlx_lm_side import MlxLmSide
+from benchmarks.peers.ours import OurSide
+from benchmarks.peers.process import SideFailed, SideProcess
+from benchmarks.peers.prompts import groups, read_prompts
+from benchmarks.peers.ratios import Ratio, best, ratios, speeds, worst
+from benchmarks.peers.readme import tables
+from benchmarks.peers.records import Record, Records
+from benchmarks.peers.sides import Side
 from tests.app.echo_side import Echo
 from tests.app.tiny_pair import TinyPair
+from train_builtin.corpus import is_held_out
+from train_builtin.texts import repeat_text
 
 
 def record(side: str, tokens: int, seconds: float, repeat: int = 0, category: str = "chat", **changes: Any):

@@ -3,10 +3,10 @@
 import mlx.core as mx
 import pytest
 
-from app.bench import long_context, real_shapes
-from app.bench.peers import mlx_lm_side, ours
-from app.bench.peers.answering import Ask
-from app.bench.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
+from benchmarks import long_context, real_shapes
+from benchmarks.peers import mlx_lm_side, ours
+from benchmarks.peers.answering import Ask
+from benchmarks.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
 from mlx_spec import Engine, Options
 
 VOCAB = 512

@@ -8,12 +8,12 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from app.check.lossless import Checked, Setting
-from app.check.report import verdict
 from app.cli import main
-from app.difference import Difference
-from app.same_text import TOLERANCE, first_difference
-from mlx_spec import verify
+from app.compare.check.lossless import Checked, Setting
+from app.compare.check.report import verdict
+from app.engine.difference import Difference
+from app.engine.same_text import TOLERANCE, first_difference
+from mlx_spec.verify import rules as verify
 from tests.app.tiny_pair import TinyPair
 
 QUICK = ["--max-tokens", "10"]
@@ -98,7 +98,7 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
             signal.raise_signal(signal.SIGINT)
         return first_difference(*arguments)
 
-    monkeypatch.setattr("app.check.lossless.first_difference", pressed_at_the_third)
+    monkeypatch.setattr("app.compare.check.lossless.first_difference", pressed_at_the_third)
     code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
     told = capfd.readouterr()
     report = json.loads(told.out)

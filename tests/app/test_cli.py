@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app import drafting_state
 from app.cli import main
 from app.commands import arguments as args
+from app.engine import drafting_state
 
 ROOT = Path(__file__).parents[2]
 

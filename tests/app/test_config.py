@@ -8,9 +8,9 @@ import pytest
 
 from app.cli import main
 from app.commands import chat
-from app.config import SCHEMA, read_config
+from app.settings.config import SCHEMA, read_config
 from app.tui.checked_config import checked
-from app.tui.keymap import default_keys
+from app.tui.keys.keymap import default_keys
 from mlx_spec.types import Options
 from models.paths import config_file
 

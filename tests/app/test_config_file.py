@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.config_file import write_setting
-from app.errors import MachineFailed
+from app.settings.config_file import write_setting
+from app.shell.errors import MachineFailed
 from models.locks import locked
 
 

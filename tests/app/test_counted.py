@@ -1,6 +1,6 @@
 """Numbers of things in words."""
 
-from app.counted import counted
+from app.shell.counted import counted
 
 
 def test_one_thing_is_said_without_an_s() -> None:

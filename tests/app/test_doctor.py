@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from models.pair import PairSpec
+from models.pairs.pair import PairSpec
 
 
 def test_doctor_tells_how_to_mend_what_is_wrong(
@@ -30,7 +30,7 @@ def test_doctor_does_not_blame_the_builtin_pair_for_another(
         return True
 
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("models.installed.installed", fails_for_others)
+    monkeypatch.setattr("models.pairs.installed.installed", fails_for_others)
     main(["doctor", "--json"])
     findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
     assert findings["built-in pair"]["state"] == "good"

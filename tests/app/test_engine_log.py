@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from app.engine_client import EngineClient
+from app.engine.client import EngineClient
 
 
 def test_an_engine_starts_where_no_log_can_be_written(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.engine_client import EngineClient, describe_death
-from app.engine_protocol import (
+from app.engine.client import EngineClient, describe_death
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
+from app.engine.protocol import (
     Answer,
     Answered,
     AnswerFailed,
@@ -26,9 +27,8 @@ from app.engine_protocol import (
     Tuning,
     TuningEnded,
 )
-from app.events import PrefillProgressed, TextAdded, TurnEnded
 from mlx_spec.types import Options
-from models.pair import PairSpec, Source
+from models.pairs.pair import PairSpec, Source
 from tests.app.tiny_pair import write_tiny_pair
 
 SCRIPT = Path(__file__).parent / "scripted_engine.py"
@@ -46,7 +46,7 @@ def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineClient]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-    monkeypatch.setattr("app.engine_client.QUIT_SECONDS", 60)
+    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
     client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
     client.start()
     yield client
@@ -214,7 +214,7 @@ def test_a_process_told_to_end_does_so_even_if_its_work_never_ends(
 
 SOON_ORPHANED = """
 import runpy, sys
-from app import engine_process
+from app.engine import process as engine_process
 
 engine_process.ORPHAN_SECONDS = 0.5
 runpy.run_path(sys.argv.pop(1), run_name="__main__")
@@ -242,10 +242,10 @@ def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) ->
 PARENT = """
 import sys, time
 from pathlib import Path
-from app.engine_client import EngineClient
-from app.engine_protocol import Answer, Load
+from app.engine.client import EngineClient
+from app.engine.protocol import Answer, Load
 from mlx_spec.types import Options
-from models.pair import PairSpec, Source
+from models.pairs.pair import PairSpec, Source
 from tests.app.tiny_pair import write_tiny_pair
 
 client = EngineClient(Path(sys.argv[2]), [sys.executable, sys.argv[1]])
@@ -277,7 +277,7 @@ def _is_running(pid: int) -> bool:
 def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.engine_client.QUIT_SECONDS", 60)
+    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
     pair = write_tiny_pair(tmp_path)
     client = EngineClient(tmp_path / "engine.log")
     client.start()
@@ -296,6 +296,6 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
 
 
 def test_the_screens_import_no_mlx() -> None:
-    code = "import sys, app.engine_client, app.tui.app, app.tui.screens.pairs; print(*sys.modules)"
+    code = "import sys, app.engine.client, app.tui.app, app.tui.screens.pairs; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert not {"mlx", "mlx_lm", "transformers"} & set(out.stdout.split())

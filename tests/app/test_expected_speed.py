@@ -7,8 +7,8 @@ import pytest
 
 from app.cli import main
 from app.commands import pull
-from models import machine
-from models.chips import find_chip
+from models.speed import machine
+from models.speed.chips import find_chip
 
 
 def test_on_a_machine_that_is_no_mac_no_speed_is_predicted_and_it_says_so(

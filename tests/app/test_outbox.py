@@ -8,10 +8,10 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from app import outbox
-from app.engine_protocol import Answered, AnswerFailed, EngineEvent, Tuning
-from app.events import Piece, TextAdded
-from app.outbox import Outbox
+from app.engine import outbox
+from app.engine.events import Piece, TextAdded
+from app.engine.outbox import Outbox
+from app.engine.protocol import Answered, AnswerFailed, EngineEvent, Tuning
 
 
 def text(answer_id: int, words: str, tokens: int) -> Answered:

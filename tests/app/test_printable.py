@@ -2,7 +2,7 @@
 
 import json
 
-from app.printable import json_text, one_line, printable
+from app.shell.printable import json_text, one_line, printable
 
 
 def test_escape_sequences_become_visible() -> None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.errors import BadInput
-from app.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
-from app.session import Message, Session
+from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
+from app.engine.session import Message, Session
+from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.chat_prompt import Message
 from app.commands.arguments import chosen_pair, loaded_pair
-from app.events import TextAdded, TurnEnded, TurnEvent
-from app.session import Session
+from app.engine.chat_prompt import Message
+from app.engine.events import TextAdded, TurnEnded, TurnEvent
+from app.engine.session import Session
 from mlx_spec.types import Options
 from tests.app.tiny_pair import TinyPair
 

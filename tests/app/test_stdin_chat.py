@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from app.errors import BadInput
-from app.stdin_chat import line_groups, run_stdin_chat
+from app.shell.errors import BadInput
+from app.shell.stdin_chat import line_groups, run_stdin_chat
 from mlx_spec.types import Options
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 
 if TYPE_CHECKING:
-    from models.load import LoadedPair
+    from models.load.engine import LoadedPair
 
 
 def chat(
@@ -56,8 +56,8 @@ def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatc
 def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("app.stdin_chat.LARGEST_PROMPT", 100)
-    monkeypatch.setattr("app.prompt_source.LARGEST_PROMPT", 100)
+    monkeypatch.setattr("app.shell.stdin_chat.LARGEST_PROMPT", 100)
+    monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
     endless = io.BufferedReader(Endless())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
     with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):

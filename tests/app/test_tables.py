@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from app.tables import plain_table, print_table
+from app.shell.tables import plain_table, print_table
 
 
 def print_speeds(columns: int, patch: pytest.MonkeyPatch) -> None:

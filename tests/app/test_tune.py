@@ -10,13 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app import drafting_state
 from app.cli import main
-from app.errors import MachineFailed
-from app.tune_report import best_lengths, pays_from
-from mlx_spec import Options, measuring
-from mlx_spec.costs import Costs, RoundCost
-from mlx_spec.measuring import Calibration, Kind
+from app.compare.tune_report import best_lengths, pays_from
+from app.engine import drafting_state
+from app.shell.errors import MachineFailed
+from mlx_spec import Options
+from mlx_spec.policy import calibrate as measuring
+from mlx_spec.policy.calibrate import Calibration, Kind
+from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
 from tests.app.tiny_pair import TinyPair
 
@@ -91,7 +92,8 @@ def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyP
 WRITER = """
 import sys
 from types import SimpleNamespace
-from app import drafting_state, machine
+from app.engine import drafting_state
+from app.shell import machine
 machine.device_name = lambda: "test"
 controller = SimpleNamespace(as_json=lambda: {"costs": sys.argv[1] * 20_000})
 spec = SimpleNamespace(target="t", draft="d", draft_head=None)
@@ -191,7 +193,7 @@ def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr("app.tune_plot.draw", full)
+    monkeypatch.setattr("app.compare.tune_plot.draw", full)
     monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
     told = capsys.readouterr()

@@ -29,7 +29,7 @@ import mlx_lm.models
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.cache import make_entries
+from mlx_spec.target.cache import make_entries
 from mlx_spec.types import DrafterName
 from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, settled
 

@@ -14,18 +14,18 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from unittest import mock
 
-from app.runtime import blas, prepare
+from app.shell.runtime import blas, prepare
 
 prepare()
 
 import mlx.core as mx  # noqa: E402
 from mlx_lm.models import qwen3_5  # noqa: E402
 
-from mlx_spec.cache import Extent  # noqa: E402
-from mlx_spec.cached_model import CachedModel  # noqa: E402
-from mlx_spec.probe import Probe  # noqa: E402
-from mlx_spec.recording import Core, Moved, Windows  # noqa: E402
-from mlx_spec.recurrent import Recomputed  # noqa: E402
+from mlx_spec.target.cache import Extent  # noqa: E402
+from mlx_spec.target.model import CachedModel  # noqa: E402
+from mlx_spec.target.probe import Probe  # noqa: E402
+from mlx_spec.target.recording import Core, Moved, Windows  # noqa: E402
+from mlx_spec.target.recurrent import Recomputed  # noqa: E402
 from tests.mlx_spec.tiny_models import prompt, settled  # noqa: E402
 
 REPEATS, PASSES, WIDTH = 3, 24, 4

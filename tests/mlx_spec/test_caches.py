@@ -7,8 +7,8 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.cache import Buffer, Extent, View
-from mlx_spec.cached_model import CachedModel
+from mlx_spec.target.cache import Buffer, Extent, View
+from mlx_spec.target.model import CachedModel
 from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, settled, tiny_gemma3, tiny_llama
 
 

@@ -6,8 +6,8 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
-from mlx_spec import cached_model
 from mlx_spec.engine import Engine
+from mlx_spec.target import model as cached_model
 from mlx_spec.types import Options
 from tests.mlx_spec.tiny_models import VOCAB, one_layer, prompt, tiny_gemma3, tiny_llama
 

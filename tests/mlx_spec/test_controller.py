@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mlx_spec.acceptance import LEVELS, Acceptance
-from mlx_spec.controller import Controller
-from mlx_spec.costs import Costs, RoundCost
 from mlx_spec.drafters.lookup import OFFERS
 from mlx_spec.drafters.model import OFFER as MODEL
-from mlx_spec.planning import NO_OFFER, Offer
-from mlx_spec.prospects import Prospect, best
+from mlx_spec.policy.acceptance import LEVELS, Acceptance
+from mlx_spec.policy.controller import Controller
+from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.policy.prospects import Prospect, best
 from mlx_spec.types import Round
 
 CURVES = {
@@ -328,7 +328,7 @@ def test_a_plain_round_is_weighed_again_when_a_review_is_due_or_something_else_i
         weighed.append(len(prospects))
         return best(prospects, plain, tokens)
 
-    monkeypatch.setattr("mlx_spec.controller.best", counted)
+    monkeypatch.setattr("mlx_spec.policy.controller.best", counted)
     dear = {name: {k: RoundCost(1.2 + k) for k in range(1, 9)} for name in ("model", "lookup")}
     controller = Controller(Costs(RoundCost(1.0, seen=8), dear))
     controller.begin()

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mlx_spec.costs import PLAIN, Costs, RoundCost
+from mlx_spec.policy.costs import PLAIN, Costs, RoundCost
 
 
 def measured(step: float = 0.1) -> Costs:

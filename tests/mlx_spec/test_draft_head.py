@@ -7,7 +7,7 @@ import mlx.nn as nn
 import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.draft_head import restrict_head
+from mlx_spec.drafters.draft_head import restrict_head
 from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, tiny_gemma3, tiny_llama, tiny_qwen3
 
 EVEN = range(0, VOCAB, 2)

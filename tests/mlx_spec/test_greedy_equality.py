@@ -5,7 +5,7 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.planning import NO_OFFER, Fixed
+from mlx_spec.policy.plan import NO_OFFER, Fixed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
 
 TOKENS = 40
@@ -41,7 +41,7 @@ def test_greedy_text_is_that_of_mlx_lm(name, ids):
 @pytest.mark.parametrize("ids", PROMPTS, ids=lambda p: f"prompt{len(p)}")
 def test_a_target_that_is_not_rewound_is_caught(name, ids, monkeypatch):
     """The broken mutant: rejected rows stay in the cache, as in mlx-lm's D1."""
-    from mlx_spec import cached_model
+    from mlx_spec.target import model as cached_model
 
     target = ARCHITECTURES[name](0)
     wanted = reference(target, ids, SHORTEST)
@@ -97,8 +97,8 @@ def test_untied_embeddings_and_many_layers_change_nothing():
 
 def test_no_rounding_differs_between_plain_and_drafted_rows():
     """Bitwise: the verify pass gives each row the logits that a plain pass gives it."""
-    from mlx_spec.cache import Extent
-    from mlx_spec.cached_model import CachedModel
+    from mlx_spec.target.cache import Extent
+    from mlx_spec.target.model import CachedModel
 
     model, ids = tiny_llama(0), prompt(24, 9)
     one, many = CachedModel(model), CachedModel(model)

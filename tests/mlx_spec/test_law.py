@@ -4,8 +4,8 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from mlx_spec.law import logprobs
 from mlx_spec.types import Options
+from mlx_spec.verify.distribution import logprobs
 
 
 def by_sorting(row: np.ndarray, options: Options) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from mlx_spec import Engine, Options, measuring
+from mlx_spec import Engine, Options
 from mlx_spec.drafters.model import OFFER
-from mlx_spec.measuring import FIRST, Calibration
+from mlx_spec.policy import calibrate as measuring
+from mlx_spec.policy.calibrate import FIRST, Calibration
 from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma4, tiny_llama
 
 

@@ -10,9 +10,9 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.cached_model import CachedModel
-from mlx_spec.recording import Moved, Windows
-from mlx_spec.recurrent import Recomputed, Replayed
+from mlx_spec.target.model import CachedModel
+from mlx_spec.target.recording import Moved, Windows
+from mlx_spec.target.recurrent import Recomputed, Replayed
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import nearly, prompt, tiny_llama
 

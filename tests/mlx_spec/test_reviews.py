@@ -6,14 +6,14 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
-from mlx_spec.cache import Extent
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.engine import Engine
-from mlx_spec.planning import NO_OFFER, Offer
-from mlx_spec.rules import RuleBook
+from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.target.cache import Extent
 from mlx_spec.types import Options, Round
+from mlx_spec.verify.verifiers import RuleBook
 from tests.mlx_spec.tiny_models import nearly, tiny_llama
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]

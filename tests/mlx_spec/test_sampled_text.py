@@ -9,11 +9,13 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from mlx_spec import Engine, Options, rules, verify
-from mlx_spec.law import logprobs
-from mlx_spec.noise import streams
-from mlx_spec.planning import NO_OFFER, Offer
+from mlx_spec import Engine, Options
+from mlx_spec.policy.plan import NO_OFFER, Offer
 from mlx_spec.types import Round
+from mlx_spec.verify.distribution import logprobs
+from mlx_spec.verify.noise import streams
+from mlx_spec.verify import rules as verify
+from mlx_spec.verify import verifiers as rules
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, tiny_gemma3, tiny_llama
 
 SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}

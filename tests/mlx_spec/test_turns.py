@@ -9,7 +9,7 @@ from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
 
 from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
-from mlx_spec.planning import NO_OFFER, Fixed
+from mlx_spec.policy.plan import NO_OFFER, Fixed
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     nearly,
@@ -259,7 +259,7 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
 
     Only the first, which nobody drafts, is read at once: a person waits for it.
     """
-    import mlx_spec.turn as module
+    import mlx_spec.loop as module
 
     order = []
     submit, unpack = mx.async_eval, module._unpack

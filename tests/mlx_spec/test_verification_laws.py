@@ -12,7 +12,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from mlx_spec import verify
+from mlx_spec.verify import rules as verify
 
 VOCAB = 3
 ROUNDING = 2e-6
@@ -245,7 +245,7 @@ def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
 
 def test_coupled_noise_draws_from_the_law():
     """Gumbel-max: the plain text of coupled noise follows p; noise keyed by neighbouring positions too."""
-    from mlx_spec.noise import gumbel_rows, streams
+    from mlx_spec.verify.noise import gumbel_rows, streams
 
     p = np.array([0.5, 0.3, 0.15, 0.05])
     draws = []

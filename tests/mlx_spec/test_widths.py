@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlx_spec.widths import TargetShape, batch_limit, edges, fused_rows, gpu
+from mlx_spec.policy.kernels import TargetShape, batch_limit, edges, fused_rows, gpu
 
 LIMITS = {  # (K, N) at most 2048, at most 4096, larger
     "applegpu_g13g": (14, 10, 6),

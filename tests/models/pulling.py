@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from models.download import Progress, pull
-from models.pair import PairSpec, Source
+from models.hub.download import Progress, pull
+from models.pairs.pair import PairSpec, Source
 from tests.models.tiny_models import files_of, make_model
 
 SPEC = PairSpec("tiny", Source("org/target"), Source("org/draft"))

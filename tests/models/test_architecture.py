@@ -2,8 +2,8 @@
 
 import pytest
 
-from models.architecture import check_architecture
 from models.errors import UnsupportedFormat
+from models.load.architecture import check_architecture
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "mistral", "mistral3"])

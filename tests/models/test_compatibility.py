@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from models.compatibility import check_folders, check_tokenizers
 from models.errors import BrokenFiles, IncompatibleTokenizers
-from models.tokenizer import read_tokenizer
+from models.load.compatibility import check_folders, check_tokenizers
+from models.load.tokenizer import read_tokenizer
 from tests.models.tiny_models import SPECIAL, TEMPLATE, make_tokenizer
 
 

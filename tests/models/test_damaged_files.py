@@ -9,8 +9,8 @@ from models.errors import (
     BrokenFiles,
     NotInstalled,
 )
-from models.installed import find_folder, installed, installed_folder
-from models.pair import PairSpec, Source
+from models.pairs.installed import find_folder, installed, installed_folder
+from models.pairs.pair import PairSpec, Source
 from tests.models.hub_server import OLD, HubServer
 from tests.models.pulling import SPEC, last
 

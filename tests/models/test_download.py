@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from models.download import Progress, check, pull
 from models.errors import (
     DownloadFailed,
 )
-from models.incomplete import incomplete_files
-from models.installed import find_folder, installed, is_installed
-from models.load import load
-from models.pair import PairSpec, Source
+from models.hub.download import Progress, check, pull
+from models.hub.incomplete import incomplete_files
+from models.hub.revisions import recorded_commit
+from models.load.engine import load
+from models.pairs.installed import find_folder, installed, is_installed
+from models.pairs.pair import PairSpec, Source
 from models.paths import revisions_file
-from models.revisions import recorded_commit
 from tests.models.conftest import own_home
 from tests.models.hub_server import MAIN, OLD, HostedModel, HubServer
 from tests.models.pulling import SPEC, last

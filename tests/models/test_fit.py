@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models.catalogue import all_pairs, find
-from models.fit import fit, memory_needed
-from models.machine import Machine, this_machine
+from models.pairs.catalogue import all_pairs, find
+from models.pairs.fit import fit, memory_needed
+from models.speed.machine import Machine, this_machine
 
 GB = 10**9
 
@@ -53,8 +53,8 @@ def test_every_pair_gets_a_verdict_on_this_machine(home: Path) -> None:
 
 def test_asking_imports_no_mlx(home: Path) -> None:
     script = (
-        "import sys; from models.fit import fit; from models.catalogue import all_pairs; "
-        "import models.download, models.resolve; [fit(pair) for pair in all_pairs()]; "
+        "import sys; from models.pairs.fit import fit; from models.pairs.catalogue import all_pairs; "
+        "import models.hub.download, models.pairs.resolve; [fit(pair) for pair in all_pairs()]; "
         "sys.exit(sorted({'mlx', 'mlx_lm', 'transformers', 'huggingface_hub'} & set(sys.modules)) or 0)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

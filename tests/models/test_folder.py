@@ -9,9 +9,9 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from models.blob import holds
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
-from models.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
+from models.hub.blob import holds
+from models.load.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
 from tests.models.tiny_models import make_model, make_tokenizer
 
 

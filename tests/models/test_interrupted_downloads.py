@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from models.download import Progress, pull
 from models.errors import (
     BrokenFiles,
     DownloadFailed,
     NotInstalled,
     PullCancelled,
 )
-from models.incomplete import incomplete_files, partial_file, partial_files
-from models.installed import installed, installed_folder, is_installed, repository_folder
-from models.pair import Source
-from models.partial_file import fetch
-from models.removal import removable_bytes
-from models.repository import HubFile, Repository
+from models.hub.download import Progress, pull
+from models.hub.incomplete import incomplete_files, partial_file, partial_files
+from models.hub.partial_file import fetch
+from models.hub.removal import removable_bytes
+from models.hub.repository import HubFile, Repository
+from models.pairs.installed import installed, installed_folder, is_installed, repository_folder
+from models.pairs.pair import Source
 from tests.models.hub_server import HubServer
 from tests.models.pulling import SPEC, last, widened
 

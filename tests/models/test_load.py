@@ -12,11 +12,11 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
-from models.context import context_limit
 from models.errors import BrokenFiles, IncompatibleTokenizers, NotInstalled, UnsupportedFormat
-from models.load import load
-from models.pair import PairSpec, Source
-from models.resolve import resolve
+from models.load.context import context_limit
+from models.load.engine import load
+from models.pairs.pair import PairSpec, Source
+from models.pairs.resolve import resolve
 from tests.models.tiny_models import make_model, make_pair, make_tokenizer, model_config
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from models.catalogue import all_pairs
-from models.own_pairs import _cache_bytes, add_own
+from models.pairs.catalogue import all_pairs
+from models.pairs.own_pairs import _cache_bytes, add_own
 from tests.models.tiny_models import model_config
 
 

@@ -1,6 +1,6 @@
 """The pace of a download, by a clock of our own."""
 
-from models.progress import ModelProgress, Pace, Progress
+from models.hub.progress import ModelProgress, Pace, Progress
 
 
 class Clock:

@@ -11,8 +11,8 @@ from models.errors import (
     RepositoryMissing,
     RevisionMissing,
 )
-from models.installed import installed
-from models.pair import PairSpec, Source
+from models.pairs.installed import installed
+from models.pairs.pair import PairSpec, Source
 from tests.models.hub_server import HubServer
 from tests.models.pulling import SPEC, last
 

@@ -9,7 +9,7 @@ from models.errors import (
     IncompatibleTokenizers,
     UnsupportedFormat,
 )
-from models.pair import PairSpec, Source
+from models.pairs.pair import PairSpec, Source
 from tests.models.hub_server import HubServer
 from tests.models.pulling import last
 from tests.models.tiny_models import files_of, make_tokenizer

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from models.catalogue import find
 from models.errors import MachineTrouble, NotInstalled
-from models.incomplete import partial_file
-from models.installed import find_folder, installed, repository_folder
-from models.pair import PairSpec, Source
-from models.removal import plan_removal, removable_bytes, remove
-from models.resolve import resolve
-from models.revisions import record_commit, recorded_commit
+from models.hub.incomplete import partial_file
+from models.hub.removal import plan_removal, removable_bytes, remove
+from models.hub.revisions import record_commit, recorded_commit
+from models.pairs.catalogue import find
+from models.pairs.installed import find_folder, installed, repository_folder
+from models.pairs.pair import PairSpec, Source
+from models.pairs.resolve import resolve
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 

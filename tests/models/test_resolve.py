@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from models.catalogue import all_pairs, fitting_draft
 from models.errors import BadSource, MachineTrouble, ModelsError, UnknownPair
-from models.fit import fit
-from models.incomplete import incomplete_files
-from models.installed import installed
-from models.machine import free_disk
-from models.pair import Source, read_source
+from models.hub.incomplete import incomplete_files
+from models.pairs.catalogue import all_pairs, fitting_draft
+from models.pairs.fit import fit
+from models.pairs.installed import installed
+from models.pairs.pair import Source, read_source
+from models.pairs.resolve import resolve
 from models.paths import config_file, data_folder, hub_cache, own_pairs_file
-from models.resolve import resolve
+from models.speed.machine import free_disk
 
 OWN = {
     "name": "mine",

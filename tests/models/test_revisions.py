@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from models.pair import Source
+from models.hub.revisions import forget, record_commit, recorded_commit
+from models.pairs.pair import Source
 from models.paths import revisions_file
-from models.revisions import forget, record_commit, recorded_commit
 
 MODEL = Source("org/target")
 

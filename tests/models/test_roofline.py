@@ -7,13 +7,14 @@ from statistics import median
 
 import pytest
 
-from models import calibration, machine
-from models.acceptance import acceptance_of, all_acceptances, expected_tokens, rate_of_share
-from models.catalogue import all_pairs, find
-from models.chips import all_chips, find_chip
+from benchmarks import calibration
 from models.errors import UnknownChip
-from models.roofline import Model, expect, fitted, pass_seconds, round_seconds, verify_cost
-from models.shapes import find_shape
+from models.pairs.catalogue import all_pairs, find
+from models.speed import machine
+from models.speed.acceptance import acceptance_of, all_acceptances, expected_tokens, rate_of_share
+from models.speed.chips import all_chips, find_chip
+from models.speed.roofline import Model, expect, fitted, pass_seconds, round_seconds, verify_cost
+from models.speed.shapes import find_shape
 
 IOREG = """\
 +-o AGXAcceleratorG16X  <class AGXAcceleratorG16X, id 0x100000414, registered, matched, active, busy 0>
@@ -160,8 +161,8 @@ def test_this_mac_is_found_by_what_the_system_says(monkeypatch: pytest.MonkeyPat
 
 def test_predicting_imports_no_mlx_and_no_numpy() -> None:
     script = (
-        "import sys; from models.roofline import expect; from models.chips import find_chip; "
-        "from models.catalogue import all_pairs; [expect(p, find_chip('M5')) for p in all_pairs()]; "
+        "import sys; from models.speed.roofline import expect; from models.speed.chips import find_chip; "
+        "from models.pairs.catalogue import all_pairs; [expect(p, find_chip('M5')) for p in all_pairs()]; "
         "sys.exit(sorted({'mlx', 'mlx_lm', 'transformers', 'numpy'} & set(sys.modules)) or 0)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -6,21 +6,21 @@ from itertools import islice
 
 import pytest
 
-from models.train.code_tasks import CODE
-from models.train.copying_tasks import COPYING, drill, repeat, sort_words, upper
-from models.train.corpus import (
+from train_builtin.code_tasks import CODE
+from train_builtin.copying_tasks import COPYING, drill, repeat, sort_words, upper
+from train_builtin.corpus import (
     SYSTEM_SHORT,
     held_out_conversations,
     is_held_out,
     normalise,
     training_conversations,
 )
-from models.train.mixtures import WEIGHTS
-from models.train.number_tasks import NUMBERS, add
-from models.train.texts import TEXTS, mend_text, quote, rename_in_code, repeat_text, replace_name
-from models.train.topics import choose_words, read_topics
-from models.train.turns import again_turns
-from models.train.wording import mistype, third_person
+from train_builtin.mixtures import WEIGHTS
+from train_builtin.number_tasks import NUMBERS, add
+from train_builtin.texts import TEXTS, mend_text, quote, rename_in_code, repeat_text, replace_name
+from train_builtin.topics import choose_words, read_topics
+from train_builtin.turns import again_turns
+from train_builtin.wording import mistype, third_person
 
 SOURCES = {source for source, weight in WEIGHTS.items() if weight}
 

@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[train]'")
 
-from models.train.export import mlx_model  # noqa: E402
-from models.train.network import Cache, Network, Shape  # noqa: E402
+from train_builtin.export import mlx_model  # noqa: E402
+from train_builtin.network import Cache, Network, Shape  # noqa: E402
 
 SHAPE = Shape(layers=2, hidden=64, intermediate=128, heads=4, kv_heads=2, vocab=96, context=128)
 

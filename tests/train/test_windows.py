@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[train]'")
 
-from models.train.windows import windows  # noqa: E402
+from train_builtin.windows import windows  # noqa: E402
 
 
 def test_a_window_begins_with_a_conversation_and_is_filled_with_the_next():

@@ -11,17 +11,18 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
-from app.attachments import attach, mentioned, mistyped
-from app.engine_protocol import TuningEnded
-from app.errors import AppError, BadInput
+from app.chat.attachments import attach, mentioned, mistyped
+from app.chat.chat_setup import setup_rows
+from app.chat.conversation import Conversation
+from app.chat.settings import Settings
+from app.engine.protocol import TuningEnded
 from app.history.records import Attachment, Chat, ChatMessage, pieces_of
 from app.history.saving import HistoryThread
-from app.printable import one_line
+from app.shell.errors import AppError, BadInput
+from app.shell.printable import one_line
 from app.tui.answer_in_progress import AnswerInProgress
 from app.tui.answering import Answering, Waiting
-from app.tui.chat_setup import setup_rows
 from app.tui.chat_state import STATE_SECONDS, ChatState
-from app.tui.conversation import Conversation
 from app.tui.engine_link import EngineLink
 from app.tui.figures import branch_label, stored_line
 from app.tui.message_actions import MessageActions
@@ -37,7 +38,6 @@ from app.tui.messages import (
 )
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.totals import TotalsScreen
-from app.tui.settings import Settings
 from app.tui.unsent_prompts import UnsentPrompts
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.gauges import Gauges

@@ -10,16 +10,16 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
-from app.comparisons import store
-from app.comparisons.export import export
-from app.comparisons.plan import Plan, Run, plan
-from app.comparisons.record import Record
-from app.comparisons.setting import Setting
-from app.comparisons.wish import SWEEP_REPEATS, sweep_lengths
-from app.comparisons.words import sentence
-from app.errors import AppError
-from app.events import PrefillProgressed, TextAdded, TurnEnded
-from app.printable import one_line, printable
+from app.compare import store
+from app.compare.export import export
+from app.compare.plan import Plan, Run, plan
+from app.compare.record import Record
+from app.compare.setting import Setting
+from app.compare.wish import SWEEP_REPEATS, sweep_lengths
+from app.compare.words import sentence
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
+from app.shell.errors import AppError
+from app.shell.printable import one_line, printable
 from app.tui.comparison_in_progress import ComparisonInProgress
 from app.tui.engine_link import EngineLink
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed

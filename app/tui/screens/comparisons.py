@@ -8,12 +8,12 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.comparisons import store
-from app.comparisons.record import Record
-from app.comparisons.words import circumstances, sentence
-from app.counted import counted
-from app.errors import AppError
-from app.printable import one_line, printable
+from app.compare import store
+from app.compare.record import Record
+from app.compare.words import circumstances, sentence
+from app.shell.counted import counted
+from app.shell.errors import AppError
+from app.shell.printable import one_line, printable
 from app.tui.engine_link import EngineLink
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.opened import OpenedScreen

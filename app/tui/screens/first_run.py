@@ -10,12 +10,12 @@ from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.printable import one_line
+from app.shell.printable import one_line
 from app.tui.first_run import BUILTIN, Offer, about_offers, offers, remember_first_run
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-from models.catalogue import DEFAULT_PAIR
-from models.machine import Machine, this_chip, this_machine
+from models.pairs.catalogue import DEFAULT_PAIR
+from models.speed.machine import Machine, this_chip, this_machine
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp

@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.events import DraftRound
-from app.printable import one_line, printable
-from app.tui.answer_log import AnswerLog
+from app.chat.answer_log import AnswerLog
+from app.engine.events import DraftRound
+from app.shell.printable import one_line, printable
 from app.tui.screens.opened import OpenedScreen
 from app.tui.token_text import round_sentence, round_text
 from app.tui.widgets.key_line import KeyLine

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from app.printable import one_line
+from app.shell.printable import one_line
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 

@@ -13,12 +13,12 @@ from textual.widgets import Input, Static
 from app.tui.pair_facts import pulling
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-from models.catalogue import Pair, fitting_draft
-from models.download import check
 from models.errors import BadSource, ModelsError, PullCancelled
-from models.own_pairs import add_own, describe_own, name_own
-from models.pair import PairSpec, Source, read_source
-from models.progress import Progress
+from models.hub.download import check
+from models.hub.progress import Progress
+from models.pairs.catalogue import Pair, fitting_draft
+from models.pairs.own_pairs import add_own, describe_own, name_own
+from models.pairs.pair import PairSpec, Source, read_source
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp

@@ -18,12 +18,12 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
-from models.catalogue import Pair, all_pairs
-from models.fit import fit
-from models.installed import find_folder, installed
-from models.machine import this_chip, this_machine
-from models.roofline import expect
+from models.pairs.catalogue import Pair, all_pairs
+from models.pairs.fit import fit
+from models.pairs.installed import find_folder, installed
 from models.size_text import size_text
+from models.speed.machine import this_chip, this_machine
+from models.speed.roofline import expect
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -279,7 +279,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.look_again()
 
     def _look(self) -> None:
-        from models.removal import removable_bytes
+        from models.hub.removal import removable_bytes
 
         machine, chip, measured = this_machine(), this_chip(), last_speeds()
         seen: dict[str, Facts] = {}

@@ -9,11 +9,11 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.counted import counted
-from app.errors import AppError
 from app.history.records import Chat, now
 from app.history.rows import ChatRow
-from app.printable import one_line
+from app.shell.counted import counted
+from app.shell.errors import AppError
+from app.shell.printable import one_line
 from app.tui.ago import ago
 from app.tui.found_words import with_found
 from app.tui.saved_chats import SavedChats

@@ -11,11 +11,11 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.counted import counted
-from app.printable import one_line
-from app.tui.answer_log import AnswerLog
-from app.tui.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
-from app.tui.keys import Keys
+from app.chat.answer_log import AnswerLog
+from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
+from app.shell.counted import counted
+from app.shell.printable import one_line
+from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 

@@ -7,12 +7,12 @@ from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 
-from app.events import Piece
-from app.printable import printable
+from app.chat.thinking import thought_of
+from app.engine.events import Piece
+from app.shell.printable import printable
 from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.markdown_text import markdown
 from app.tui.marked_lines import MarkedLines
-from app.tui.thinking import thought_of
 from app.tui.widgets.broken_line import BrokenLine
 from app.tui.widgets.message import Message
 

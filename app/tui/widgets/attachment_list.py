@@ -4,9 +4,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from app.counted import counted
 from app.history.records import Attachment
-from app.printable import one_line
+from app.shell.counted import counted
+from app.shell.printable import one_line
 
 
 class AttachmentList(Static):

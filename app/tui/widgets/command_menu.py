@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from app.printable import one_line
+from app.shell.printable import one_line
 from app.tui.slash_commands import SlashCommand
 
 

@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from app.comparisons.record import Record
-from app.comparisons.series import Series, series
-from app.comparisons.tables import category_table, settings_table
+from app.compare.record import Record
+from app.compare.series import Series, series
+from app.compare.tables import category_table, settings_table
 
 POINTS_FOR_A_PLOT = 3
 

@@ -11,8 +11,8 @@ from textual.events import Leave, MouseDown, MouseMove, Resize
 from textual.screen import Screen
 from textual.widgets import Static
 
-from app.tui.key_help import passed_on
-from app.tui.keymap import default_keys
+from app.tui.keys.key_help import passed_on
+from app.tui.keys.keymap import default_keys
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp

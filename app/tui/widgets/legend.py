@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.content import Content
 from textual.widgets import Static
 
-from app.events import Mark
+from app.engine.events import Mark
 from app.tui.mark_styles import MARK_CLASSES
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from textual_plot import HiResMode, PlotWidget
 
-from app.comparisons.series import Series
+from app.compare.series import Series
 
 LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"), ("blue", "×"), ("red", "+"))
 """A colour and a marker per line: the marker is the cue where there is no colour."""

@@ -13,8 +13,8 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from app.events import Mark, Piece
-from app.pieces import text_of
+from app.engine.events import Mark, Piece
+from app.engine.pieces import text_of
 from app.tui.mark_styles import MARK_CLASSES, runs
 from app.tui.marked_lines import MarkedLines
 

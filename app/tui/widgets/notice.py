@@ -5,7 +5,7 @@ from typing import Literal
 from textual.content import Content
 from textual.widgets import Static
 
-from app.printable import printable
+from app.shell.printable import printable
 
 Kind = Literal["info", "warning", "error"]
 

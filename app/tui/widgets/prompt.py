@@ -9,12 +9,12 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import OptionList, TextArea
 
+from app.chat.past_files import PastFiles
+from app.chat.past_prompts import PastPrompts
 from app.history.records import Attachment
-from app.printable import printable
+from app.shell.printable import printable
 from app.tui.file_paths import files_below, matching
 from app.tui.messages import CommandChosen
-from app.tui.past_files import PastFiles
-from app.tui.past_prompts import PastPrompts
 from app.tui.slash_commands import completions
 from app.tui.widgets.attachment_list import AttachmentList
 from app.tui.widgets.command_menu import CommandMenu, FileChoice

@@ -8,8 +8,8 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
-from app.errors import BadInput
-from app.printable import printable
+from app.shell.errors import BadInput
+from app.shell.printable import printable
 from app.tui.editor import edited
 from app.tui.messages import PromptSubmitted
 

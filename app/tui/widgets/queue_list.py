@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from app.printable import one_line
+from app.shell.printable import one_line
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp

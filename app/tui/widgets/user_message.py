@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from app.printable import one_line, printable
+from app.shell.printable import one_line, printable
 from app.tui.widgets.message import Message
 
 

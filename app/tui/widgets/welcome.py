@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from app.events import PairInfo
-from app.printable import one_line
+from app.engine.events import PairInfo
+from app.shell.printable import one_line
 from app.tui.engine_link import EngineState
 
 if TYPE_CHECKING:

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.prompts import BenchPrompt
-from app.chat_prompt import Message
 from app.cli import main
-from app.comparisons import store
-from app.comparisons.export import export
-from app.comparisons.gathering import Gathering
-from app.comparisons.plan import Plan, Question, plan
-from app.comparisons.record import Record, record_from_json
-from app.comparisons.series import series
-from app.comparisons.setting import Setting
-from app.comparisons.wish import read_compare, read_sweep
-from app.comparisons.words import sentence
-from app.difference import Difference
-from app.errors import BadInput
-from app.events import Piece, TurnEnded
+from app.compare import store
+from app.compare.bench.prompts import BenchPrompt
+from app.compare.export import export
+from app.compare.gathering import Gathering
+from app.compare.plan import Plan, Question, plan
+from app.compare.record import Record, record_from_json
+from app.compare.series import series
+from app.compare.setting import Setting
+from app.compare.wish import read_compare, read_sweep
+from app.compare.words import sentence
+from app.engine.chat_prompt import Message
+from app.engine.difference import Difference
+from app.engine.events import Piece, TurnEnded
+from app.shell.errors import BadInput
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
 

@@ -1,6 +1,6 @@
 """Chats to save, for tests."""
 
-from app.events import DraftRound, Piece
+from app.engine.events import DraftRound, Piece
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, marks_of
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round

@@ -8,11 +8,11 @@ import pytest
 
 from app.cli import main
 from app.commands.chat import _saved_chat
-from app.errors import BadInput
-from app.events import DraftRound
+from app.engine.events import DraftRound
 from app.history.database import history_file
 from app.history.export import as_json, as_markdown
 from app.history.store import History
+from app.shell.errors import BadInput
 from tests.app.history.some_chat import answer, branching, chat, prompt
 
 

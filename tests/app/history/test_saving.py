@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import MachineFailed
 from app.history.database import history_file
 from app.history.records import ChatMessage
 from app.history.saving import (
@@ -23,6 +22,7 @@ from app.history.saving import (
     SavingResumed,
 )
 from app.history.store import History
+from app.shell.errors import MachineFailed
 from tests.app.history.some_chat import answer, branching, chat, prompt
 
 WRITER = """

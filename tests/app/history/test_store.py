@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import BadInput, MachineFailed
 from app.history.database import MIGRATIONS
 from app.history.records import Attachment, Preset, options_from, pieces_of, stats_from
 from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
+from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
 from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, prompt
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.report import conditions
-from app.report.conditions import parse_battery, parse_low_power, parse_pressure, parse_therm
+from app.compare.report import conditions
+from app.compare.report.conditions import parse_battery, parse_low_power, parse_pressure, parse_therm
 from tests.app.report import recorded
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.report import energy, powermetrics
-from app.report.energy import IOReportMeter, PowermetricsMeter, find_meter
+from app.compare.report import energy, powermetrics
+from app.compare.report.energy import IOReportMeter, PowermetricsMeter, find_meter
 from tests.app.report import recorded
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from app import drafting_state
-from app.bench.prompts import BenchPrompt
 from app.cli import main
-from app.errors import MachineFailed
-from app.report import one_pair
-from app.report.card import _energy, card
-from app.report.collect import PairResult, collect
-from app.report.energy import Energy
-from app.report.one_pair import measure_pair
-from app.report.plan import Plan, make_plan
-from app.report.private import without_names
+from app.compare.bench.prompts import BenchPrompt
+from app.compare.report import one_pair
+from app.compare.report.card import _energy, card
+from app.compare.report.collect import PairResult, collect
+from app.compare.report.energy import Energy
+from app.compare.report.one_pair import measure_pair
+from app.compare.report.plan import Plan, make_plan
+from app.compare.report.private import without_names
+from app.engine import drafting_state
+from app.shell.errors import MachineFailed
 from models import load_pair
 from tests.app.tiny_pair import TinyPair
 
@@ -37,7 +37,7 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
     """The parts of a real pair, in the order in which they came."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLX_SPEC_HOME", str(home))
-        patch.setattr("app.drafting_state.SECONDS", 0.5)
+        patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
         return list(measure_pair(pair, Plan((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
 
@@ -55,7 +55,7 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
         script = tmp_path / "child.py"
         script.write_text(
             "import sys, time\nfrom multiprocessing.connection import Connection\n"
-            "from app.report.messages import Done, Failed, Part, Step\n"
+            "from app.compare.report.messages import Done, Failed, Part, Step\n"
             "name, send = sys.argv[1], Connection(int(sys.argv[2]), readable=False).send\n" + body
         )
         return sys.executable, str(script)
@@ -147,7 +147,7 @@ class ScriptedMeter:
 def test_energy_per_token_is_measured_with_and_without_drafting(
     monkeypatch: pytest.MonkeyPatch, tiny_pair: TinyPair, result: PairResult
 ) -> None:
-    monkeypatch.setattr("app.report.energy.SHORTEST_SECONDS", 0.0)
+    monkeypatch.setattr("app.compare.report.energy.SHORTEST_SECONDS", 0.0)
     pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     plan, meter = Plan((), 0, (ONE,), 8, 1), ScriptedMeter()
     part = one_pair._energy(pair, plan, lambda text: None, meter)
@@ -161,7 +161,7 @@ def test_energy_per_token_is_measured_with_and_without_drafting(
 
 
 def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
-    monkeypatch.setattr("app.report.collect.collect", lambda names, **rest: results)
+    monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
     return main(["report", *arguments])
 
 
@@ -229,9 +229,9 @@ def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
 def test_a_prediction_stands_beside_the_measurement(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from models.chips import find_chip
+    from models.speed.chips import find_chip
 
-    monkeypatch.setattr("models.machine.this_chip", lambda: find_chip("M4 Pro"))
+    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
     run(monkeypatch, [result], "--out", str(tmp_path))
     assert "predicted for an M4 Pro: plain" in capfd.readouterr().out
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from app.config import read_config
-from app.engine_client import EngineClient
+from app.chat.settings import Settings
+from app.engine.client import EngineClient
+from app.settings.config import read_config
 from app.tui.app import ChatApp
 from app.tui.checked_config import checked
 from app.tui.engine_link import EngineLink
-from app.tui.settings import Settings
 from mlx_spec.types import Options
-from models.pair import PairSpec, Source
+from models.pairs.pair import PairSpec, Source
 from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
 from tests.app.tui.engine_thread import ThreadedClient
 
@@ -33,7 +33,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)
     # An engine that is deaf to the end of its test may not end the tests.
-    monkeypatch.setattr("app.engine_process.ORPHAN_SECONDS", threading.TIMEOUT_MAX)
+    monkeypatch.setattr("app.engine.process.ORPHAN_SECONDS", threading.TIMEOUT_MAX)
 
     @asynccontextmanager
     async def running(

@@ -5,8 +5,8 @@ import subprocess
 import threading
 from multiprocessing.connection import Connection
 
-from app import engine_process
-from app.engine_client import EngineClient
+from app.engine import process as engine_process
+from app.engine.client import EngineClient
 from tests.app.scripted_engine import ScriptedSession
 
 NO_PROCESS = "Only a process can crash or be killed: open_chat(process=True)."

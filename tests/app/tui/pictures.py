@@ -13,16 +13,16 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from app.engine_client import EngineClient
+from app.chat.settings import Settings
+from app.engine.client import EngineClient
 from app.tui.app import ChatApp
 from app.tui.engine_link import EngineLink
 from app.tui.screens.compare import CompareScreen
-from app.tui.settings import Settings
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt import Prompt
 from mlx_spec.types import Options
-from models.pair import PairSpec
-from models.resolve import resolve
+from models.pairs.pair import PairSpec
+from models.pairs.resolve import resolve
 
 PROMPTS = ["What is speculative decoding?", "Hello! Who are you?"]
 SIZE = (100, 28)

@@ -2,14 +2,14 @@
 
 import sys
 
-from app.config import read_config
-from app.engine_client import EngineClient
+from app.chat.settings import Settings
+from app.engine.client import EngineClient
+from app.settings.config import read_config
 from app.tui.app import ChatApp
 from app.tui.checked_config import checked
 from app.tui.engine_link import EngineLink
-from app.tui.settings import Settings
 from mlx_spec.types import Options
-from models.pair import PairSpec, Source
+from models.pairs.pair import PairSpec, Source
 from models.paths import data_folder
 from tests.app.tui.conftest import SCRIPT
 

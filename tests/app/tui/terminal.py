@@ -99,7 +99,7 @@ def pids_of(home: Path) -> dict[int, str]:
         try:
             if f"MLX_SPEC_HOME={home}\0" in (entry / "environ").read_text():
                 command = (entry / "cmdline").read_text().replace("\0", " ")
-                if " -m app" in command or "models.download_child" in command:
+                if " -m app" in command or "models.hub.download_child" in command:
                     found[int(entry.name)] = command
         except (OSError, UnicodeDecodeError):
             continue

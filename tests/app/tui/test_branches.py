@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.events import Mark, Piece
+from app.engine.events import Mark, Piece
 from app.history.records import AnswerFacts
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt_area import PromptArea

@@ -13,7 +13,7 @@ from app.tui.widgets.queue_list import QueueList
 from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
-from models.catalogue import all_pairs
+from models.pairs.catalogue import all_pairs
 from tests.app.tui.chat_driver import OpenChat
 
 TEXT = "The target checks what the draft guessed: 日本 👩‍💻."

@@ -8,7 +8,7 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import ContentSwitcher, OptionList, Static
 
-from app.comparisons import store
+from app.compare import store
 from app.tui.messages import PairLoaded
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen

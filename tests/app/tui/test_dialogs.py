@@ -18,9 +18,9 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
-from models.catalogue import find
-from models.machine import Machine
-from models.progress import Progress
+from models.hub.progress import Progress
+from models.pairs.catalogue import find
+from models.speed.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [

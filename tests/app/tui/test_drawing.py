@@ -15,7 +15,7 @@ from textual.style import Style
 from textual.visual import RenderOptions
 from textual.widget import Widget
 
-from app.events import Piece
+from app.engine.events import Piece
 from app.tui.widgets import live_answer
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.scroll_bar import BarVisual

@@ -14,8 +14,8 @@ from textual.widgets import OptionList, Static
 
 from app.cli import main
 from app.tui.first_run import OFFERED, about_offers, offers
-from app.tui.keymap import key_name, short_key_name
-from app.tui.keys import Keys
+from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import key_name, short_key_name
 from app.tui.last_speeds import last_speeds
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
@@ -24,9 +24,9 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.totals import TotalsScreen
-from models.catalogue import all_pairs, find
-from models.chips import find_chip
-from models.machine import Machine
+from models.pairs.catalogue import all_pairs, find
+from models.speed.chips import find_chip
+from models.speed.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from app.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
-from app.tui.answer_log import AnswerLog
+from app.chat.answer_log import AnswerLog
+from app.engine.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
 from app.tui.bars import bars
 from app.tui.figures import gauge_items, stats_line
 from app.tui.widgets.broken_line import broken

@@ -8,10 +8,10 @@ import pytest
 from textual.events import Paste
 from textual.widgets import Input
 
-from app.events import DraftRound
+from app.engine.events import DraftRound
 from app.history.records import Attachment, Preset
 from app.history.store import History
-from app.printable import printable
+from app.shell.printable import printable
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen

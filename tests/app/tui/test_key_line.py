@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from app.tui.key_help import described_keys
+from app.tui.keys.key_help import described_keys
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen

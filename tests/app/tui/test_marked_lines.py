@@ -5,7 +5,7 @@ import random
 import pytest
 from rich.cells import cell_len
 
-from app.events import Mark, Piece
+from app.engine.events import Mark, Piece
 from app.tui.marked_lines import MarkedLines
 
 TEXT = (

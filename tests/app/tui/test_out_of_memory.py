@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from app.engine_client import EngineClient
+from app.chat.settings import Settings
+from app.engine.client import EngineClient
 from app.tui.app import ChatApp
 from app.tui.engine_link import EngineLink
-from app.tui.settings import Settings
 from mlx_spec.types import Options
-from models.resolve import resolve
+from models.pairs.resolve import resolve
 from tests.app.tui.chat_driver import Chat
 
 ROOT = Path(__file__).parents[3]

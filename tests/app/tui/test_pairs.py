@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from app.tui.keys import Keys
+from app.tui.keys.in_force import Keys
 from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
 from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.status_line import StatusLine
-from models.catalogue import all_pairs, find
-from models.chips import find_chip
-from models.fit import Fit
-from models.incomplete import partial_files
-from models.installed import installed
-from models.pair import PairSpec
-from models.progress import ModelProgress, Progress
-from models.roofline import expect
+from models.hub.incomplete import partial_files
+from models.hub.progress import ModelProgress, Progress
+from models.pairs.catalogue import all_pairs, find
+from models.pairs.fit import Fit
+from models.pairs.installed import installed
+from models.pairs.pair import PairSpec
+from models.speed.chips import find_chip
+from models.speed.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.models.conftest import STAND_IN, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
@@ -226,7 +226,7 @@ async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
 async def test_a_stall_is_said_as_one_and_can_be_cancelled_and_retried(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.progress._STALLED_SECONDS", 0.6)
+    monkeypatch.setattr("models.hub.progress._STALLED_SECONDS", 0.6)
     hub.stall_after["model.safetensors"] = 200_000
     async with open_chat() as chat:
         await open_pairs(chat, FIRST)

@@ -11,8 +11,8 @@ from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.gauges import Gauges
-from models.chips import find_chip
-from models.machine import Machine
+from models.speed.chips import find_chip
+from models.speed.machine import Machine
 from tests.app.scripted_engine import HELD
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.pictured import check_picture
@@ -32,7 +32,7 @@ class Fixed(datetime):
 @pytest.fixture(autouse=True)
 def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock, machine and colours, whoever runs this wherever."""
-    monkeypatch.setattr("app.comparisons.gathering.datetime", Fixed)
+    monkeypatch.setattr("app.compare.gathering.datetime", Fixed)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)

@@ -9,9 +9,9 @@ import pytest
 from app.tui.kept_pulls import KeptPulls
 from app.tui.pair_facts import in_order
 from app.tui.pull_queue import JobState, PullJob, PullQueue
-from models.catalogue import find
-from models.pair import PairSpec
-from models.progress import Progress
+from models.hub.progress import Progress
+from models.pairs.catalogue import find
+from models.pairs.pair import PairSpec
 
 FIRST, SECOND = "smollm2-1.7b", "qwen3-4b"
 

@@ -9,8 +9,8 @@ from string import ascii_lowercase
 from typing import Any
 
 import app.tui
-from app.tui.keymap import default_keys
-from app.tui.keys import Keys
+from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import default_keys
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen

@@ -3,10 +3,10 @@
 import pytest
 from textual.widgets import OptionList, Static
 
-from app.events import DraftRound, Piece, TextAdded
-from app.tui.answer_log import AnswerLog
-from app.tui.chat_totals import totals
-from app.tui.keys import Keys
+from app.chat.answer_log import AnswerLog
+from app.chat.chat_totals import totals
+from app.engine.events import DraftRound, Piece, TextAdded
+from app.tui.keys.in_force import Keys
 from app.tui.screens.inspector import InspectorScreen, excerpt
 from app.tui.screens.totals import TotalsScreen, rows
 from app.tui.token_text import round_sentence, round_text

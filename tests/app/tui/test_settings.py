@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.errors import BadInput
-from app.tui.chat_setup import setup_rows
-from app.tui.settings import FIELDS, Settings, change, describe
+from app.chat.chat_setup import setup_rows
+from app.chat.settings import FIELDS, Settings, change, describe
+from app.shell.errors import BadInput
 from app.tui.slash_commands import SLASH_COMMANDS, completions, parse
 from mlx_spec.types import Options
 from tests.app.tui.chat_driver import OpenChat

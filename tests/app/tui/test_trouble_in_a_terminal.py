@@ -43,7 +43,7 @@ def test_an_engine_killed_while_it_answers_is_told_and_the_next_prompt_is_answer
     terminal.type(LONG)
     terminal.press("Enter")
     terminal.wait_until(streams, "streamed words")
-    os.kill(pid_of(terminal.home, "app.engine_process"), signal.SIGKILL)
+    os.kill(pid_of(terminal.home, "app.engine.process"), signal.SIGKILL)
     terminal.wait_for("was ended by SIGKILL", "What was written so far is kept")
     terminal.type("What is a draft?")
     terminal.press("Enter")
@@ -125,5 +125,5 @@ def test_only_the_engine_has_mlx_in_memory_whatever_was_opened(terminal: Termina
         terminal.press("Escape")
         terminal.wait_for("● builtin")
     maps = [(Path("/proc") / str(pid_of(terminal.home, what)) / "maps").read_text()
-            for what in ("app.engine_process", "app chat")]  # fmt: skip
+            for what in ("app.engine.process", "app chat")]  # fmt: skip
     assert ["mlx/" in one for one in maps] == [True, False]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.tui.past_prompts import PastPrompts
+from app.chat.past_prompts import PastPrompts
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 MARK = "not sent yet"

@@ -1,0 +1,1 @@
+"""The state of a chat: conversation, answers, settings. Knows no screen and no Textual."""

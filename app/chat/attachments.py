@@ -1,0 +1,82 @@
+"""Files whose text goes with a prompt: read, or refused with the reason. Knows no screen."""
+
+import re
+from pathlib import Path
+
+from app.history.records import Attachment
+from app.shell.errors import BadInput
+from app.shell.printable import one_line
+from app.shell.written_path import written_out
+
+LARGEST_BYTES = 4_000_000
+"""No context holds more."""
+
+CHARACTERS_PER_TOKEN = 4
+"""Of English text and of code, about."""
+
+_MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
+_FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
+_BEHIND = ".,;:!?)]}'\""
+"""Signs of the sentence around a path."""
+
+
+def attach(path: Path, context_limit: int | None) -> Attachment:
+    """Read a text file.
+
+    Raises:
+        BadInput: it is missing, a folder, no text, or too large for `context_limit` tokens.
+    """
+    shown = one_line(str(path))
+    path = written_out(path)
+    try:
+        if path.is_dir():
+            raise BadInput(f"{shown} is a folder. Attach its files one by one.")
+        if not path.is_file():
+            what = "is no plain file" if path.exists() else "does not exist"
+            raise BadInput(f"{shown} {what}, so it cannot be attached.")
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise BadInput(f"{shown} has {size:,} bytes; at most {LARGEST_BYTES:,} can be attached.")
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{shown} cannot be read: {error.strerror}.") from error
+    if b"\0" in content:
+        raise BadInput(f"{shown} is no UTF-8 text (it has zero bytes), so it cannot be attached.")
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeError:
+        raise BadInput(
+            f"{shown} is no UTF-8 text, so it cannot be attached. Save it as UTF-8 first."
+        ) from None
+    if not text.strip():
+        raise BadInput(f"{shown} is empty.")
+    tokens = len(text) // CHARACTERS_PER_TOKEN
+    if context_limit is not None and tokens > context_limit:
+        raise BadInput(
+            f"{shown} has about {tokens:,} tokens; the pair's context holds {context_limit:,}. "
+            "Attach a part of it, or choose a pair with a longer context."
+        )
+    return Attachment(path.name, text)
+
+
+def mentioned(text: str) -> list[Path]:
+    """The paths named `@path` or `@"path with blanks"`; an @ before anything else is just text."""
+    named = (Path(quoted) if quoted else _path(plain) for quoted, plain in _MENTION.findall(text))
+    return list(dict.fromkeys(path for path in named if path is not None))
+
+
+def mistyped(text: str) -> list[str]:
+    """What follows an @, looks like a file's name and names none: `@notse.md`. It is text as well."""
+    plain = (plain.rstrip(_BEHIND) for _, plain in _MENTION.findall(text) if _path(plain) is None)
+    return list(dict.fromkeys(name for name in plain if _FILE_NAME.fullmatch(name)))
+
+
+def _path(written: str) -> Path | None:
+    """A path that exists, or is written like one: then its absence is told."""
+    path, bare = Path(written), Path(written.rstrip(_BEHIND) or written)
+    try:
+        if written_out(path).exists():
+            return path
+        return bare if written_out(bare).exists() or len(bare.parts) > 1 else None
+    except OSError:
+        return None

@@ -1,0 +1,69 @@
+"""What drafting did in a chat so far: a fold over its answers' logs."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from app.chat.answer_log import AnswerLog
+from app.engine.events import DraftRound
+
+PLAIN_ROUNDS_NEEDED = 16
+"""Plain rounds without which nothing is said about the time that drafting saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTotals:
+    """All answers of one chat, the one being written included."""
+
+    answers: int
+    tokens: int
+    rounds: int
+    drafted: int
+    accepted: int
+    seconds: float
+    """Spent decoding."""
+    rounds_by_drafter: dict[str, int]
+    plain_rounds: int
+    """Rounds without a draft that followed another one: what a plain round costs in this chat."""
+    saved_seconds: float | None
+    """What the drafted rounds' tokens would have cost at the median of the same pair's plain rounds, less
+    what they did cost; None if too few plain rounds were measured."""
+
+
+def totals(logs: Sequence[AnswerLog]) -> ChatTotals:
+    """Add up the answers."""
+    rounds = [played for log in logs for played in log.rounds]
+    drafted = [played for played in rounds if played.drafted]
+    savings = [_saving([log for log in logs if log.pair == pair]) for pair in {log.pair for log in logs}]
+    known = [saved for _, saved in savings if saved is not None]
+    return ChatTotals(
+        answers=sum(log.tokens > 0 for log in logs),
+        tokens=sum(log.tokens for log in logs),
+        rounds=len(rounds),
+        drafted=sum(len(played.drafted) for played in drafted),
+        accepted=sum(played.accepted for played in drafted),
+        seconds=sum(log.seconds for log in logs),
+        rounds_by_drafter=dict(Counter(played.drafter for played in drafted)),
+        plain_rounds=sum(count for count, _ in savings),
+        saved_seconds=sum(known) if known else None,
+    )
+
+
+def _saving(logs: Sequence[AnswerLog]) -> tuple[int, float | None]:
+    """(plain rounds measured, seconds saved against them or None) of one pair's answers."""
+    plain = [seconds for log in logs for seconds in _plain_times(log.rounds)]
+    drafted = [played for log in logs for played in log.rounds if played.drafted]
+    if len(plain) < PLAIN_ROUNDS_NEEDED or not drafted:
+        return len(plain), None
+    return len(plain), median(plain) * sum(map(_gained, drafted)) - sum(r.seconds for r in drafted)
+
+
+def _plain_times(rounds: Sequence[DraftRound]) -> Iterator[float]:
+    for before, played in zip(rounds, rounds[1:], strict=False):
+        if not before.drafted and not played.drafted:
+            yield played.seconds
+
+
+def _gained(played: DraftRound) -> int:
+    return played.accepted + bool(played.own)

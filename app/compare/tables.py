@@ -1,0 +1,48 @@
+"""A comparison of several settings as tables, on a screen or in a pipe."""
+
+from rich.table import Table
+from rich.text import Text
+
+from app.compare.record import Record
+from app.shell.printable import one_line
+
+
+def settings_table(record: Record, *, narrow: bool = False) -> Table:
+    """One line per setting, the plain ones among them."""
+    heads = ["setting", "tok/s", "ratio", "spread", "acc./round", "same text"]
+    table = _table(*heads[: 3 if narrow else None])
+    for place, setting in enumerate(record.settings):
+        cells: list[str | Text] = [Text(setting.label), f"{record.speed(place):.1f}"]
+        if setting.drafts:
+            one = record.comparison(place)
+            low, high = one.ratio_spread
+            cells.append(Text(f"{one.ratio:.2f}x", "bold" if one.won else "reverse" if one.lost else ""))
+            cells.append(f"{low:.2f}-{high:.2f}")
+            cells += [f"{one.accepted_per_round:.2f}", f"{one.same_text}/{one.prompts}"]
+        table.add_row(*cells[: len(table.columns)])
+    return table
+
+
+def category_table(record: Record, *, narrow: bool = False) -> Table:
+    """The ratio of every drafting setting by category; `narrow`: a line per category, not a column."""
+    categories = {place: record.categories(place) for place in record.drafting}
+    names = list(next(iter(categories.values())))
+    table = _table("ratio", *([""] if narrow else [one_line(name) for name in names]))
+    for place, by in categories.items():
+        label, ratios = Text(record.settings[place].label), [f"{by[name].ratio:.2f}" for name in names]
+        if not narrow:
+            table.add_row(label, *ratios)
+            continue
+        table.add_row(label)
+        for name, ratio in zip(names, ratios, strict=True):
+            table.add_row(Text(f"  {one_line(name)}", "not bold"), ratio)
+    return table
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, head in enumerate(heads):
+        table.add_column(
+            Text(head), justify="right" if place else "left", no_wrap=True, style="" if place else "bold"
+        )
+    return table

@@ -1,0 +1,85 @@
+"""A conversation as token ids that fit the model: chat template, and oldest turns left out if need be."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+from app.shell.errors import BadInput
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+
+class CancelledWhileReading(Exception):
+    """The prompt is not needed any more."""
+
+
+class Message(TypedDict):
+    """One message of a conversation."""
+
+    role: str
+    """`system`, `user` or `assistant`."""
+    content: str
+
+
+def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
+    """Token ids of text as it stands, with the tokenizer's own beginning-of-text token if it has one.
+
+    Raises:
+        BadInput: there is nothing to begin from.
+    """
+    begin: str | None = tokenizer.bos_token
+    ids = list(tokenizer.encode(text, add_special_tokens=begin is None or not text.startswith(begin)))
+    if not ids:
+        raise BadInput("The prompt is empty. Give the model at least one character to continue.")
+    return ids
+
+
+def chat_ids(
+    tokenizer: "TokenizerWrapper",
+    messages: Sequence[Message],
+    room: int,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[list[int], int]:
+    """Token ids of the conversation, and how many of its oldest messages had to be left out.
+
+    System messages at the beginning and the last message always stay; turns go whole, so what is
+    left begins with a user's message. If even that is longer than `room`, it is returned as it is.
+
+    Raises:
+        BadInput: no chat template, or the template refuses the conversation.
+        CancelledWhileReading: `cancelled`, which is asked between two tries of what fits, said so.
+    """
+    ids, dropped = _templated(tokenizer, messages), 0
+    head, cuts = _cuts(messages)
+    low, high = 0, len(cuts) - 1
+    if len(ids) <= room:
+        return ids, dropped
+    # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
+    while low <= high:
+        if cancelled():
+            raise CancelledWhileReading
+        middle = (low + high) // 2
+        tried = _templated(tokenizer, [*messages[:head], *messages[head + cuts[middle] :]])
+        if len(tried) <= room or cuts[middle] == cuts[-1]:
+            ids, dropped, high = tried, cuts[middle], middle - 1
+        else:
+            low = middle + 1
+    return ids, dropped
+
+
+def _cuts(messages: Sequence[Message]) -> tuple[int, list[int]]:
+    """How many system messages come first, and how many messages after them may go: whole turns only."""
+    head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
+    turns = (place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user")
+    return head, [place - head for place in turns]
+
+
+def _templated(tokenizer: "TokenizerWrapper", messages: Sequence[Message]) -> list[int]:
+    from jinja2.exceptions import TemplateError
+
+    if not tokenizer.has_chat_template:
+        raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
+    try:
+        return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True))
+    except TemplateError as error:
+        raise BadInput(f"The model's chat template refuses this conversation: {error}") from error

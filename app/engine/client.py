@@ -1,0 +1,158 @@
+"""The parent's end of the engine process: start it, send requests, collect events, notice its death.
+
+The process keeps away from the terminal: no stdin, and what it or a native library prints goes to a log
+file. Nothing here imports MLX.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import BinaryIO
+
+from app.engine.protocol import Died, EngineEvent, Quit, Request
+
+COMMAND = (sys.executable, "-m", "app.engine.process")
+LOG_LIMIT_BYTES = 1_000_000
+QUIT_SECONDS = 2.0
+
+_OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
+"""How a process without memory ends: by the system, or in a library that was refused some."""
+
+
+class EngineClient:
+    """One engine process at a time. `start` may be called again after it died."""
+
+    def __init__(self, log_path: Path, command: Sequence[str] = COMMAND) -> None:
+        self.log_path = log_path
+        self._command = tuple(command)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: Connection | None = None
+        self._reader: threading.Thread | None = None
+        self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
+        self._closing = False
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def returncode(self) -> int | None:
+        """How the process ended; None while it runs. Negative: the signal that ended it."""
+        return self._process.poll() if self._process else None
+
+    def start(self) -> None:
+        """Start a process; one that died before has its `Died` among the events by then.
+
+        Raises:
+            OSError: it cannot be started; nothing is left open.
+        """
+        if self._reader is not None:
+            self._reader.join(QUIT_SECONDS)
+        request_read, request_write = os.pipe()
+        event_read, event_write = os.pipe()
+        requests, events = Connection(request_write, readable=False), Connection(event_read, writable=False)
+        try:
+            self._process = self._launch(request_read, event_write)
+        except OSError:
+            requests.close()
+            events.close()
+            raise
+        finally:
+            os.close(request_read)
+            os.close(event_write)
+        if self._requests is not None:
+            self._requests.close()
+        self._requests = requests
+        self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
+        self._reader.start()
+
+    def send(self, request: Request) -> None:
+        """Send a request. One sent to a dead process is lost; `Died` is among the events then."""
+        if self._requests is None:
+            return
+        with suppress(OSError):
+            self._requests.send(request)
+
+    def poll(self) -> list[EngineEvent]:
+        """Everything that arrived since the last call, in order. Never waits."""
+        events: list[EngineEvent] = []
+        while True:
+            try:
+                events.append(self._events.get_nowait())
+            except queue.Empty:
+                return events
+
+    def close(self) -> None:
+        """End the process: ask, then insist."""
+        self._closing = True
+        process = self._process
+        if process is None:
+            return
+        self.send(Quit())
+        try:
+            process.wait(QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reader is not None:
+            self._reader.join(QUIT_SECONDS)
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
+
+    def _launch(self, request_read: int, event_write: int) -> subprocess.Popen[bytes]:
+        """Start what serves the requests it reads, and writes events."""
+        with self._open_log() as log:
+            return subprocess.Popen(
+                [*self._command, str(request_read), str(event_write)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(request_read, event_write),
+                # A Ctrl+C in the terminal is the screen's business alone.
+                start_new_session=True,
+            )
+
+    def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
+        with events:
+            while True:
+                try:
+                    self._events.put(events.recv())
+                except (EOFError, OSError):
+                    break
+        returncode = process.wait()
+        if not self._closing:
+            self._events.put(Died(returncode))
+
+    def _open_log(self) -> BinaryIO:
+        """The log, or nowhere: an answer matters more than what may be said beside it."""
+        try:
+            self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
+                self.log_path.unlink()
+            return open(os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+        except OSError:
+            return open(os.devnull, "ab")
+
+
+def describe_death(event: Died) -> str:
+    """One sentence on how the process ended."""
+    if event.returncode < 0:
+        try:
+            name = signal.Signals(-event.returncode).name
+        except ValueError:
+            name = f"signal {-event.returncode}"
+        hint = " It may lack memory: choose a smaller pair (/pairs) or close other programs."
+        return f"The engine process was ended by {name}.{hint if -event.returncode in _OF_MEMORY else ''}"
+    return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."

@@ -1,0 +1,132 @@
+"""What crosses the pipe between a screen and the engine process: requests in, events out.
+
+Plain frozen values, pickled. Both ends are our own processes, so the pickles are trusted.
+"""
+
+from dataclasses import dataclass
+
+from app.engine.chat_prompt import Message
+from app.engine.difference import Difference
+from app.engine.events import PairInfo, TurnEvent
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Open this pair; it takes the place of the one before."""
+
+    pair: PairSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer a conversation. Requests run in the order they were sent, a `Load` before it included."""
+
+    id: int
+    """Rising; what the events of this answer carry."""
+    messages: tuple[Message, ...]
+    """Oldest first; the last one is the user's."""
+    options: Options
+    stop_texts: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    """Texts the lookup drafter may copy from."""
+    begun: str = ""
+    """How the answer begins; the events tell what follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Say where two answers to a conversation part, and whether rounding explains it."""
+
+    id: int
+    messages: tuple[Message, ...]
+    options: Options
+    """Of the plain answer."""
+    plain: tuple[int, ...]
+    drafted: tuple[int, ...]
+    """The answers' tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop the answer with this id and every earlier one; their text so far is kept."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkipTuning:
+    """Answer without measuring further what drafting costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """End the process after the answer in progress was stopped."""
+
+
+Request = Load | Answer | Explain | Cancel | SkipTuning | Quit
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The pair is in memory."""
+
+    info: PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What drafting costs with this pair here is being measured, once. Answers wait, seconds at most."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TuningEnded:
+    """Answers begin. What was not measured is learned while answering."""
+
+    skipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The pair could not be opened. The message is for the user."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One event of one answer; a `TurnEnded` is its last."""
+
+    id: int
+    event: TurnEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What was asked by `Explain`; None: the answers are the same."""
+
+    id: int
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFailed:
+    """The answer, or the explanation, ended without a result. The message is for the user."""
+
+    id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process ended without being asked to. Made by the parent's side."""
+
+    returncode: int
+    """Negative: the signal that ended it."""
+
+
+EngineEvent = Loaded | LoadFailed | Tuning | TuningEnded | Answered | Explained | AnswerFailed | Died

@@ -1,0 +1,253 @@
+"""Answers as events: text in, marked text out. Knows tokens and text, no screen and no terminal.
+
+Everything here runs on the thread that loaded the pair.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.engine.answer_text import AnswerText
+from app.engine.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
+from app.engine.difference import Difference
+from app.engine.events import (
+    DraftRound,
+    FinishReason,
+    Mark,
+    PairInfo,
+    Piece,
+    PrefillProgressed,
+    TextAdded,
+    TurnEnded,
+    TurnEvent,
+    TurnsDropped,
+)
+from app.engine.pieces import merged
+from app.engine.same_text import first_difference
+from app.shell.errors import BadInput
+from app.shell.machine import device_name, memory_in_use, versions
+from app.shell.runtime import blas
+from mlx_spec.stats import summarise
+from mlx_spec.types import Options, Round
+
+if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
+
+
+class Session:
+    """Answers prompts with one loaded pair. Holds no conversation: the caller passes it whole, and
+    the engine reuses what it has read already.
+    """
+
+    def __init__(self, pair: "LoadedPair") -> None:
+        self._pair = pair
+        self._token_texts: dict[int, str] = {}
+
+    @property
+    def info(self) -> PairInfo:
+        """The loaded pair, described."""
+        return PairInfo(
+            name=self._pair.spec.name,
+            context_limit=self._pair.context_limit,
+            device=device_name(),
+            memory_bytes=self._pair.memory_bytes,
+            can_draft=self._pair.engine.can_draft,
+            notes=self._pair.notes,
+            versions=versions(),
+            blas=blas(),
+        )
+
+    def answer(
+        self,
+        prompt: str | Sequence[Message],
+        options: Options,
+        *,
+        stop_texts: Sequence[str] = (),
+        documents: Sequence[str] = (),
+        begun: str = "",
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Callable[[PrefillProgressed], None] = lambda event: None,
+    ) -> Iterator[TurnEvent]:
+        """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
+
+        Args:
+            prompt: text is continued as it stands; messages go through the chat template.
+            stop_texts: the answer ends before the first of them, wherever token borders lie.
+            documents: texts the lookup drafter may copy from; the model does not read them.
+            begun: how the answer begins, if a part of it is there; the events tell what follows.
+            cancelled: asked while the prompt is fitted and read, and after every round; what there is stays.
+            progress: called while the prompt is read, in the middle of an event: an iterator
+                cannot yield there.
+
+        Raises:
+            BadInput: the prompt or a stop text cannot be used.
+            SpecError: from the engine, before anything is lost.
+        """
+        begun_ids = self._plain_ids(begun) if begun else []
+        try:
+            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
+        except CancelledWhileReading:
+            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
+            return
+        if any(not stop for stop in stop_texts):
+            raise BadInput("A stop text is empty. Give at least one character.")
+        if dropped:
+            yield TurnsDropped(dropped)
+
+        def reading(done: int, total: int) -> None:
+            progress(PrefillProgressed(done, total))
+            if cancelled():
+                raise CancelledWhileReading
+
+        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
+        rounds = self._pair.engine.generate(
+            ids, options, documents=[self._plain_ids(d) for d in documents], progress=reading
+        )
+        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
+        try:
+            for played in rounds:
+                yield turn.add(played)
+                if turn.finish_reason is not None:
+                    break
+                if cancelled():
+                    turn.finish_reason = "cancelled"
+                    break
+        except CancelledWhileReading:
+            turn.finish_reason = "cancelled"
+        if tail := turn.end():
+            yield tail
+        yield TurnEnded(
+            text=turn.text.text,
+            token_ids=turn.text.token_ids,
+            finish_reason=turn.finish_reason or "length",
+            seed=options.seed,
+            stats=self._pair.engine.stats(turn.rounds),
+        )
+
+    def prompt_ids(
+        self,
+        prompt: str | Sequence[Message],
+        max_tokens: int,
+        begun: Sequence[int] = (),
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> tuple[list[int], int]:
+        """The prompt's token ids, and how many of the oldest messages do not fit beside an answer.
+
+        Room is kept for `max_tokens`, or a quarter of the context if that is less, and for `begun`, the
+        answer's first tokens, which follow the prompt's.
+
+        Raises:
+            BadInput: the prompt cannot be used, or instructions and prompt alone are too long.
+            CancelledWhileReading: `cancelled` said so while it was found out what fits.
+        """
+        if isinstance(prompt, str):
+            return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
+        limit = self._pair.context_limit
+        room = limit - min(max_tokens, limit // 4) - len(begun)
+        ids, dropped = chat_ids(self._pair.tokenizer, prompt, room, cancelled)
+        if (length := len(ids) + len(begun)) >= limit and prompt[0]["role"] == "system":
+            raise BadInput(
+                f"The prompt has {length} tokens with the chat's instructions, and the model's context holds "
+                f"{limit}. Shorten the instructions or the prompt."
+            )
+        return [*ids, *begun], dropped
+
+    def difference(
+        self, prompt: str | Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+    ) -> Difference | None:
+        """Where two answers to a prompt part, and by which margin; None if they are the same.
+
+        Raises:
+            BadInput: the prompt cannot be used.
+        """
+        ids, _ = self.prompt_ids(prompt, options.max_tokens)
+        return first_difference(self._pair, ids, options, plain, drafted)
+
+    def _plain_ids(self, text: str) -> list[int]:
+        return list(self._pair.tokenizer.encode(text, add_special_tokens=False))
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return self._pair.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
+
+    def _token_text(self, token: int) -> str:
+        """A token by itself. Read after its own like: some tokenizers drop a blank at the beginning."""
+        if token not in self._token_texts:
+            alone, twice = self._decode([token]), self._decode([token, token])
+            self._token_texts[token] = twice[len(alone) :]
+        return self._token_texts[token]
+
+
+class _Turn:
+    """One answer while it grows."""
+
+    def __init__(self, options: Options, text: AnswerText, token_text: Callable[[int], str]) -> None:
+        self.options = options
+        self.text = text
+        self.rounds: list[Round] = []
+        self.finish_reason: FinishReason | None = None
+        self._token_text = token_text
+        self._tokens = self._drafted = self._accepted = 0
+        self._seconds = 0.0
+        self._mark: Mark = "plain"
+
+    def add(self, played: Round) -> TextAdded:
+        """Take a round and say what it added."""
+        self.rounds.append(played)
+        self._tokens += len(played.tokens)
+        self._drafted += len(played.drafted)
+        self._accepted += played.accepted
+        self._seconds += played.seconds
+        begin = self.text.decoded
+        pieces: list[Piece] = []
+        for position, token in enumerate(played.tokens):
+            last = position == len(played.tokens) - 1
+            if last and played.stop == "stop" and token in self.options.stop_tokens:
+                break
+            self._mark = _mark(played, position)
+            pieces += self.text.add(token, self._mark)
+        if self.text.stopped:
+            self.finish_reason = "stop"
+        elif played.stop is not None:
+            self.finish_reason = played.stop
+        return self._added(pieces, (self._described(played, begin),))
+
+    def end(self) -> TextAdded | None:
+        """Text that had waited for more tokens, if any."""
+        pieces = self.text.end(self._mark)
+        if self.text.stopped:
+            self.finish_reason = "stop"
+        return self._added(pieces) if pieces else None
+
+    def _described(self, played: Round, begin: int) -> DraftRound:
+        own = played.tokens[played.accepted :]
+        return DraftRound(
+            drafter=played.drafter,
+            drafted=tuple(self._token_text(token) for token in played.drafted),
+            accepted=played.accepted,
+            own=self._token_text(own[0]) if own else "",
+            seconds=played.seconds,
+            draft_seconds=played.draft_seconds,
+            begin=begin,
+            end=self.text.decoded,
+        )
+
+    def _added(self, pieces: Sequence[Piece], played: tuple[DraftRound, ...] = ()) -> TextAdded:
+        first = self.rounds[0]
+        later, time = self._tokens - len(first.tokens), self._seconds - first.seconds
+        return TextAdded(
+            pieces=merged(pieces),
+            tokens=self._tokens,
+            seconds=self._seconds,
+            tokens_per_second=later / time if time > 0 else 0.0,
+            drafted=self._drafted,
+            accepted=self._accepted,
+            rounds=len(self.rounds),
+            memory_bytes=memory_in_use(),
+            played=played,
+        )
+
+
+def _mark(played: Round, position: int) -> Mark:
+    if not played.drafted:
+        return "plain"
+    return "accepted" if position < played.accepted else "bonus"

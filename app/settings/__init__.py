@@ -1,0 +1,1 @@
+"""config.toml: what a person sets once."""

@@ -1,0 +1,200 @@
+"""`config.toml`: what a person sets once. Every key with its default, what it takes and what it is for.
+
+A mistake in the file never keeps the program from starting: the key's default holds, and a sentence says
+which file, which key, and what was probably meant.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from mlx_spec.errors import OutOfRange
+from mlx_spec.types import MAX_DRAFT_LENGTH, Options
+from models.errors import UnknownPair
+from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
+from models.paths import config_file
+
+KEYS_TABLE = "keys."
+"""`[keys]` holds binding ids, which only the screens know; `app.tui.checked_config` checks them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the file."""
+
+    default: Any
+    """None: nothing unless it is set."""
+    meaning: str
+    read: Callable[[Any], Any]
+    """Gives the value to use; raises ValueError saying what the key takes."""
+    option: str = ""
+    """The parameter of `chat` and `generate` whose default this is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the file says, as far as it can be used."""
+
+    file: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted name to value; only what is set, `keys.` left out."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Binding id to keys, several parted by commas."""
+    problems: tuple[str, ...] = ()
+    """Sentences for the person, one for each mistake."""
+
+    def __getitem__(self, name: str) -> Any:
+        """The value that holds: the file's, else the default."""
+        return self.values.get(name, SCHEMA[name].default)
+
+    def option_defaults(self, given: list[str]) -> dict[str, Any]:
+        """Defaults of the command line's parameters, without those that `given` arguments rule out."""
+        out = {SCHEMA[name].option: value for name, value in self.values.items() if SCHEMA[name].option}
+        words = {argument.partition("=")[0] for argument in given}
+        for flag, ruled_out in _RULED_OUT.items():
+            if flag in words:
+                out = {option: value for option, value in out.items() if option not in ruled_out}
+        return out
+
+
+_LISTED = 6
+
+_RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
+"""Options that contradict each other on one command line; what is typed wins over the file."""
+
+
+def read_config() -> Config:
+    """The person's file, checked; no file is an empty one. Never raises."""
+    file = config_file()
+    try:
+        settings = list(_flat(tomllib.loads(file.read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        return Config(file)
+    except (OSError, ValueError, RecursionError) as error:
+        return Config(file, problems=(f"{file} cannot be read ({error}). All defaults are used.",))
+    values: dict[str, Any] = {}
+    keys: dict[str, str] = {}
+    problems: list[str] = []
+    for name, value in settings:
+        try:
+            if name.startswith(KEYS_TABLE):
+                keys[name.removeprefix(KEYS_TABLE)] = _text(value)
+            elif name in SCHEMA:
+                values[name] = SCHEMA[name].read(value)
+            else:
+                problems.append(unknown_key(file, name, SCHEMA))
+        except ValueError as error:
+            problems.append(bad_value(file, name, value, str(error)))
+    return Config(file, values, keys, tuple(problems))
+
+
+def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
+    """A sentence on a key that nobody knows, with the nearest one."""
+    near = get_close_matches(name, known, n=1, cutoff=0.5) or [n for n in known if n.endswith(f".{name}")]
+    hint = f"Did you mean {near[0]}?" if near else "`mlx-spec config` lists the keys."
+    return f"{file}: there is no key {name}. {hint}"
+
+
+def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
+    """A sentence on a value that cannot be used."""
+    return f"{file}: {name} is {value!r}; {wanted}. Its default is used."
+
+
+def one_of(value: object, choices: Sequence[str]) -> str:
+    """What a value must be, with the choice that was probably meant. Long lists are not printed."""
+    near = get_close_matches(str(value), choices, n=1)
+    hint = f" ({near[0]}?)" if near else ""
+    if len(choices) > _LISTED:
+        return f"there is no such name{hint}"
+    return f"it must be {', '.join(choices[:-1])} or {choices[-1]}{hint}"
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("it must be a text in quotes")
+    return value.strip()
+
+
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("it must be true or false")
+    return value
+
+
+def _pair(value: Any) -> str:
+    try:
+        return find(_text(value)).name
+    except UnknownPair as error:
+        raise ValueError(one_of(value, [pair.name for pair in all_pairs()])) from error
+
+
+def _number(option: str, kind: type[int] | type[float]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, kind)):
+            raise ValueError(f"it must be a {'whole ' if kind is int else ''}number")
+        try:
+            return getattr(replace(Options(), **{option: kind(value)}), option)
+        except OutOfRange as error:
+            raise ValueError(f"it must be {error.wanted}") from error
+
+    return read
+
+
+def _length(value: Any) -> str:
+    if value == "auto":
+        return value
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_DRAFT_LENGTH:
+        raise ValueError(f'it must be a number from 0 to {MAX_DRAFT_LENGTH}, or "auto"')
+    return str(value)
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(one_of(value, choices))
+        return value
+
+    return read
+
+
+def _sampling(option: str, kind: type[int] | type[float], meaning: str) -> Key:
+    default = None if option == "seed" else getattr(Options(), option)
+    return Key(default, meaning, _number(option, kind), option)
+
+
+SCHEMA: dict[str, Key] = {
+    "pair": Key(DEFAULT_PAIR, "The pair to begin with, a name of `mlx-spec pairs`", _pair, "pair"),
+    "theme": Key("textual-dark", "The colours; ansi-dark and ansi-light are the terminal's own", _text),
+    "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
+    "sampling.temperature": _sampling("temperature", float, "0 always takes the likeliest token"),
+    "sampling.top-p": _sampling("top_p", float, "Sample among the likeliest tokens that sum up to this"),
+    "sampling.top-k": _sampling("top_k", int, "Sample among so many of the likeliest tokens; 0 is off"),
+    "sampling.min-p": _sampling("min_p", float, "Leave out tokens below this share of the likeliest"),
+    "sampling.repetition-penalty": _sampling(
+        "repetition_penalty", float, "Make repeated tokens less likely; 1 is off"
+    ),
+    "sampling.seed": _sampling("seed", int, "Same seed, same text; unset, a fresh one each time"),
+    "sampling.max-tokens": _sampling("max_tokens", int, "Longest answer"),
+    "drafting.length": Key(
+        "auto", "Tokens drafted per round; 0 is plain decoding, auto adapts", _length, "draft_length"
+    ),
+    "drafting.drafter": Key("auto", "Who drafts", _one_of("auto", "model", "lookup"), "drafter"),
+    "drafting.verify": Key(
+        "coupled",
+        "How drafts are checked above temperature 0",
+        _one_of("coupled", "token", "block"),
+        "verify",
+    ),
+}
+"""Every key by its dotted name, but for `keys.`."""

@@ -1,0 +1,41 @@
+"""What this machine is: the device MLX computes on, and the versions that matter to a result."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from app.shell.runtime import blas
+
+PACKAGES = ("mlx-spec", "mlx", "mlx-lm", "transformers", "huggingface_hub", "textual")
+
+
+def versions() -> dict[str, str]:
+    """Installed version of every package a result depends on; absent ones are left out."""
+    import platform
+
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def circumstances() -> dict[str, Any]:
+    """What a measurement depends on beside models and options; MLX has to be prepared."""
+    return {"device": device_name(), "blas": blas(), "versions": versions()}
+
+
+def memory_in_use() -> int:
+    """Bytes that MLX's arrays hold in this process."""
+    import mlx.core as mx
+
+    return mx.get_active_memory()
+
+
+def device_name() -> str:
+    """For example `Apple M4 Pro (gpu)` or `AMD EPYC (cpu)`."""
+    import mlx.core as mx
+
+    kind = "gpu" if mx.default_device() == mx.Device(mx.gpu) else "cpu"
+    return f"{mx.device_info().get('device_name', 'unknown')} ({kind})"

@@ -1,0 +1,111 @@
+"""Where words go: data to stdout, talk and progress to stderr, nothing a terminal would obey to either."""
+
+import os
+import sys
+from typing import Any, TextIO
+
+from app.shell.errors import MachineFailed
+from app.shell.printable import json_text, printable
+
+
+class ReaderGone(Exception):
+    """Whoever read our output stopped reading (`mlx-spec generate | head`)."""
+
+
+def open_closed_streams() -> None:
+    """Put the null device in the place of every standard stream that was closed (`<&-`, `>&-`).
+
+    Otherwise the next file opened would get its number, and MLX reads no weights from file 0.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is the stream's
+            os.set_inheritable(null, True)
+            setattr(sys, name, open(null, mode, encoding="utf-8", closefd=False))
+
+
+def make_streams_tolerant() -> None:
+    """Characters that the terminal's encoding lacks are escaped instead of being an error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)  # a test's capture has none
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def data(text: str, end: str = "\n") -> None:
+    """Text for stdout, at once.
+
+    Raises:
+        ReaderGone: nobody reads it any more.
+        MachineFailed: it cannot be written.
+    """
+    try:
+        sys.stdout.write(printable(text) + end)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        raise ReaderGone from None
+    except OSError as error:
+        _silence(sys.stdout)
+        raise MachineFailed(f"The output cannot be written: {error.strerror}. Send it elsewhere.") from error
+
+
+def json_data(value: Any) -> None:
+    """One JSON document for stdout."""
+    data(json_text(value))
+
+
+def talk(text: str) -> None:
+    """A line for stderr."""
+    _to_stderr(printable(text) + "\n")
+
+
+class Progress:
+    """One line on stderr that is written over; quiet where nobody is looking."""
+
+    def __init__(self) -> None:
+        self.seen = sys.stderr.isatty()
+        """Somebody is looking."""
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self.seen:
+            line = printable(text)[: _columns() - 1]
+            _to_stderr("\r" + line.ljust(self._width))
+            self._width = len(line)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.seen and self._width:
+            _to_stderr("\r" + " " * self._width + "\r")
+            self._width = 0
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def forget_unwritable() -> None:
+    """Drop what is left for a stdout that cannot be written, which would fail once more at the exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
+
+
+def _to_stderr(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:  # nobody reads it, or its disk is full: the answer is still to come
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Let what is left in the stream go nowhere: the interpreter writes it once more when it exits."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

@@ -1,0 +1,67 @@
+"""Tables for people, on a terminal or in a pipe."""
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PIPE_WIDTH = 160
+"""Columns where no terminal says how many there are."""
+TEXT_WIDTH = 12
+"""Columns that a text needs to be read, folded into lines."""
+
+
+def plain_table(*heads: str) -> "Table":
+    """An empty table; a head that begins with `>` is a column of numbers. The first is never wrapped."""
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(box=box.SIMPLE, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
+    for place, head in enumerate(heads):
+        justify = "right" if head.startswith(">") else "left"
+        grid.add_column(head.removeprefix(">"), justify=justify, overflow="fold", no_wrap=place == 0)
+    return grid
+
+
+def print_table(grid: "Table") -> None:
+    """The table on stdout; where it would break numbers apart, a block of lines per row. Cells are text."""
+    from rich.console import Console
+
+    from app.shell.output import data
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+    if console.width < _least_width(grid):
+        data(_as_blocks(grid))
+        return
+    if sys.stdout.isatty():
+        console.print(grid)
+        return
+    with console.capture() as capture:
+        console.print(grid)
+    data("\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n")))
+
+
+def _least_width(grid: "Table") -> int:
+    """Columns in which numbers and first cells stay whole and texts can be read."""
+    from rich.cells import cell_len
+
+    least = 0
+    for place, column in enumerate(grid.columns):
+        cells = (str(cell) for cell in (column.header, *column.cells))
+        widest = max(cell_len(line) for cell in cells for line in cell.split("\n"))
+        whole = place == 0 or column.justify == "right"
+        least += 2 + (widest if whole else min(widest, TEXT_WIDTH))
+    return least
+
+
+def _as_blocks(grid: "Table") -> str:
+    """Each row's first cell, and under it a line per further one that is not empty, behind its head."""
+    heads = [" ".join(str(column.header).split()) for column in grid.columns[1:]]
+    width = max(map(len, heads), default=0)
+    lines: list[str] = []
+    for first, *cells in zip(*(column.cells for column in grid.columns), strict=True):
+        lines.append(str(first))
+        lines += [f"  {head:<{width}}  {cell}" for head, cell in zip(heads, cells, strict=True) if cell]
+    return "\n".join(lines)

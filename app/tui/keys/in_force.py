@@ -1,0 +1,31 @@
+"""The keys in force, and sentences that name them: config.toml may have others than the shipped ones."""
+
+import re
+from collections.abc import Mapping
+
+from app.tui.keys.keymap import default_keys, key_name
+
+_BINDING = re.compile(r"\{(\w+\.\w+)\}")
+
+
+class Keys:
+    """Keys by binding id."""
+
+    def __init__(self, chosen: Mapping[str, str]) -> None:
+        """`chosen`: what config.toml puts in place of the shipped keys, parted by commas."""
+        self._chosen = chosen
+
+    def of(self, binding: str) -> list[str]:
+        """All keys of a binding, as Textual writes them."""
+        return self._chosen.get(binding, default_keys()[binding]).split(",")
+
+    def name(self, binding: str) -> str:
+        """The first key of a binding, as people read it: `Ctrl+T`."""
+        return key_name(self.of(binding)[0])
+
+    def told(self, sentence: str) -> str:
+        """Our own sentence with the keys' names in place of `{chat.stop}`.
+
+        Text that is not ours goes in afterwards: it may have braces too.
+        """
+        return _BINDING.sub(lambda found: self.name(found[1]), sentence)

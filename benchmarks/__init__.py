@@ -1,0 +1,1 @@
+"""Measurements beside other programs, and experiments. Not part of the wheel."""

@@ -1,0 +1,264 @@
+"""Fits the roofline to published speeds and writes what came of it: `python -m benchmarks.calibration`.
+
+Writes models/fitted.toml (three constants and the error) and docs/roofline.md (every row). Each chip's speeds
+are also predicted by constants fitted without that chip: the error given to users is that one.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from models.speed.acceptance import acceptance_of, expected_tokens, rate_of_share
+from models.speed.chips import Chip, find_chip
+from models.speed.roofline import Constants, Model, format_bits, pass_seconds, round_seconds
+from models.speed.shapes import find_shape
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "roofline.md"
+SPEED = Path(__file__).parents[1] / "models" / "speed"
+FITTED = SPEED / "fitted.toml"
+PAGE = Path(__file__).with_name("roofline_page.md")
+MEASUREMENTS = SPEED / "measurements.toml"
+
+SHORT_CONTEXT = 256
+"""Tokens, where a source does not say how many were read before."""
+DEFAULT_LENGTH = 2
+"""mlx-lm's draft length, where a source says none."""
+COVERED = 0.8
+"""Share of the held-out plain speeds that the error given to users covers."""
+STEPS = 20
+"""Of reweighting; nothing moves after eight."""
+SMALLEST = 0.03
+"""Relative errors below this are not fitted any further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One published speed."""
+
+    chip: Chip
+    model: str
+    format: str
+    speed: float
+    """Tokens per second, or rounds per second where `is_round`."""
+    is_round: bool
+    context: int
+    draft: str | None
+    draft_format: str | None
+    length: int
+    rate: float | None
+    """Chance that a drafted token stands; None where it was not published."""
+    source: str
+    note: str
+
+    @property
+    def pair(self) -> str:
+        target = f"{self.model} {self.format}"
+        return f"{target} + {self.draft} {self.draft_format}, {self.length}" if self.draft else target
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A published speed beside predictions of it."""
+
+    measured: Measured
+    predicted: float
+    held_out: float | None = None
+    """By constants fitted without the chip; plain speeds only."""
+
+    @property
+    def error(self) -> float:
+        return self.predicted / self.measured.speed - 1
+
+    @property
+    def held_out_error(self) -> float:
+        assert self.held_out is not None
+        return self.held_out / self.measured.speed - 1
+
+
+@cache
+def all_measured() -> tuple[Measured, ...]:
+    return tuple(_measured(table) for table in _tables()["measured"])
+
+
+def fit(measured: Sequence[Measured]) -> Constants:
+    """The constants with the least relative error over plain speeds.
+
+    Seconds per token are linear in them: time at full bandwidth, layers, special layers. Least squares,
+    reweighted towards least absolute errors, so that one odd report moves nothing.
+    """
+    times = np.array([_terms(m) for m in measured]) * np.array([[m.speed] for m in measured])
+    weights = np.ones(len(times))
+    found = np.zeros(3)
+    for _ in range(STEPS):
+        found = np.linalg.lstsq(times * weights[:, None], weights, rcond=None)[0]
+        weights = 1 / np.sqrt(np.maximum(np.abs(times @ found - 1), SMALLEST))
+    bandwidth, layer, special = (float(term) for term in found)
+    return Constants(round(1 / bandwidth, 3), round(layer, 7), round(special, 7))
+
+
+def plain_rows() -> list[Row]:
+    """Every plain speed, predicted by the constants fitted to all and by those fitted without its chip."""
+    plain = _all_plain()
+    constants = fit(plain)
+    without = {m.chip.name: fit([other for other in plain if other.chip.name != m.chip.name]) for m in plain}
+    rows = []
+    for m in plain:
+        predicted, held_out = (1 / _plain_seconds(m, c) for c in (constants, without[m.chip.name]))
+        rows.append(Row(m, predicted, held_out))
+    return rows
+
+
+def drafted_rows(constants: Constants) -> list[Row]:
+    """Every drafted speed, predicted with its own acceptance or, where none was given, the family's."""
+    rows = []
+    for m in all_measured():
+        if m.draft is not None and m.draft_format is not None:
+            target, draft = _model(m.model, m.format), _model(m.draft, m.draft_format)
+            seconds = round_seconds(target, draft, m.chip, m.length, m.context, constants)
+            tokens = 1.0 if m.is_round else expected_tokens(m.rate or _family_rate(m.model), m.length)
+            rows.append(Row(m, tokens / seconds))
+    return rows
+
+
+def write() -> None:
+    """Fit, then write both files."""
+    FITTED.write_text(fitted_text())
+    DOCUMENT.write_text(document())
+
+
+def document() -> str:
+    """docs/roofline.md, from the data alone."""
+    constants = fit(_all_plain())
+    plain, drafted = plain_rows(), drafted_rows(constants)
+    held = [abs(row.held_out_error) for row in plain]
+    of_drafted = sorted(row.error for row in drafted)
+    return PAGE.read_text().format(
+        share=constants.bandwidth_share,
+        layer=constants.layer_seconds * 1e6,
+        special=constants.special_layer_seconds * 1e6,
+        plain_count=len(plain),
+        chips=len({row.measured.chip.name for row in plain}),
+        plain_median=median(abs(row.error) for row in plain),
+        held_median=median(held),
+        plain_error=_covering(held),
+        plain_worst=max((row.held_out_error for row in plain), key=abs),
+        plain_lines="\n".join(map(_plain_line, plain)),
+        length=DEFAULT_LENGTH,
+        drafted_count=len(drafted),
+        drafted_median=median(map(abs, of_drafted)),
+        drafted_lowest=of_drafted[0],
+        drafted_highest=of_drafted[-1],
+        drafted_bias=median(of_drafted),
+        drafted_error=_covering([abs(error) for error in of_drafted]),
+        drafted_lines="\n".join(map(_drafted_line, drafted)),
+        left_out="\n".join(f"- {left['what']}: {left['why']}." for left in _tables()["left_out"]),
+    )
+
+
+def fitted_text() -> str:
+    """models/fitted.toml, from the data alone."""
+    plain = plain_rows()
+    constants = fit([row.measured for row in plain])
+    drafted = drafted_rows(constants)
+    return f"""# Written by `python -m benchmarks.calibration`. Do not edit.
+
+# How far predictions are off at most, relative to the published speed, for four of five of these: plain by
+# constants fitted without their chip, drafted by the constants below.
+plain_error = {_covering([abs(row.held_out_error) for row in plain]):.2f}
+drafted_error = {_covering([abs(row.error) for row in drafted]):.2f}
+
+[constants]
+bandwidth_share = {constants.bandwidth_share}
+layer_seconds = {constants.layer_seconds:.7f}
+special_layer_seconds = {constants.special_layer_seconds:.7f}
+"""
+
+
+def _covering(errors: Sequence[float]) -> float:
+    """The error that COVERED of them do not exceed."""
+    return sorted(errors)[ceil(COVERED * len(errors)) - 1]
+
+
+def _plain_line(row: Row) -> str:
+    m = row.measured
+    source = f"{m.source} ({m.note})" if m.note else m.source
+    return (
+        f"| {m.chip.name} | {m.pair} | {m.speed:.1f} | {row.predicted:.1f} | {row.error:+.0%} "
+        f"| {row.held_out_error:+.0%} | {source} |"
+    )
+
+
+def _drafted_line(row: Row) -> str:
+    m = row.measured
+    source = f"{m.source} ({m.note})" if m.note else m.source
+    if m.is_round:
+        speeds, rate = f"{1000 / m.speed:.1f} ms a round | {1000 / row.predicted:.1f} ms", "not needed"
+    else:
+        speeds = f"{m.speed:.1f} tokens/s | {row.predicted:.1f}"
+        rate = f"{m.rate:.2f}" if m.rate else f"{_family_rate(m.model):.2f}, not theirs"
+    return f"| {m.chip.name} | {m.pair} | {speeds} | {row.error:+.0%} | {rate} | {source} |"
+
+
+def _all_plain() -> list[Measured]:
+    return [m for m in all_measured() if m.draft is None]
+
+
+def _terms(m: Measured) -> tuple[float, float, float]:
+    """What the three constants multiply: seconds at full bandwidth, layers, special layers."""
+    shape = _model(m.model, m.format).shape
+    full = _plain_seconds(m, Constants(1.0, 0.0, 0.0))
+    return full, float(shape.layers), float(shape.special_layers)
+
+
+def _plain_seconds(m: Measured, constants: Constants) -> float:
+    return pass_seconds(_model(m.model, m.format), m.chip, context=m.context, constants=constants)
+
+
+def _model(name: str, format_name: str) -> Model:
+    shape = find_shape(name)
+    assert shape is not None, f"shapes.toml lacks {name}"
+    return Model(shape, format_bits(format_name))
+
+
+def _family_rate(model: str) -> float:
+    families = {"qwen3": "qwen3-", "qwen2.5": "qwen2.5-", "r1-distill": "r1-distill-qwen"}
+    family = next((name for name, part in families.items() if part in model.lower()), "")
+    return acceptance_of(family).middle
+
+
+def _measured(table: dict) -> Measured:
+    length = table.get("length", DEFAULT_LENGTH)
+    rate = table.get("rate")
+    if "accepted" in table:
+        rate = rate_of_share(table["accepted"], length)
+    is_round = "round_milliseconds" in table
+    return Measured(
+        chip=find_chip(table["chip"], table.get("gpu_cores")),
+        model=table["model"],
+        format=table["format"],
+        speed=1000 / table["round_milliseconds"] if is_round else table["tokens_per_second"],
+        is_round=is_round,
+        context=table.get("context", SHORT_CONTEXT),
+        draft=table.get("draft"),
+        draft_format=table.get("draft_format"),
+        length=length if "draft" in table else 0,
+        rate=rate,
+        source=table["source"],
+        note=table.get("note", ""),
+    )
+
+
+@cache
+def _tables() -> dict:
+    return tomllib.loads(MEASUREMENTS.read_text())
+
+
+if __name__ == "__main__":
+    write()
+    print(f"Wrote {FITTED.name} and {DOCUMENT.name}.")

@@ -1,0 +1,153 @@
+"""`python -m benchmarks.long_context`: what a round costs at 256 to 16k tokens of context, plain and drafted.
+
+On the built-in architecture with longer positions allowed than it was trained for, over random keys and
+values: what it writes is no language, and what a round costs does not depend on it. The host's share is the
+processor time of the thread that builds the rounds; it should not grow with the context. The last line of
+stdout is one JSON document.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.shell.output import Progress, data
+from app.shell.runtime import prepare
+from app.shell.tables import plain_table, print_table
+from benchmarks.peers.report import json_line
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from mlx_spec import Engine
+
+CONTEXTS = (256, 1024, 4096, 16384)
+LENGTHS = (0, 3)
+"""Draft lengths: plain decoding, and the usual one."""
+FIRST = 3
+"""Rounds that nobody times, at each context and length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Rounds of one length at one context; medians."""
+
+    context: int
+    draft_length: int
+    kv_bits: int | None
+    round_seconds: float
+    host_seconds: float
+    peak_memory_bytes: int
+
+
+def main(
+    contexts: Annotated[str, typer.Option(help="Tokens, ascending, by commas.")] = ",".join(
+        map(str, CONTEXTS)
+    ),
+    rounds: Annotated[int, typer.Option(min=1, help="Timed at each context and length.")] = 32,
+    kv_bits: Annotated[int, typer.Option(help="Measure with quantized keys and values too; 0: do not.")] = 8,
+) -> None:
+    """Time rounds at every context, with full and with quantized keys and values."""
+    prepare()
+    from app.shell.machine import circumstances
+    from mlx_spec import Engine
+    from models.load.engine import load
+    from models.pairs.resolve import resolve
+
+    wanted = sorted(int(context) for context in contexts.split(","))
+    builtin = load(resolve()).engine
+    draft = builtin.model_drafter
+    list(builtin.generate([1] * 24, Options(max_tokens=6, draft_length=1)))  # gives its buffers their shapes
+    costs: list[Cost] = []
+    for bits in (None, kv_bits) if kv_bits else (None,):
+        limit = wanted[-1] + 20 * (rounds + FIRST)
+        engine = Engine(
+            builtin.target.model, draft.cached.model if draft else None, context_limit=limit, kv_bits=bits
+        )
+        costs += measure(engine, builtin, wanted, rounds, bits)
+    show(costs)
+    data(
+        json_line(
+            {
+                "command": "python -m benchmarks.long_context",
+                "rounds": rounds,
+                "costs": [asdict(cost) for cost in costs],
+                **circumstances(),
+                "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+        )
+    )
+
+
+def measure(
+    engine: "Engine", shaped: "Engine", contexts: Sequence[int], rounds: int, kv_bits: int | None
+) -> list[Cost]:
+    """Rounds at each context. `shaped` has the same models, full keys and values, and was used before."""
+    import mlx.core as mx
+
+    text = [token % (engine.target.vocab - 16) + 8 for token in range(contexts[-1])]
+    line, found = Progress(), []
+    for context in contexts:
+        for k in LENGTHS if engine.can_draft else LENGTHS[:1]:
+            line.show(f"{context} tokens, {k} drafted, keys and values of {kv_bits or 'full'} bits ...")
+            _fill(engine, shaped, text[:context])
+            options = Options(
+                drafter="model" if k else "none", draft_length=k, max_tokens=(k + 1) * (rounds + FIRST + 1)
+            )
+            whole, host = _rounds(engine, text[:context], options, rounds)
+            found.append(Cost(context, k, kv_bits, whole, host, mx.get_peak_memory()))
+    line.clear()
+    return found
+
+
+def _fill(engine: "Engine", shaped: "Engine", prompt: list[int]) -> None:
+    """Let both models believe that they have read the prompt: reading 16k tokens on a CPU takes minutes."""
+    import mlx.core as mx
+
+    models = [(engine.target, shaped.target)]
+    if engine.model_drafter is not None and shaped.model_drafter is not None:
+        models.append((engine.model_drafter.cached, shaped.model_drafter.cached))
+    for model, like in models:
+        for buffer, full in zip(model.buffers, like.buffers, strict=True):
+            keys, values = (
+                mx.random.normal((*rows.shape[:2], len(prompt), rows.shape[3])).astype(rows.dtype)
+                for rows in full.read(0, 1)
+            )
+            buffer.write(keys, values, 0, len(prompt))
+            mx.eval(buffer.arrays)
+        model.tokens, model.seen = prompt, len(prompt)
+
+
+def _rounds(engine: "Engine", prompt: Sequence[int], options: Options, count: int) -> tuple[float, float]:
+    """Median seconds of a round: of wall time, and of this thread's processor time."""
+    reading = engine.generate(prompt, options)
+    walls: list[float] = []
+    hosts: list[float] = []
+    for number in range(count + FIRST):
+        wall, host = time.perf_counter(), time.thread_time()
+        next(reading)
+        if number >= FIRST:
+            walls.append(time.perf_counter() - wall)
+            hosts.append(time.thread_time() - host)
+    return median(walls), median(hosts)
+
+
+def show(costs: Sequence[Cost]) -> None:
+    """A table, a line per context."""
+    kinds = list(dict.fromkeys((cost.kv_bits, cost.draft_length) for cost in costs))
+    heads = (f">{bits or 'full'} bits, {k} drafted" for bits, k in kinds)
+    table = plain_table("ms per round (host)", *heads)
+    for context in dict.fromkeys(cost.context for cost in costs):
+        here = {(cost.kv_bits, cost.draft_length): cost for cost in costs if cost.context == context}
+        cells = (
+            f"{c.round_seconds * 1000:.1f} ({c.host_seconds * 1000:.2f})" for c in map(here.get, kinds) if c
+        )
+        table.add_row(f"{context} tokens", *cells)
+    print_table(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)

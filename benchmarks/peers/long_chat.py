@@ -1,0 +1,103 @@
+"""Does a chat get slower from turn to turn by more than its context grows?
+
+The same turns are decoded twice: in one process as a chat, whose engine keeps everything from turn to turn,
+and in another that forgets before each turn and reads the conversation up to there anew, untimed. Then both
+answer the turn with the same context, so the ratio of their decoding shows what the chat's age costs. Both
+begin a repeat with the same learned costs and acceptance: two calibrations differ by luck, which is no age.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from app.engine.chat_prompt import Message
+from benchmarks.peers.answering import Answer, Ask
+from benchmarks.peers.measure import Process
+from benchmarks.peers.ratios import NEVER_SLOWER
+
+QUESTIONS = (
+    "What is speculative decoding?",
+    "Who are you?",
+    "What is a draft?",
+    "Count from 1 to 12.",
+    "When does drafting not pay?",
+    "What is the acceptance rate?",
+    "Tell me a joke please.",
+    "How do I reverse a string in Python?",
+    "Does drafting change the answer I get?",
+    "What is the bonus token?",
+)
+MAX_TOKENS = 64
+RE_READ_TOKENS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class LongChat:
+    """What a long chat showed. Lists are by turn, medians over the repeats."""
+
+    context_tokens: list[int]
+    """Of the prompt."""
+    chat_tokens_per_second: list[float]
+    """Decoding alone."""
+    fresh_tokens_per_second: list[float]
+    ratio: float
+    """Chat / fresh over the second half of the turns: the median over the repeats."""
+    spread: tuple[float, float]
+    wanted: float = NEVER_SLOWER
+
+
+def long_chat(
+    chat: Process, fresh: Process, turns: int, repeats: int, told: Callable[[str], None] = lambda text: None
+) -> LongChat:
+    """Hold the same chat `repeats` times, greedy and adaptive, in both processes."""
+    runs = []
+    for repeat in range(repeats):
+        told(f"chat of {turns} turns, repeat {repeat + 1} of {repeats}")
+        fresh.call("learn", chat.call("learned"))
+        runs.append(_one_chat(chat, fresh, turns, swapped=repeat % 2 == 1))
+    half = turns // 2
+    ratios = [_pace(a for _, a, _ in run[half:]) / _pace(b for _, _, b in run[half:]) for run in runs]
+    by_turn = list(zip(*runs, strict=True))
+    return LongChat(
+        context_tokens=[turn[0][0] for turn in by_turn],
+        chat_tokens_per_second=[median(_pace([a]) for _, a, _ in turn) for turn in by_turn],
+        fresh_tokens_per_second=[median(_pace([b]) for _, _, b in turn) for turn in by_turn],
+        ratio=median(ratios),
+        spread=(min(ratios), max(ratios)),
+    )
+
+
+Turn = tuple[int, Answer, Answer]
+"""Tokens of the prompt, the chat's answer and the fresh engine's."""
+
+
+def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> list[Turn]:
+    said: list[Message] = []
+    found: list[Turn] = []
+    before: tuple[int, ...] = ()
+    for turn in range(turns):
+        said.append(Message(role="user", content=QUESTIONS[turn % len(QUESTIONS)]))
+        ids, stop = chat.call("encode", said)
+        if before:
+            # A drafted answer: the draft model reads the conversation only then.
+            fresh.call("answer", Ask(before, (), RE_READ_TOKENS, 0.0, 0, "model", 1))
+        ask = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None, keep=bool(before))
+        if swapped:
+            other = fresh.call("answer", ask)
+            own = chat.call("answer", ask)
+        else:
+            own = chat.call("answer", ask)
+            other = fresh.call("answer", ask)
+        before = (*ids, *own.tokens)
+        found.append((len(ids), own, other))
+        said.append(Message(role="assistant", content=chat.call("decode", own.tokens)))
+    return found
+
+
+def _pace(answers: Iterable[Answer]) -> float:
+    """Tokens after the first round over the time after it."""
+    tokens, seconds = 0, 0.0
+    for answer in answers:
+        tokens += len(answer.tokens) - answer.first_tokens
+        seconds += answer.seconds - answer.first_seconds
+    return tokens / seconds if seconds else 0.0

@@ -1,0 +1,79 @@
+"""mlx-lm's own two loops as a side, on the weights as this project loads them."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from benchmarks.peers.answering import Answer, Ask
+
+if TYPE_CHECKING:
+    import mlx.nn as nn
+
+
+class MlxLmSide:
+    """`generate_step` (way `plain`) and `speculative_generate_step` (way `speculative`)."""
+
+    def __init__(self, target: str | None, draft: str | None) -> None:
+        from models.load.engine import load
+        from models.pairs.resolve import resolve
+
+        engine = load(resolve(None, target, draft)).engine
+        self.target = engine.target.model
+        self.draft = engine.model_drafter.cached.model if engine.model_drafter else None
+
+    def answer(self, ask: Ask) -> Answer:
+        """Run one prompt."""
+        return answer(self.target, self.draft, ask)
+
+
+def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:
+    """Run one prompt; wait at last, so that nothing runs on while another side is timed."""
+    import mlx.core as mx
+
+    mx.random.seed(ask.seed)
+    tokens: list[int] = []
+    passes = accepted = 0
+    open_round = False
+    first = 0.0
+    start = time.perf_counter()
+    for token, drafted in _tokens(target, draft, ask):
+        if not tokens:
+            first = time.perf_counter() - start
+        tokens.append(token)
+        accepted += drafted
+        passes += not drafted
+        open_round = drafted
+        if token in ask.stop_tokens:
+            break
+    seconds = time.perf_counter() - start
+    mx.synchronize()
+    passes += open_round
+    return Answer(
+        tokens=tuple(tokens),
+        seconds=seconds,
+        first_seconds=first,
+        first_tokens=1,
+        passes=passes,
+        drafted=passes * (ask.length or 0) if ask.way == "speculative" else 0,
+        accepted=accepted,
+    )
+
+
+def _tokens(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Iterator[tuple[int, bool]]:
+    """(token, whether it was drafted); a round ends with one that was not."""
+    import mlx.core as mx
+    from mlx_lm.generate import generate_step, speculative_generate_step
+    from mlx_lm.sample_utils import make_sampler
+
+    prompt, sampler = mx.array(list(ask.ids)), make_sampler(ask.temperature)
+    if ask.way == "plain":
+        for token, _ in generate_step(prompt, target, max_tokens=ask.max_tokens, sampler=sampler):
+            yield int(token), False
+        return
+    if draft is None or ask.length is None:
+        raise ValueError("speculative needs a draft model and a length")
+    steps = speculative_generate_step(
+        prompt, target, draft, max_tokens=ask.max_tokens, sampler=sampler, num_draft_tokens=ask.length
+    )
+    for token, _, drafted in steps:
+        yield int(token), bool(drafted)

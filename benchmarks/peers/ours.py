@@ -1,0 +1,99 @@
+"""This engine as a side."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from benchmarks.peers.answering import Answer, Ask
+from mlx_spec.types import DrafterName, Options
+
+if TYPE_CHECKING:
+    from mlx_spec import Engine
+
+
+class OurSide:
+    """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use."""
+
+    def __init__(self, target: str | None, draft: str | None, tune: bool) -> None:
+        from mlx_spec.policy.calibrate import calibrate
+        from models.load.engine import load
+        from models.pairs.resolve import resolve
+
+        self.pair = load(resolve(None, target, draft))
+        if tune:
+            calibrate(self.pair.engine)
+
+    def encode(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """(ids of the conversation, the tokens that end an answer)."""
+        from app.engine.session import Session
+
+        return tuple(Session(self.pair).prompt_ids(messages, 256)[0]), tuple(sorted(self.pair.stop_tokens))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of an answer, without what ended it."""
+        return self.pair.tokenizer.decode([t for t in tokens if t not in self.pair.stop_tokens])
+
+    def answer(self, ask: Ask) -> Answer:
+        """Run one prompt. `way` names the drafter."""
+        return answer(self.pair.engine, ask)
+
+    def learned(self) -> dict[str, Any]:
+        """What the engine knows of costs and acceptance."""
+        return self.pair.engine.controller.as_json()
+
+    def learn(self, learned: dict[str, Any]) -> None:
+        """Know what another engine knows."""
+        self.pair.engine.controller.restore(learned)
+
+    def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
+        """Where two greedy answers part, with the margin; None where they do not."""
+        from app.compare.bench.report import difference_json
+        from app.engine.same_text import first_difference
+
+        found = first_difference(self.pair, ask.ids, Options(max_tokens=ask.max_tokens), plain, other)
+        return difference_json(found)
+
+    def write_for_transformers(self, folder: str) -> dict[Literal["target", "draft"], str]:
+        """Both checkpoints in float32 as transformers loads them."""
+        from benchmarks.peers.checkpoint import write_float32
+        from models.pairs.installed import installed_folder
+
+        spec = self.pair.spec
+        if spec.draft is None:
+            raise ValueError("the pair has no draft model")
+        return {
+            "target": write_float32(installed_folder(spec.target, spec), folder, "target"),
+            "draft": write_float32(installed_folder(spec.draft, spec), folder, "draft"),
+        }
+
+
+def answer(engine: "Engine", ask: Ask) -> Answer:
+    """Run one prompt on an engine; wait at last, so that nothing runs on while another side is timed."""
+    import mlx.core as mx
+
+    if not ask.keep:
+        engine.forget()
+    options = Options(
+        max_tokens=ask.max_tokens,
+        temperature=ask.temperature,
+        seed=ask.seed,
+        drafter=cast(DrafterName, ask.way),
+        draft_length=ask.length,
+        stop_tokens=frozenset(ask.stop_tokens),
+    )
+    start = time.perf_counter()
+    reading = engine.generate(ask.ids, options)
+    rounds = [next(reading)]
+    first = time.perf_counter() - start
+    rounds += reading
+    seconds = time.perf_counter() - start
+    mx.synchronize()
+    return Answer(
+        tokens=tuple(token for played in rounds for token in played.tokens),
+        seconds=seconds,
+        first_seconds=first,
+        first_tokens=len(rounds[0].tokens),
+        passes=len(rounds),
+        drafted=sum(len(played.drafted) for played in rounds),
+        accepted=sum(played.accepted for played in rounds),
+    )

@@ -1,0 +1,243 @@
+"""How well drafts are planned, without a clock: real answers, made-up costs of rounds.
+
+`python -m benchmarks.policy_on_answers [--target X --draft Y]`. Which tokens of an answer the draft model
+would have had right is found once per answer, by drafting 8 everywhere; planners are then played on those,
+in simulated time. What is printed depends on the planner and the pair alone, and is the same every time.
+"""
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.shell.runtime import prepare
+from benchmarks.peers.prompts import read_prompts
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.model import OFFER
+from mlx_spec.policy.acceptance import LEVELS, Acceptance
+from mlx_spec.policy.controller import Controller
+from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.plan import NO_OFFER, Fixed, Planner
+from mlx_spec.types import MAX_DRAFT_LENGTH, Options, Round
+
+PASSES = {1: 1.0, 2: 1.46, 3: 1.58, 4: 1.63, 5: 1.85, 9: 2.15, 16: 2.49, 24: 2.92, 32: 3.52}
+"""Passes of the target by rows, in plain rounds: of 30 calibrations of the built-in pair on 2 cores with
+OpenBLAS, the medians of all rounds of a kind."""
+STEP, READING = 0.135, 0.67
+"""Of the draft: a step, and the reading of a prompt."""
+NOISE, ORDERS = 0.08, 3
+TOKENS = 96
+"""Of an answer at most."""
+TEMPERATURES = (0.0, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer, and which of its tokens the draft model would have had right."""
+
+    category: str
+    prompt: list[int]
+    text: list[int]
+    right: list[bool]
+
+
+def write_answers(target: str | None, draft: str | None, temperature: float) -> Iterator[Written]:
+    from benchmarks.peers.ours import OurSide
+
+    side = OurSide(target, draft, tune=False)
+    for prompt in read_prompts():
+        ids, stops = side.encode(prompt.messages)
+        side.pair.engine.forget()
+        options = Options(max_tokens=TOKENS, stop_tokens=frozenset(stops), drafter="model", draft_length=8,
+                          temperature=temperature, seed=1)  # fmt: skip
+        text: list[int] = []
+        right: list[bool] = []
+        for read in side.pair.engine.generate(ids, options):
+            text += read.tokens
+            # After 8 that stood nothing was drafted: taken for right, as those around it.
+            right += [True] * read.accepted + [read.accepted == len(read.drafted) > 0]
+        yield Written(prompt.category, list(ids), text, right[: len(text)])
+
+
+def takes(drafter: str, k: int) -> float:
+    """A round, in plain rounds."""
+    low, high = max(m for m in PASSES if m <= k + 1), min(m for m in PASSES if m >= k + 1)
+    share = (k + 1 - low) / (high - low) if high > low else 0.0
+    return PASSES[low] + share * (PASSES[high] - PASSES[low]) + (STEP * k if drafter == "model" else 0.0)
+
+
+def costs() -> Costs:
+    known = {
+        name: {k: RoundCost(takes(name, k)) for k in range(1, most + 1)}
+        for name, most in (("model", OFFER.limit), ("lookup", MAX_DRAFT_LENGTH))
+    }
+    return Costs(RoundCost(1.0), known)
+
+
+def play(planner: Planner, answer: Written, rng: random.Random) -> float:
+    """The answer's time after its first token, in plain rounds."""
+    lookup, text, at = LookupDrafter(), answer.text, 1
+    lookup.begin(answer.prompt, ())
+    lookup.keep(answer.prompt + text[:1])
+    lookup.hindsight()
+    planner.begin()
+    planner.count(Round((), 0, (text[0],), "none", 1.0), NO_OFFER, len(answer.prompt))
+    spent, rested, unread = 0.0, 1, len(answer.prompt)
+    while at < len(text):
+        model = replace(OFFER, reviews=rested, behind=unread)
+        offers = sorted(filter(None, (lookup.offer(), model)), key=lambda offer: offer.prior, reverse=True)
+        offer, k = planner.choose(offers, len(answer.prompt) + at)
+        if len(text) == TOKENS:  # else it ends where nobody knows beforehand
+            k = min(k, TOKENS - at)
+        drafted: Sequence[int] = ()
+        stood = 0
+        if k and offer.drafter == "lookup":
+            drafted = lookup.propose(k)
+            while stood < len(drafted) and at + stood < len(text) and drafted[stood] == text[at + stood]:
+                stood += 1
+        elif k:
+            drafted = [0] * k
+            while stood < k and at + stood < len(text) and answer.right[at + stood]:
+                stood += 1
+        used = offer.drafter == "model"
+        took = takes(offer.drafter, len(drafted)) + (STEP if used and not drafted else 0.0)
+        took = took * max(0.7, rng.gauss(1, NOISE)) + (READING if used and unread else 0.0)
+        if used and not drafted:
+            planner.review(offer, answer.right[at - rested : at])
+        gained = text[at : at + stood + 1]
+        if at + len(gained) == len(text):
+            drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
+        steady = not (used and (unread or not drafted))
+        name = offer.drafter if drafted else "none"
+        planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), offer, at)
+        at += len(gained)
+        lookup.keep(answer.prompt + text[:at])
+        for kind, right in lookup.hindsight():
+            if name != "lookup":
+                planner.review(kind, [right])
+        rested, unread = len(gained) if used else rested + len(gained), 0 if used else unread
+        spent += took
+    return spent
+
+
+class Told(Acceptance):
+    """Acceptance at a known rate, which nothing that is seen changes."""
+
+    def __init__(self, rate: float):
+        super().__init__()
+        place = float(np.interp(rate, LEVELS, np.arange(len(LEVELS))))
+        self.usual = self.now = np.maximum(0.0, 1 - abs(np.arange(len(LEVELS)) - place)) + 1e-9
+
+    def begin(self) -> None:
+        """As told."""
+
+    def idle(self, tokens: int) -> None:
+        """As told."""
+
+    def _learn(self, likelihood: np.ndarray) -> None:
+        pass
+
+
+def told(answer: Written) -> Controller:
+    """A controller that knows how often each drafter is right in this answer."""
+    lookup, right = LookupDrafter(), defaultdict[str, list[bool]](list)
+    lookup.begin(answer.prompt, ())
+    lookup.keep(answer.prompt + answer.text)
+    for offer, was_right in lookup.hindsight():
+        right[offer.kind].append(was_right)
+    right["model"] = answer.right[1:]
+    controller = Controller(costs())
+    controller.acceptance = {kind: Told(sum(each) / len(each)) for kind, each in right.items()}
+    return controller
+
+
+def gains_told(answers: Sequence[Written]) -> dict[str, float]:
+    """`gains` of `told`."""
+    return _by_category((a, play(told(a), a, random.Random(seed))) for seed in range(8) for a in answers)
+
+
+def least_time(answer: Written) -> float:
+    """The answer's time, as `play` counts it, of a planner that knows the answer: no other takes less.
+
+    The draft model's reading of the prompt is left out.
+    """
+    lookup, text = LookupDrafter(), answer.text
+    lookup.begin(answer.prompt, ())
+    copies: list[int] = []
+    for at in range(len(text)):
+        lookup.keep(answer.prompt + text[:at])
+        copied = lookup.propose(MAX_DRAFT_LENGTH)
+        copies.append(_stood([a == b for a, b in zip(copied, text[at:], strict=False)]))
+    least = [0.0] * (len(text) + 1)
+    for at in range(len(text) - 1, 0, -1):
+        found = [1 + least[at + 1]]
+        for drafter, most in (("model", min(OFFER.limit, _stood(answer.right[at:]))), ("lookup", copies[at])):
+            ends = [(k, min(at + k + 1, len(text))) for k in range(1, most + 1)]
+            found += [takes(drafter, k) + least[end] for k, end in ends]
+        least[at] = min(found)
+    return least[1]
+
+
+def _stood(right: Sequence[bool]) -> int:
+    return next((place for place, is_right in enumerate(right) if not is_right), len(right))
+
+
+def at_most(answers: Sequence[Written]) -> dict[str, float]:
+    """What `gains` would be for a planner that knows every answer."""
+    return _by_category((answer, least_time(answer)) for answer in answers)
+
+
+def gains(planners: Sequence[Planner], answers: Sequence[Written]) -> dict[str, float]:
+    """Plain time over planned time by category, each planner in an order of its own."""
+    return _by_category(
+        (answer, play(planner, answer, rng))
+        for planner, rng in zip(planners, map(random.Random, range(len(planners))), strict=True)
+        for answer in rng.sample(answers, len(answers)) * 3
+    )
+
+
+def _by_category(times: Iterable[tuple[Written, float]]) -> dict[str, float]:
+    """Plain time over the answers' times."""
+    plain: dict[str, float] = defaultdict(float)
+    spent: dict[str, float] = defaultdict(float)
+    for answer, took in times:
+        for group in (answer.category, "all"):
+            plain[group] += len(answer.text) - 1
+            spent[group] += took
+    return {group: plain[group] / spent[group] for group in plain}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.policy_on_answers", description=__doc__)
+    parser.add_argument("--target")
+    parser.add_argument("--draft")
+    asked = parser.parse_args()
+    prepare()
+    found = {}
+    for temperature in TEMPERATURES:
+        answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
+        auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
+        fixed = [gains([Fixed(k)], answers) for k in range(OFFER.limit + 1)]
+        most, told_rates = at_most(answers), gains_told(answers)
+        rows = {}
+        for group in sorted(auto):
+            best = max(range(len(fixed)), key=lambda k: fixed[k][group])
+            figures = {
+                "auto": auto[group],
+                "best_fixed": fixed[best][group],
+                "length": best,
+                "told": told_rates[group],
+                "knowing": most[group],
+            }
+            rows[group] = {name: round(value, 2) for name, value in figures.items()}
+            print(f"T={temperature:g}", group, rows[group])
+        found[f"{temperature:g}"] = rows
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

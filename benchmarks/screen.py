@@ -1,0 +1,315 @@
+"""What the screen costs, in a real terminal (a pseudo one): python -m benchmarks.screen [--repeats 3]
+
+1. Seconds until a chat of 2,000 messages is open and its end is drawn.
+2. Share of one core that the screen's process takes while 150 tokens a second stream, rounds of three.
+3. Tokens per second of the real engine with the built-in pair, plain and drafted, while the screen follows
+   and while its process only empties the pipe: answers in pairs, seconds apart, the sides in turn, for a
+   shared machine changes its pace from one second to the next. Once with all cores for both, once with a core
+   for each, as where there are enough, and once with no screen on either side: what the pairs can tell apart.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from app.chat.settings import Settings
+from app.engine.chat_prompt import Message
+from app.engine.client import COMMAND, EngineClient
+from app.engine.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.process import serve
+from app.engine.protocol import Answer, Answered
+from app.tui.app import ChatApp
+from app.tui.engine_link import EngineLink
+from app.tui.widgets.answer import Answer as AnswerWidget
+from mlx_spec.stats import summarise
+from mlx_spec.types import Options, Round
+from models.pairs.pair import PairSpec, Source
+from models.pairs.resolve import resolve
+from tests.app.tui.test_transcript import long_chat
+
+TOKENS_PER_SECOND = 150
+ROUND_TOKENS = 3
+SIZE = (120, 40)
+WORDS = "the target checks what the draft guessed and keeps what it would have written itself".split()
+PROMPT = "Explain speculative decoding in detail, from the beginning."
+ENGINE_PAIRS, ENGINE_TOKENS = 40, 100
+SHARES = ("all cores for both", "a core for each", "no screen")
+DRAFT_LENGTHS = (0, 3)
+"""The same for both sides: one that is being learned would differ from run to run."""
+PATIENCE_SECONDS = 600
+UNSEEN = 1_000_000
+"""Answers that no chat asked for have ids from here on."""
+
+
+class SteadySession:
+    """Answers at a fixed pace, for as long as `max_tokens` say."""
+
+    def __init__(self, spec: PairSpec) -> None:
+        self.is_tuned = True
+        self.info = PairInfo(spec.name, 100_000, "test (cpu)", 1_000_000, True)
+
+    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
+        """Nothing to measure."""
+
+    def keep(self) -> None:
+        """Nothing was learned."""
+
+    def answer(
+        self,
+        prompt: Sequence[Message],
+        options: Options,
+        *,
+        stop_texts: Sequence[str],
+        documents: Sequence[str],
+        begun: str,
+        cancelled: Callable[[], bool],
+        progress: Callable[[PrefillProgressed], None],
+    ) -> Iterator[TurnEvent]:
+        progress(PrefillProgressed(10, 10))
+        rounds: list[Round] = []
+        start = time.monotonic()
+        text: list[str] = []
+        while len(rounds) * ROUND_TOKENS < options.max_tokens and not cancelled():
+            due = start + (len(rounds) + 1) * ROUND_TOKENS / TOKENS_PER_SECOND
+            time.sleep(max(0.0, due - time.monotonic()))
+            words = [f" {WORDS[(len(text) + n) % len(WORDS)]}" for n in range(ROUND_TOKENS)]
+            if len(rounds) % 25 == 24:
+                words[-1] += "\n\n"
+            text += words
+            rounds.append(Round((1, 2), 2, (1, 2, 3), "model", ROUND_TOKENS / TOKENS_PER_SECOND))
+            pieces = (Piece(words[0] + words[1], "accepted"), Piece(words[2], "bonus"))
+            tokens = len(rounds) * ROUND_TOKENS
+            seconds = tokens / TOKENS_PER_SECOND
+            yield TextAdded(
+                pieces,
+                tokens,
+                seconds,
+                TOKENS_PER_SECOND,
+                len(rounds) * 2,
+                len(rounds) * 2,
+                len(rounds),
+                1_000_000_000,
+                (_described(words, sum(map(len, text))),),
+            )
+        yield TurnEnded("".join(text), (), "length", options.seed, summarise(rounds))
+
+    def difference(
+        self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+    ) -> None:
+        """Nothing is compared here."""
+
+
+def _described(words: Sequence[str], end: int) -> DraftRound:
+    """One of the rounds, as the gauges and the saved chat take it."""
+    begin = end - sum(map(len, words))
+    seconds = ROUND_TOKENS / TOKENS_PER_SECOND
+    return DraftRound("model", tuple(words[:2]), 2, words[2], seconds, seconds / 4, begin, end)
+
+
+class MeasuredApp(ChatApp):
+    """Runs one scenario and leaves."""
+
+    CSS_PATH = Path(sys.modules[ChatApp.__module__].__file__ or "").with_name("chat.tcss")
+
+    def __init__(self, link: EngineLink, settings: Settings, scenario: str, result: Path) -> None:
+        super().__init__(link, settings)
+        self._scenario = scenario
+        self._result = result
+        self._asked = 0
+
+    def on_ready(self) -> None:
+        self.run_worker(self._measure())
+
+    async def _measure(self) -> None:
+        measured = await (self._open() if self._scenario == "open" else self._stream())
+        self._result.write_text(json.dumps(measured))
+        self.exit()
+
+    async def _open(self) -> dict[str, Any]:
+        chat, messages = long_chat()
+        await asyncio.sleep(1)
+        start = time.monotonic()
+        self.chat.resume(chat, messages)
+        await _until(
+            lambda: bool(self.chat.query(AnswerWidget)) and self.chat.transcript.is_vertical_scroll_end
+        )
+        drawn = asyncio.Event()
+        self.chat.transcript.call_after_refresh(drawn.set)
+        await drawn.wait()
+        return {"seconds": time.monotonic() - start, "messages": len(messages)}
+
+    async def _stream(self) -> dict[str, Any]:
+        await _until(lambda: self.link.state == "ready")
+        if self._scenario == "stream":
+            return await self._answered()
+        await _until(lambda: self.link.tuning is None)
+        await self._answered()  # the first answer pays for first use
+        if self._scenario == "a core for each":
+            _hold(os.getpid(), 0)
+            _hold(self.link.client.pid or 0, 1)
+        beside, alone = [], []
+        self._unseen()
+        for pair in range(ENGINE_PAIRS):
+            if pair % 2:
+                alone.append(self._unseen())
+            shown = self._scenario != "no screen"
+            beside.append((await self._answered())["tokens_per_second"] if shown else self._unseen())
+            if not pair % 2:
+                alone.append(self._unseen())
+        return {"ratios": [b / a for b, a in zip(beside, alone, strict=True)], "alone": alone}
+
+    def _unseen(self) -> float:
+        """Tokens per second of an answer whose events are read and thrown away: no screen runs meanwhile."""
+        self._asked += 1
+        client, request = self.link.client, UNSEEN + self._asked
+        messages = (Message(role="user", content=PROMPT),)
+        client.send(Answer(request, messages, self.chat.settings.for_answer()))
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            for event in client.poll():
+                if isinstance(event, Answered) and event.id == request and isinstance(event.event, TurnEnded):
+                    return event.event.stats.tokens_per_second
+            time.sleep(0.05)
+        raise TimeoutError("the engine did not answer")
+
+    async def _answered(self) -> dict[str, Any]:
+        self.chat.clear()
+        self.chat.answering.send(PROMPT)
+        await _until(lambda: bool(self.chat.running and self.chat.running.text))
+        wall, used = time.monotonic(), time.process_time()
+        # Looked at seldom: looking two hundred times a second took a percent of a core itself.
+        await _until(lambda: self.chat.running is None, every=0.1)
+        wall, used = time.monotonic() - wall, time.process_time() - used
+        facts = next(m.facts for m in self.chat.conversation.tree if m.facts is not None)
+        assert facts.stats is not None
+        return {"core_share": used / wall, "tokens_per_second": facts.stats.tokens_per_second}
+
+
+def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> None:
+    """The screen's process: runs on whatever terminal it was given."""
+    steady = (sys.executable, "-m", "benchmarks.screen", "serve")
+    real = scenario in SHARES
+    pair = resolve(None, None, None) if real else PairSpec("steady", Source("/target"), Source("/draft"))
+    link = EngineLink(EngineClient(result.parent / "engine.log", COMMAND if real else steady), pair)
+    link.start()
+    tokens = ENGINE_TOKENS if real else max(1, round(seconds * TOKENS_PER_SECOND))
+    try:
+        options = Options(max_tokens=tokens, draft_length=draft_length)
+        MeasuredApp(link, Settings.of(options), scenario, result).run()
+    finally:
+        link.close()
+
+
+def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> dict[str, Any]:
+    """Run a scenario in a pseudo-terminal whose output is read as it comes."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        main_end, other_end = pty.openpty()
+        environment = os.environ | {
+            "MLX_SPEC_HOME": folder, "TERM": "xterm-256color", "COLUMNS": str(SIZE[0]), "LINES": str(SIZE[1]),
+        }  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.screen",
+            "inside",
+            scenario,
+            str(seconds),
+            str(draft_length),
+            str(result),
+        ]
+        process = subprocess.Popen(
+            command,
+            stdin=other_end,
+            stdout=other_end,
+            stderr=other_end,
+            env=environment,
+            start_new_session=True,
+        )
+        os.close(other_end)
+        threading.Thread(target=_drain, args=(main_end,), daemon=True).start()
+        process.wait(PATIENCE_SECONDS)
+        return json.loads(result.read_text())
+
+
+async def _until(holds: Callable[[], bool], every: float = 0.005) -> None:
+    while not holds():
+        await asyncio.sleep(every)
+
+
+def _drain(terminal: int) -> None:
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:
+        return
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=10, help="how long to stream")
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    results: dict[str, Any] = {}
+    opened = [in_a_terminal("open")["seconds"] for _ in range(given.repeats)]
+    results["open_2000_seconds"] = statistics.median(opened)
+    print(f"2,000 messages open in {statistics.median(opened):.2f} s (wanted: under 1)")
+    shares = [in_a_terminal("stream", given.seconds)["core_share"] for _ in range(given.repeats)]
+    results["core_share"] = statistics.median(shares)
+    share = statistics.median(shares)
+    print(f"streaming {TOKENS_PER_SECOND} tokens/s takes {share:.1%} of a core (wanted: under 15 %)")
+    print("the engine beside the screen, of its speed without (wanted: 0.97):")
+    results["engine"] = [
+        {"share": share, "drafted": length} | beside_the_screen(share, length, given.repeats)
+        for share in SHARES
+        for length in DRAFT_LENGTHS
+    ]
+    print(json.dumps(results))
+
+
+def beside_the_screen(share: str, draft_length: int, repeats: int) -> dict[str, float]:
+    """The engine's speed with the screen over its speed without: the mean of all pairs, and its error."""
+    runs = [in_a_terminal(share, draft_length=draft_length) for _ in range(repeats)]
+    ratios: list[float] = sum((run["ratios"] for run in runs), [])
+    alone = statistics.median(sum((run["alone"] for run in runs), []))
+    mean, error = statistics.fmean(ratios), statistics.stdev(ratios) / math.sqrt(len(ratios))
+    print(
+        f"{share}, {draft_length} drafted: "
+        f"{mean:.3f} ± {error:.3f} of {alone:.1f} tok/s in {len(ratios)} pairs"
+    )
+    return {"ratio": mean, "error": error, "alone": alone}
+
+
+def _hold(pid: int, core: int) -> None:
+    """Have all threads of a process run on one core; threads to come inherit it."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), {core})
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["serve", read_end, write_end]:
+            serve(
+                Connection(int(read_end), writable=False),
+                Connection(int(write_end), readable=False),
+                SteadySession,
+            )
+        case ["inside", scenario, seconds, draft_length, result]:
+            inside(scenario, float(seconds), int(draft_length), Path(result))
+        case _:
+            main()

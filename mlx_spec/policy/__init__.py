@@ -1,0 +1,1 @@
+"""Who drafts, and how long. No arrays of MLX."""

@@ -1,0 +1,257 @@
+"""What rounds cost here: the engine's own rounds, timed on a made-up text at two context lengths."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
+from typing import TYPE_CHECKING, NamedTuple
+
+import mlx.core as mx
+import numpy as np
+
+from mlx_spec.drafters import Context
+from mlx_spec.drafters.model import OFFER
+from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.plan import Offer
+from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Round
+from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
+
+if TYPE_CHECKING:
+    from mlx_spec.engine import Engine
+
+SECONDS = 4.0
+"""After so long no further kind of round is begun."""
+NEAR, FAR = 64, 2048
+"""Context lengths, where the model's context allows."""
+FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
+"""Draft lengths by what leaving out would cost; the others lie between them."""
+REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
+DRAFTED = (1, 3, 15)
+"""Draft lengths at which the draft model is timed: its steps cost the same each, the first a little more."""
+TIMED_ROUNDS = 2
+"""Rounds of a kind in one go; there are as many goes as time allows."""
+GOES = 6
+BETWEEN = 4
+"""Kinds timed between two looks at how fast plain rounds are: the machine may be slow for a while."""
+UNEVEN = 1.25
+"""How much dearer than a longer round a round may be; what is beyond was a disturbance."""
+
+
+class Kind(NamedTuple):
+    """A kind of round that is timed."""
+
+    drafter: DrafterName
+    k: int
+    context: int
+
+
+def calibrate(engine: "Engine") -> "Calibration":
+    """Measure to the end, and let the engine's controller use what was found."""
+    calibration = Calibration(engine)
+    for _ in calibration.run():
+        continue
+    calibration.finish()
+    return calibration
+
+
+class Guess:
+    """Stands in for lookup: drafts at once, whatever the text is."""
+
+    name = "lookup"
+    reads_host = True
+
+    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
+        """Nothing to read."""
+
+    def offer(self) -> Offer:
+        return Offer(self.name, kind="guess", prior=1.0, limit=MAX_DRAFT_LENGTH)
+
+    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
+        return Draft(mx.array([1] * length, mx.int32))
+
+    def review(self, context: Context, book: RuleBook) -> mx.array:
+        raise NotImplementedError("it offers none")
+
+    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
+        return ()
+
+    def skipped(self, count: int) -> None:
+        """Nothing to keep in step."""
+
+    def keep(self, known: Sequence[int]) -> None:
+        """Nothing to keep in step."""
+
+
+class Calibration:
+    """Times rounds kind by kind. It may be left at any time: what was timed until then is of use."""
+
+    def __init__(self, engine: "Engine"):
+        self.engine = engine
+        limit = engine.context_limit
+        self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
+        if not engine.can_assume:
+            self.far = self.near  # to read a long text takes longer than there is
+        self.plain: list[float] = []
+        """Seconds of plain rounds at the near context, again and again."""
+        self.times: dict[Kind, list[float]] = {}
+        """Of all other kinds, in such plain rounds as were timed just before and after."""
+
+    def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
+        """Measure, telling (kinds timed, kinds in all) now and then; later goes make the same ones surer."""
+        deadline = time.perf_counter() + seconds
+        kinds = self._kinds()
+        count = 1 + len(kinds)
+        for go in range(GOES):
+            for first in range(0, len(kinds), BETWEEN):
+                if time.perf_counter() > deadline:
+                    return
+                if not self.plain:
+                    self._time_plain(warm=False)
+                    if not self.plain:
+                        return
+                    yield 1, count
+                timed: dict[Kind, list[float]] = {}
+                for kind in kinds[first : first + BETWEEN]:
+                    if time.perf_counter() <= deadline:
+                        timed[kind] = self._timed(kind, warm=go > 0)
+                before = self.plain[-1]
+                self._time_plain(warm=True)
+                pace = min(before, self.plain[-1])
+                for kind, each in timed.items():
+                    self.times.setdefault(kind, []).extend(taken / pace for taken in each)
+                yield 1 + len(self.times), count
+
+    def finish(self) -> Costs:
+        """Give the engine's controller what was found."""
+        costs = self.costs()
+        self.engine.controller.costs = costs
+        return costs
+
+    def costs(self) -> Costs:
+        """What was timed, and what follows from it for the lengths between."""
+        near, far = self._rounds(self.near), self._rounds(self.far)
+        if "plain" not in near:
+            return Costs()
+        grown = {
+            name: {
+                k: (far[name][k] - near[name][k]) / (self.far - self.near)
+                for k in by.keys() & far[name].keys()
+            }
+            for name, by in near.items()
+            if name in far and self.far > self.near
+        }
+        flat, passes = grown.get("plain", {0: 0.0}), grown.get("lookup", {})
+        known = {
+            name: {
+                k: self._cost(seconds, _on_line({**flat, **(grown.get(name) or passes)}, k))
+                for k, seconds in by.items()
+            }
+            for name, by in near.items()
+        }
+        return Costs(known.pop("plain")[0], known)
+
+    def verifying(self, context: int) -> dict[int, float]:
+        """Seconds of a target pass over 1, 2, ... rows, host work included, as far as they were timed."""
+        timed = {**self._timed_at("none", context), **self._timed_at("lookup", context)}
+        smoothed, longer = {}, float("inf")
+        for k in sorted(timed, reverse=True):
+            smoothed[k + 1] = min(timed[k], UNEVEN * longer)
+            longer = min(longer, timed[k])
+        return dict(sorted(smoothed.items()))
+
+    def draft_step(self, context: int) -> float | None:
+        """Seconds of one more drafted token; None where there is no draft model or too little was timed."""
+        drafting = self._drafting(context)
+        return drafting[1] if drafting else None
+
+    def _kinds(self) -> list[Kind]:
+        kinds: list[Kind] = []
+        for lengths in (FIRST, REST):
+            for context in dict.fromkeys((self.near, self.far)):
+                fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
+                if context != self.near:
+                    kinds.append(Kind("none", 0, context))
+                kinds += [Kind("lookup", k, context) for k in fitting]
+                if lengths is FIRST and self.engine.can_draft:
+                    kinds += [Kind("model", k, context) for k in DRAFTED if k in fitting]
+        return kinds
+
+    def _time_plain(self, warm: bool) -> None:
+        times = self._timed(Kind("none", 0, self.near), warm)
+        self.plain += [min(times)] if times else []
+
+    def _timed(self, kind: Kind, warm: bool) -> list[float]:
+        """Seconds of a few rounds; the first of a kind ever is left out: it builds a graph, or kernels."""
+        left_out = not (warm or self.engine.target.compiles)  # a round that builds a graph is not steady
+        wanted = TIMED_ROUNDS + left_out
+        tokens = (kind.k + 1) * (wanted + 3)
+        options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
+        lookup, self.engine.lookup = self.engine.lookup, Guess()
+        try:
+            rounds = self.engine.generate(self._text(kind.context), options)
+            return self._steady(rounds, kind.k, wanted)[left_out:]
+        finally:
+            self.engine.lookup = lookup
+            self.engine.forget()  # the text was never read
+
+    def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
+        found: list[float] = []
+        for read in rounds:
+            if read.steady and len(read.drafted) == k:
+                found.append(read.seconds)
+            if len(found) == wanted:
+                break
+        return found
+
+    def _text(self, length: int) -> list[int]:
+        """A text that the models are made to believe they have read."""
+        text = [1] * length
+        self.engine.assume(text)
+        return text
+
+    def _timed_at(self, drafter: str, context: int) -> dict[int, float]:
+        """Seconds by draft length, as timed."""
+        if not self.plain:
+            return {}
+        plain = median_low(self.plain)
+        timed = {
+            kind.k: median_low(times) * plain
+            for kind, times in self.times.items()
+            if times and (kind.drafter, kind.context) == (drafter, context)
+        }
+        return {0: plain, **timed} if (drafter, context) == ("none", self.near) else timed
+
+    def _drafting(self, context: int) -> tuple[float, float] | None:
+        """Seconds that drafting adds to the pass over the tokens: once, and for each of them.
+
+        The line nearest to what was timed, never falling. None where there is no draft model or too
+        little was timed.
+        """
+        passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
+        extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at("model", context).items()}
+        if len(extra) < 2:
+            return None
+        step, once = np.polyfit(list(extra), list(extra.values()), 1)
+        return max(0.0, float(once)), max(0.0, float(step))
+
+    def _rounds(self, context: int) -> dict[str, dict[int, float]]:
+        """Seconds of plain rounds (k = 0) and of each drafter's, those of the model filled in between."""
+        passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
+        rounds = {"plain": {0: passes.pop(0)}} if 0 in passes else {}
+        if passes:
+            rounds["lookup"] = passes
+        if passes and (drafting := self._drafting(context)):
+            once, step = drafting
+            reach = range(1, min(max(passes), OFFER.limit) + 1)
+            rounds["model"] = {k: _on_line(passes, k) + once + step * k for k in reach}
+        return rounds
+
+    def _cost(self, seconds: float, growth: float) -> RoundCost:
+        """A line through the near measurement, never below half of it at no context."""
+        growth = min(max(growth, 0.0), seconds / 2 / self.near)
+        return RoundCost(seconds - growth * self.near, growth)
+
+
+def _on_line(points: Mapping[int, float], k: int) -> float:
+    """The value at k: on the line between its neighbours, the last one's beyond the ends."""
+    known = sorted(points)
+    return float(np.interp(k, known, [points[j] for j in known]))

@@ -1,0 +1,1 @@
+"""A model of mlx-lm with caches that go back."""

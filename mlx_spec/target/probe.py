@@ -1,0 +1,105 @@
+"""What a model's code allows of its caches, found by building passes that are never run."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models.cache import ArraysCache
+
+from mlx_spec.errors import UnsupportedModel
+from mlx_spec.target.cache import Extent, leaves, make_entries, views
+from mlx_spec.target.recording import Kinds, States, kinds_of, record_cores, records
+from mlx_spec.target.recurrent import Past, Recomputed, Replayed, plain_caches, states_in
+
+COUNT = 2
+"""Tokens of a built pass."""
+REFUSALS = (TypeError, ValueError, AttributeError, IndexError)
+"""What mlx-lm's code raises where it is given an array in place of an int, or a slot in place of an array."""
+
+
+COUNT_THEIR_KEYS = frozenset({"afm7", "deepseek_v32", "minimax_m3_vl"})
+"""Code that takes positions from how many keys it is given: a view must end where the text does.
+
+No built pass can tell, nor of the next; the equality check of docs/model-types.md does.
+"""
+SEE_AHEAD = frozenset({"phi3small"})
+"""Code whose several rows are not what single rows are: it adds its boolean mask to the scores."""
+
+
+class Probe:
+    """One model's answers.
+
+    Raises:
+        UnsupportedModel: it cannot run with caches that rewind.
+    """
+
+    def __init__(self, model: nn.Module, kv_bits: int | None):
+        self._model = model
+        self._kv_bits = kv_bits
+        self._none: States = tuple(
+            tuple(entry.cache)
+            for entry in leaves(make_entries(model, kv_bits))
+            if isinstance(entry, ArraysCache)
+        )
+        code = {type(part).__module__.removeprefix("mlx_lm.models.") for part in model.modules()}
+        if SEE_AHEAD & code:
+            raise UnsupportedModel(
+                f"{', '.join(SEE_AHEAD & code)} gives other results for several tokens at once than one by "
+                "one, in mlx-lm's own code. Use another model: `mlx-spec pairs` lists some that work."
+            )
+        counts = bool(COUNT_THEIR_KEYS & code)
+        self._at = Extent.exact(1) if counts else Extent(mx.array([1], mx.int32), 1, 2)
+        caches = plain_caches(self._none)
+        try:
+            logits = self._pass(caches)
+        except REFUSALS:
+            self._at = Extent.exact(1)
+            caches = plain_caches(self._none)
+            logits = self._last_resort(caches)
+        self.vocab: int = logits.shape[-1]
+        """Rows of the vocabulary."""
+        self._kinds = self._recordable(states_in(caches))
+        self.lazy = self._at.low < self._at.high and (not self._none or self._kinds is not None)
+        """Whether a pass may begin at a place that only the device knows."""
+
+    def past(self, replay: Callable[[mx.array, Extent, States], States]) -> Past | None:
+        """Where the recurrent layers stand at the start of a text; None where there are none."""
+        if not self._none:
+            return None
+        if self._kinds is None:
+            return Past(partial(Replayed, replay), self._none)
+        return Past(partial(Recomputed, self._kinds), self._zeros)
+
+    def _recordable(self, states: States) -> Kinds | None:
+        """What kind each slot is, where all of them record what going back needs."""
+        if not states or any(slot is None for slots in states for slot in slots):
+            return None
+        self._zeros = tuple(tuple(mx.zeros(slot.shape, slot.dtype) for slot in slots) for slots in states)
+        kinds = kinds_of(states)
+        record_cores(self._model)
+        caches = Recomputed(kinds, Extent.exact(0), self._zeros).caches(COUNT)
+        try:
+            self._pass(caches)
+        except REFUSALS:
+            return None
+        return kinds if records(caches, COUNT) else None
+
+    def _pass(self, caches: Sequence[ArraysCache]) -> mx.array:
+        entries = make_entries(self._model, self._kv_bits)
+        return self._model(mx.zeros((1, COUNT), mx.int32), cache=views(entries, self._at, iter(caches)))
+
+    def _last_resort(self, caches: Sequence[ArraysCache]) -> mx.array:
+        try:
+            return self._pass(caches)
+        except REFUSALS as error:
+            kind = type(self._model).__module__.rpartition(".")[2]
+            if self._kv_bits is not None:
+                raise UnsupportedModel(
+                    f"{kind} cannot run with keys and values of {self._kv_bits} bits ({error}). "
+                    "Leave kv_bits out."
+                ) from error
+            raise UnsupportedModel(
+                f"{kind} cannot run with a cache that rewinds ({error}). "
+                "Use another model: `mlx-spec pairs` lists some that work."
+            ) from error

@@ -1,0 +1,195 @@
+"""Recurrent layers go back: the state after fewer tokens than were read is worked out again.
+
+A recurrent state cannot be cut like a row of keys. But arrays never change, so the state from before
+a pass costs nothing to keep, and the state after `count` of its tokens follows in one of two ways:
+
+- `Recomputed`: only the recurrence runs again, over its recorded inputs (`recording.py`), with a mask
+  that the device makes of the count. No weight is read, and the host need not know the count.
+- `Replayed`: the model reads the tokens that stand once more. Right for any cache made of arrays, at
+  the price of a pass after each rejection, and the host must know the count.
+
+Which one a model gets is found by building one pass of it (docs/decisions/0009).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol, cast, runtime_checkable
+
+import mlx.core as mx
+from mlx_lm.models.cache import ArraysCache
+
+from mlx_spec.target.cache import Extent
+from mlx_spec.target.recording import Kinds, Moved, Recorder, States, Windows
+
+MARKS = 4
+"""Places between the turns of a chat whose states are kept, to go on from when a turn is changed."""
+
+
+@runtime_checkable
+class Stretch(Protocol):
+    """The states at a place in the text, and what was read from there on."""
+
+    at: Extent
+    rows: int
+
+    def caches(self, count: int) -> list[ArraysCache]:
+        """A cache for each recurrent layer, for a pass over `count` more tokens."""
+        ...
+
+    def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
+        """Take over what that pass left in them."""
+        ...
+
+    def after(self, count: int | mx.array) -> States:
+        """The states after the first `count` of the tokens read."""
+        ...
+
+
+class Recomputed:
+    """The recurrences run again over what they were given."""
+
+    def __init__(self, kinds: Kinds, at: Extent, states: States):
+        self.at, self.rows = at, 0
+        self._slots = tuple(
+            tuple(
+                Windows(x) if kind is Windows else Moved(x, x) for kind, x in zip(layer, slots, strict=True)
+            )
+            for layer, slots in zip(kinds, states, strict=True)
+        )
+
+    def caches(self, count: int) -> list[ArraysCache]:
+        counts = mx.arange(count + 1)
+        return [Recorder(slots, counts) for slots in self._slots]
+
+    def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
+        self._slots = tuple(cast(Recorder, cache).recorded() for cache in caches)
+        self.rows += ids.shape[0]
+
+    def after(self, count: int | mx.array) -> States:
+        if self.rows == 0 or (isinstance(count, int) and count == self.rows):
+            return tuple(tuple(slot.end for slot in slots) for slots in self._slots)
+        stand = mx.arange(self.rows)[None] < count
+        return tuple(tuple(slot.after(count, stand) for slot in slots) for slots in self._slots)
+
+
+class Single:
+    """One token was read: what may be gone back to is the state before it, and nothing is recorded."""
+
+    def __init__(self, at: Extent, states: States):
+        self.at, self.rows = at, 0
+        self._start = self._end = states
+
+    def caches(self, count: int) -> list[ArraysCache]:
+        assert self.rows == 0 and count == 1, "a pass that was to stay alone is followed"
+        return plain_caches(self._start)
+
+    def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
+        self._end, self.rows = states_in(caches), 1
+
+    def after(self, count: int | mx.array) -> States:
+        if isinstance(count, int):
+            return self._end if count else self._start
+        return tuple(
+            tuple(mx.where(count > 0, end, start) for start, end in zip(starts, ends, strict=True))
+            for starts, ends in zip(self._start, self._end, strict=True)
+        )
+
+
+class Replayed:
+    """The model reads the tokens that stand again."""
+
+    def __init__(self, replay: Callable[[mx.array, Extent, States], States], at: Extent, states: States):
+        self.at, self.rows = at, 0
+        self._replay = replay
+        self._ids: list[mx.array] = []
+        self._start = self._end = states
+
+    def caches(self, count: int) -> list[ArraysCache]:
+        return plain_caches(self._end)
+
+    def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
+        self._end = states_in(caches)
+        self._ids.append(ids)
+        self.rows += ids.shape[0]
+
+    def after(self, count: int | mx.array) -> States:
+        assert isinstance(count, int), "the engine reads each round before the next of such a model"
+        if count in (0, self.rows):
+            return self._end if count else self._start
+        return self._replay(mx.concatenate(self._ids)[:count], self.at, self._start)
+
+
+def plain_caches(states: States) -> list[ArraysCache]:
+    """Caches that record nothing: for passes that nobody goes back into."""
+    caches = []
+    for slots in states:
+        cache = ArraysCache(len(slots))
+        cache.cache = list(slots)
+        caches.append(cache)
+    return caches
+
+
+def states_in(caches: Sequence[ArraysCache]) -> States:
+    """What these caches hold."""
+    return tuple(tuple(cache.cache) for cache in caches)
+
+
+class Past:
+    """Where the recurrent layers of one model stand, and the places they can go back to.
+
+    The stretch before the last is kept too: a round in flight may turn out to lie beyond the end.
+    """
+
+    def __init__(self, stretch: Callable[[Extent, States], Stretch], fresh: States):
+        self._stretch = stretch
+        self._fresh = fresh
+        self._marks: dict[int, States] = {}
+        self._before: Stretch | None = None
+        self.now = stretch(Extent.exact(0), fresh)
+
+    def go(self, at: Extent, count: int) -> None:
+        """Stand at `at`, which lies within the last stretch, to read `count` tokens or more.
+
+        What came before `at` is final. Where one token is read, none may follow in the same stretch.
+        """
+        assert at.high >= self.now.at.low, "a pass begins before what is final"
+        if self.now.rows:
+            self._before = self.now
+        states = self.now.after(at.value - self.now.at.value if self.now.rows else 0)
+        self.now = (Single if count == 1 else self._stretch)(at, states)
+
+    def stand(self, at: int, states: States) -> None:
+        """The states at `at`, where a pass that nobody goes back into has ended."""
+        self._before, self.now = None, self._stretch(Extent.exact(at), states)
+
+    def mark(self) -> None:
+        """Keep this place for later turns."""
+        self._marks[_known(self.now.at)] = self.now.after(0)
+        for oldest in list(self._marks)[:-MARKS]:
+            del self._marks[oldest]
+
+    def reach(self, limit: int) -> int:
+        """The furthest place that is no further than `limit`."""
+        return max(self._places(limit))
+
+    def resume(self, limit: int) -> int:
+        """Go back to that place, forget all beyond it and say where it is."""
+        places = self._places(limit)
+        at = max(places)
+        self.stand(at, places[at]())
+        self._marks = {mark: states for mark, states in self._marks.items() if mark <= at}
+        return at
+
+    def _places(self, limit: int) -> dict[int, Callable[[], States]]:
+        places: dict[int, Callable[[], States]] = {0: lambda: self._fresh}
+        for mark, states in self._marks.items():
+            places[mark] = lambda states=states: states
+        for stretch in (self._before, self.now):
+            if stretch is not None and (first := _known(stretch.at)) <= limit:
+                count = min(limit - first, stretch.rows)
+                places[first + count] = partial(stretch.after, count)
+        return {place: states for place, states in places.items() if place <= limit}
+
+
+def _known(at: Extent) -> int:
+    return at.value if isinstance(at.value, int) else cast(int, at.value.item())

@@ -1,0 +1,1 @@
+"""Verification: pure rules, noise, sampling."""

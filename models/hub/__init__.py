@@ -1,0 +1,1 @@
+"""Downloads from the Hugging Face Hub, and their remains."""

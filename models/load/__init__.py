@@ -1,0 +1,1 @@
+"""From files on disk to a running engine."""

@@ -1,0 +1,143 @@
+"""From a pair on this machine's disk to a running engine. Downloads nothing, runs no code from repositories.
+
+On a CPU device weights become float32: quantized products are slow there and cost the same per row,
+which takes away what drafting lives on.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten
+from mlx_lm.tokenizer_utils import TokenizerWrapper
+from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, maybe_set_recommended_wired_limit
+
+from mlx_spec import Engine
+from mlx_spec.policy.kernels import TargetShape, edges
+from models.errors import (
+    BrokenFiles,
+    DoesNotFit,
+    ModelsError,
+    UnsupportedFormat,
+    is_lack_of_memory,
+    reason_of,
+)
+from models.load.compatibility import check_folders
+from models.load.context import context_limit
+from models.load.folder import check_config, read_json
+from models.load.frequent_tokens import frequent_tokens
+from models.load.memory import check_memory
+from models.load.tokenizer import LOCAL_ONLY, tokenizer_trouble
+from models.load.widths import target_shape
+from models.pairs.catalogue import fitting_draft
+from models.pairs.installed import installed_folder
+from models.pairs.pair import PairSpec
+from models.speed.machine import physical_memory
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPair:
+    """A pair ready to answer. All of it belongs to the thread that loaded it."""
+
+    spec: PairSpec
+    engine: Engine
+    tokenizer: TokenizerWrapper
+    context_limit: int
+    """Tokens the target reads at most, prompt and answer together."""
+    stop_tokens: frozenset[int]
+    memory_bytes: int
+    """Weights of both models as they lie in memory."""
+    shape: TargetShape | None = None
+    """What of the target decides which kernels its passes use, as far as its config.json tells."""
+    notes: tuple[str, ...] = ()
+    """Harmless things worth saying once, for example unused tokens that differ."""
+
+
+def load(spec: PairSpec) -> LoadedPair:
+    """Load both models and the target's tokenizer.
+
+    Raises:
+        NotInstalled: a model of the pair is not on this machine.
+        IncompatibleTokenizers: the draft reads text differently.
+        UnsupportedFormat: mlx-lm does not know the architecture, or it needs code from the repository.
+        BrokenFiles: files are truncated or do not belong together.
+        DoesNotFit: the weights do not fit into memory.
+        SpecError: the engine refuses the models.
+    """
+    folders = [installed_folder(source, spec) for source in spec.sources]
+    target_folder, draft_folder = folders[0], folders[-1] if spec.draft else None
+    notes: tuple[str, ...] = ()
+    if draft_folder is not None:
+        notes = check_folders(target_folder, draft_folder, fitting=fitting_draft(spec.target))
+    check_memory(folders, _capacity(), as_float32=_on_cpu())
+    maybe_set_recommended_wired_limit()
+    target, config = _load_model(target_folder)
+    draft = _load_model(draft_folder)[0] if draft_folder is not None else None
+    tokenizer = _load_tokenizer(target_folder, config)
+    limit, shape, head = context_limit(config), target_shape(config), None
+    if spec.draft_head is not None:
+        head = frequent_tokens(tokenizer.get_vocab(), tokenizer.get_added_vocab(), spec.draft_head)
+    engine = Engine(target, draft, context_limit=limit, draft_head=head)
+    if shape is not None and not _on_cpu():
+        engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
+    return LoadedPair(
+        spec=spec,
+        engine=engine,
+        tokenizer=tokenizer,
+        context_limit=limit,
+        stop_tokens=frozenset(tokenizer.eos_token_ids),
+        memory_bytes=_weight_bytes(target) + (_weight_bytes(draft) if draft is not None else 0),
+        shape=shape,
+        notes=notes,
+    )
+
+
+def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
+    check_config(read_json(folder / "config.json") or {}, str(folder))
+    try:
+        model, config = load_model(folder, lazy=True)
+        if _on_cpu():
+            model = dequantize_model(model)
+            model.set_dtype(mx.float32)
+        mx.eval(model.parameters())
+    except Exception as error:
+        raise _model_trouble(folder, error) from error
+    return model, config
+
+
+def _model_trouble(folder: Path, error: Exception) -> ModelsError:
+    """The error in the user's words: mlx-lm raises whatever its parts raise."""
+    text, reason = str(error), reason_of(error)
+    if is_lack_of_memory(error):
+        return DoesNotFit(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
+    if isinstance(error, ValueError) and "not supported" in text:
+        return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {reason}")
+    if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
+        return BrokenFiles(f"The weights in {folder} do not belong to its config.json: {reason}")
+    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
+        return BrokenFiles(f"The weights in {folder} cannot be read: {reason}")
+    return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
+
+
+def _load_tokenizer(folder: Path, config: dict[str, Any]) -> TokenizerWrapper:
+    """`config` names every end-of-text id: mlx-lm has merged generation_config.json into it."""
+    try:
+        return load_tokenizer(folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+    except Exception as error:
+        raise tokenizer_trouble(folder, error) from error
+
+
+def _on_cpu() -> bool:
+    return mx.default_device() == mx.Device(mx.cpu)
+
+
+def _capacity() -> int:
+    """Bytes that weights may take: all memory on a CPU, else what the device recommends."""
+    recommended = mx.device_info().get("max_recommended_working_set_size")
+    return int(recommended) if recommended and not _on_cpu() else physical_memory()
+
+
+def _weight_bytes(model: nn.Module) -> int:
+    return sum(array.nbytes for _, array in tree_flatten(model.parameters()) if isinstance(array, mx.array))

@@ -1,0 +1,1 @@
+"""Which target goes with which draft, and what of it is here."""

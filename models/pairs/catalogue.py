@@ -1,0 +1,134 @@
+"""The pairs this program knows by name: reads catalogue.toml, finds by name, suggests drafts."""
+
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from models.errors import UnknownPair
+from models.json_text import parse
+from models.pairs.pair import PairSpec, Source
+from models.paths import builtin_folder, own_pairs_file
+
+DEFAULT_PAIR = "builtin"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A pair of the catalogue and what is known about it before it is on this machine."""
+
+    name: str
+    target: Source
+    draft: Source
+    quantization: str
+    download_bytes: int
+    """Both models together."""
+    memory_bytes: int
+    """Weights of both, caches at 4096 tokens, activations."""
+    family: str
+    """Models of one tokenizer family read text alike."""
+    licence: str
+    good_for: str
+    verified: bool
+    """False: the facts are computed or from memory, and screens say so."""
+    own: bool = False
+    """The person put it together (`models.pairs.own_pairs`)."""
+
+    @property
+    def spec(self) -> PairSpec:
+        return PairSpec(self.name, self.target, self.draft)
+
+
+_KINDS = {field.name: str if field.type is Source else field.type for field in fields(Pair)}
+"""Of a table's values."""
+_QUANTIZATION = re.compile(r"bf16|[1-9]\d?-bit")
+_LARGEST = 2**63
+"""Bytes, of anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    draft: str
+    pattern: re.Pattern[str]
+
+
+def all_pairs() -> tuple[Pair, ...]:
+    """Every pair: the built-in one first, then in the file's order, then the person's own."""
+    return tuple(_pair(table) for table in (*_tables()["pair"], *read_own()))
+
+
+def read_own() -> list[dict[str, Any]]:
+    """The tables of the person's own pairs; what cannot be read counts as not there."""
+    try:
+        tables = parse(own_pairs_file().read_text(encoding="utf-8"))["pair"]
+        return [table for table in tables if _is_pair(table)]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+
+
+def _is_pair(table: object) -> bool:
+    if not isinstance(table, dict) or {name: type(value) for name, value in table.items()} != _KINDS:
+        return False
+    sizes = (table["download_bytes"], table["memory_bytes"])
+    return bool(_QUANTIZATION.fullmatch(table["quantization"])) and all(0 <= s < _LARGEST for s in sizes)
+
+
+def find(name: str) -> Pair:
+    """The pair of this name; case does not matter.
+
+    Raises:
+        UnknownPair: no such pair; the message names the nearest.
+    """
+    pairs = {pair.name: pair for pair in all_pairs()}
+    if pair := pairs.get(name.lower()):
+        return pair
+    if "/" in name:
+        raise UnknownPair(f"There is no pair {name}. For a repository or folder: --target {name} --draft ...")
+    near = get_close_matches(name.lower(), pairs, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Known pairs: {', '.join(pairs)}."
+    raise UnknownPair(f"There is no pair '{name}'. {hint}")
+
+
+def near_repositories(repo: str) -> tuple[str, ...]:
+    """Repositories of the catalogue with a name like this one, the nearest first; none for one of theirs."""
+    known = {s.repo.lower(): s.repo for pair in all_pairs() for s in pair.spec.sources if not s.is_folder}
+    if repo in known.values():
+        return ()
+    return tuple(known[near] for near in get_close_matches(repo.lower(), known, n=2, cutoff=0.7))
+
+
+def fitting_draft(target: Source) -> str | None:
+    """A draft of the catalogue for the target's tokenizer family, going by the target's name."""
+    for pair in all_pairs():
+        if pair.target == target or pair.draft == target:
+            return None if pair.name == DEFAULT_PAIR else pair.draft.repo
+    name = Path(target.repo).name.lower()
+    return next((family.draft for family in _families() if family.pattern.search(name)), None)
+
+
+def _pair(table: dict[str, Any]) -> Pair:
+    facts = table | {"target": _source(table["target"]), "draft": _source(table["draft"])}
+    return Pair(**cast(dict[str, Any], facts))
+
+
+def _source(text: str) -> Source:
+    kind, _, name = text.partition("/")
+    if kind == "builtin":
+        return Source(str(builtin_folder() / name))
+    if Path(text).is_absolute():
+        return Source(text)
+    repo, _, revision = text.partition("@")
+    return Source(repo, revision or None)
+
+
+def _families() -> tuple[_Family, ...]:
+    tables = _tables()["family"].values()
+    return tuple(_Family(table["draft"], re.compile(table["pattern"])) for table in tables)
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text())

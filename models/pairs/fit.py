@@ -1,0 +1,53 @@
+"""Does a pair fit this machine, and if not, why not."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from models.pairs.catalogue import Pair
+from models.pairs.installed import installed
+from models.size_text import size_text
+from models.speed.machine import Machine, this_machine
+
+Verdict = Literal["fits", "tight", "does not fit"]
+
+_TIGHT = 0.85
+DISK_MARGIN = 500_000_000
+"""Bytes that a download leaves free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The verdict and a sentence with the numbers."""
+
+    verdict: Verdict
+    why: str
+    memory_share: float
+    """Of the memory that models may use here; above 1 it is not enough."""
+
+
+def fit(pair: Pair, machine: Machine | None = None) -> Fit:
+    """Memory first, then the disk for what is not installed."""
+    machine = machine or this_machine()
+    needed = memory_needed(pair, machine)
+    share = needed / machine.memory_bytes
+    why = "" if needed == pair.memory_bytes else " (float32, without Metal)"
+    room = f"{size_text(machine.memory_bytes)} can be used here"
+    numbers = f"needs about {size_text(needed)} of memory{why}, {room}"
+    if needed > machine.memory_bytes:
+        return Fit("does not fit", numbers, share)
+    download = 0 if installed(pair.spec) else pair.download_bytes
+    if download and download + DISK_MARGIN > machine.disk_bytes:
+        free = size_text(machine.disk_bytes)
+        return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free", share)
+    if needed > _TIGHT * machine.memory_bytes:
+        return Fit("tight", f"{numbers}; close other programs", share)
+    return Fit("fits", numbers, share)
+
+
+def memory_needed(pair: Pair, machine: Machine) -> int:
+    """Bytes at 4096 tokens of context. Without Metal weights grow to 32 bits and caches double."""
+    if machine.has_metal or not pair.download_bytes:
+        return pair.memory_bytes
+    stored_bits = int(pair.quantization.removesuffix("-bit")) + 0.5 if pair.quantization != "bf16" else 16
+    weights = pair.download_bytes * 32 / stored_bits
+    return int(weights + 2 * (pair.memory_bytes - pair.download_bytes))

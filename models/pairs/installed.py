@@ -1,0 +1,76 @@
+"""What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from models.errors import ModelsError, NotInstalled
+from models.hub.revisions import is_commit, recorded_commit
+from models.load.folder import check_folder, is_whole
+from models.pairs.catalogue import all_pairs
+from models.pairs.pair import PairSpec, Source
+from models.paths import hub_cache
+
+
+def installed(spec: PairSpec) -> bool:
+    """Whether every model of the pair is here and whole."""
+    return all(is_installed(source) for source in spec.sources)
+
+
+def is_installed(source: Source) -> bool:
+    """Whether the model is here and whole (headers and sizes are read, not the weights)."""
+    folder = find_folder(source)
+    return folder is not None and is_whole(folder)
+
+
+def installed_folder(source: Source, spec: PairSpec) -> Path:
+    """The folder to load this model of the pair from.
+
+    Raises:
+        NotInstalled: it is not (all) here; the message says how to pull the pair.
+        ModelsError: a local folder that is no whole model.
+    """
+    folder = find_folder(source)
+    if folder is None:
+        if source.is_folder:
+            raise NotInstalled(f"There is no folder {source}; the pair {spec.name} needs it.")
+        raise NotInstalled(f"{source} is not on this machine. Get it with: {pull_command(spec)}")
+    try:
+        check_folder(folder)
+    except ModelsError as error:
+        if source.is_folder:
+            raise
+        raise NotInstalled(
+            f"{source} is not whole here: {error} Mend it with: {pull_command(spec)}"
+        ) from error
+    return folder
+
+
+def find_folder(source: Source) -> Path | None:
+    """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
+    if source.is_folder:
+        candidates = [Path(source.repo)]
+    else:
+        candidates = [repository_folder(source.repo) / "snapshots" / commit for commit in _commits(source)]
+    return next((folder for folder in candidates if os.path.isdir(folder)), None)
+
+
+def _commits(source: Source) -> list[str]:
+    """Where a Hub source may stand here: as pulled, as asked for, as the cache's branch says."""
+    revision = source.asked_revision
+    commits = [recorded_commit(source), revision if is_commit(revision) else None]
+    with suppress(OSError):
+        commits.append((repository_folder(source.repo) / "refs" / revision).read_text().strip())
+    return [commit for commit in commits if commit]
+
+
+def repository_folder(repo: str) -> Path:
+    """A repository's folder in the Hub's cache, there or not."""
+    return hub_cache() / f"models--{repo.replace('/', '--')}"
+
+
+def pull_command(spec: PairSpec) -> str:
+    """The command line that pulls the pair."""
+    if any(pair.spec == spec for pair in all_pairs()):
+        return f"mlx-spec pull {spec.name}"
+    return f"mlx-spec pull --target {spec.target} --draft {spec.draft or 'none'}"

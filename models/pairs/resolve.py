@@ -1,0 +1,64 @@
+"""From what a person names (a pair, a target, a draft, a revision) to a PairSpec."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from models.errors import BadSource
+from models.pairs.catalogue import DEFAULT_PAIR, find, fitting_draft
+from models.pairs.pair import PairSpec, Source, read_source
+
+NO_DRAFT = "none"
+
+
+def resolve(
+    name: str | None = None,
+    target: str | None = None,
+    draft: str | None = None,
+    revision: str | None = None,
+    draft_head: int | None = None,
+) -> PairSpec:
+    """The pair that is meant: a name of the catalogue, or a target with a draft; nothing is the built-in one.
+
+    Args:
+        name: a pair of the catalogue.
+        target: Hub repository or folder, instead of a name.
+        draft: Hub repository, folder, or `none`; beside a name it replaces the pair's own draft.
+        revision: of the target. A draft's own is written `org/name@revision`.
+        draft_head: how many of the most frequent tokens the draft guesses among; None is all.
+
+    Raises:
+        UnknownPair: no pair of that name.
+        BadSource: a target or draft that is neither a folder nor a repository name, or a target
+            without a word about the draft; an empty revision; a draft head of no tokens.
+    """
+    if revision is not None and not revision.strip():
+        raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
+    if draft_head is not None:
+        if draft_head < 1:
+            raise BadSource(
+                f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all."
+            )
+        return replace(resolve(name, target, draft, revision), draft_head=draft_head)
+    if target is not None:
+        if name is not None:
+            raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
+        return _from_sources(target, draft, revision)
+    spec = find(DEFAULT_PAIR if name is None else name).spec
+    if revision is not None:
+        if spec.target.is_folder:
+            raise BadSource(f"The pair {spec.name} ships with the program and has no revision {revision}.")
+        spec = replace(spec, target=replace(spec.target, revision=revision))
+    return spec if draft is None else replace(spec, draft=_draft(draft))
+
+
+def _from_sources(target: str, draft: str | None, revision: str | None) -> PairSpec:
+    source = read_source(target, revision)
+    if draft is None:
+        fitting = fitting_draft(source)
+        hint = f"--draft {fitting} should fit" if fitting else "--draft ORG/NAME or a folder"
+        raise BadSource(f"--target {target} needs a draft: {hint}; --draft none does without.")
+    return PairSpec(Path(source.repo).name, source, _draft(draft))
+
+
+def _draft(text: str) -> Source | None:
+    return None if text.lower() == NO_DRAFT else read_source(text)

@@ -1,0 +1,1 @@
+"""What decoding speed to expect on a Mac: predictions, never measurements."""

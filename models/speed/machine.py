@@ -1,0 +1,91 @@
+"""What this machine offers to models: memory, disk, its chip. Imports no MLX, so that any process may ask."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from models.errors import UnknownChip
+from models.paths import hub_cache
+from models.speed.chips import Chip, find_chip
+
+_ASK_METAL = "import mlx.core as mx; print(mx.device_info()['max_recommended_working_set_size'])"
+_METAL_SHARE = 2 / 3
+_SYSTEM_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Room for models, in bytes."""
+
+    memory_bytes: int
+    """What models may use: Metal's recommended working set, or physical memory without Metal."""
+    disk_bytes: int
+    """Free on the disk of the Hub's cache."""
+    has_metal: bool
+    """Without it weights are loaded as float32."""
+
+
+def this_machine() -> Machine:
+    """Memory is asked for once; free disk every time."""
+    memory, has_metal = _memory()
+    return Machine(memory, free_disk(hub_cache()), has_metal)
+
+
+def free_disk(folder: Path) -> int:
+    """Free bytes where the folder is or would be, as far as it may be seen."""
+    existing = next(place for place in (folder, *folder.parents) if os.path.isdir(place))
+    return shutil.disk_usage(existing).free
+
+
+def physical_memory() -> int:
+    """Bytes, in use or not."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@cache
+def chip_name() -> str | None:
+    """What a Mac calls its processor, `Apple M4 Pro`; None on other machines."""
+    if sys.platform != "darwin":
+        return None
+    return said("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
+
+
+@cache
+def this_chip() -> Chip | None:
+    """This Mac's line in the table of chips; None on other machines and for chips it does not hold."""
+    name = chip_name()
+    if name is None:
+        return None
+    try:
+        return find_chip(name, gpu_cores(said("/usr/sbin/ioreg", "-rc", "AGXAccelerator", "-d1")))
+    except UnknownChip:
+        return None
+
+
+def gpu_cores(registry: str) -> int | None:
+    """Read from what `ioreg` prints about the graphics accelerator."""
+    found = re.search(r'"gpu-core-count" = (\d+)', registry)
+    return int(found[1]) if found else None
+
+
+def said(*command: str) -> str:
+    """What a program of the system prints; empty where it cannot be run, or takes too long."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=_SYSTEM_SECONDS).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+@cache
+def _memory() -> tuple[int, bool]:
+    physical = physical_memory()
+    if sys.platform != "darwin":
+        return physical, False
+    asked = subprocess.run([sys.executable, "-c", _ASK_METAL], capture_output=True, text=True)
+    said = asked.stdout.strip()
+    return (int(said) if said.isdigit() else int(physical * _METAL_SHARE)), True

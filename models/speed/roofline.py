@@ -1,0 +1,198 @@
+"""What decoding speed to expect on a Mac, before anything is downloaded: a prediction, never a measurement.
+
+A pass reads all weights and the context's keys and values once, at a share of the memory's bandwidth, and
+launches the kernels of every layer. A round of drafting is `length` passes of the draft and one of the target
+over length + 1 rows, which costs more than one row by a published curve. Three constants are fitted to
+published speeds (benchmarks/calibration.py, fitted.toml); docs/roofline.md shows how well they fit.
+
+Pure functions of tables; imports no MLX.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from models.pairs.catalogue import Pair
+from models.speed.acceptance import AcceptanceRange, acceptance_of, all_acceptances, expected_tokens
+from models.speed.chips import Chip
+from models.speed.shapes import Shape, find_shape
+
+CONTEXT = 1024
+"""Tokens read before, for which speeds are given."""
+LONGEST = 8
+"""Drafted tokens per round."""
+ROUND_SECONDS = 0.25e-3
+"""Of the host, once a round: what a read costs at least (ml-explore/mlx#4265, M3 Ultra)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What is fitted to published speeds."""
+
+    bandwidth_share: float
+    """Of the memory's bandwidth that decoding reaches."""
+    layer_seconds: float
+    """Launching a layer's kernels, on top of reading its weights."""
+    special_layer_seconds: float
+    """On top of that for a layer with experts, a recurrent state or norms on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model as it is stored."""
+
+    shape: Shape
+    bits: float
+    """Per weight, scales included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """The prediction for one kind of text, where its acceptance was published."""
+
+    category: str
+    acceptance: float
+    drafted: float
+    length: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Predicted tokens per second of a pair on a chip, while decoding."""
+
+    chip: Chip
+    plain: float
+    plain_range: tuple[float, float]
+    """Four of five published speeds lie this close to their prediction."""
+    drafted: float
+    """At the middle of the family's acceptances and the best length for it."""
+    drafted_range: tuple[float, float]
+    """As close as four of five published drafted speeds lie, and as wide as the family's acceptances, each at
+    its own best length; not below plain's range, because `auto` falls back to plain."""
+    length: int
+    """The best draft length; 0: drafting is not expected to pay."""
+    acceptance: AcceptanceRange
+    categories: tuple[Category, ...]
+
+
+def expect(pair: Pair, chip: Chip) -> Expectation | None:
+    """The prediction for a pair; None where we do not know the models' shapes or format."""
+    # The built-in models live in folders, which say nothing; the catalogue's names do.
+    names = [f"builtin/{Path(s.repo).name}" if s.is_folder else s.repo for s in (pair.target, pair.draft)]
+    shapes = [find_shape(name) for name in names]
+    if shapes[0] is None or shapes[1] is None or pair.quantization not in _tables()["formats"]:
+        return None
+    bits = format_bits(pair.quantization)
+    target, draft = (Model(shape, bits) for shape in shapes if shape)
+    rate = acceptance_of(pair.family)
+    plain = 1 / pass_seconds(target, chip)
+    plain_range = _around(plain, _fitted()["plain_error"])
+    length, drafted = _best(target, draft, chip, rate.middle)
+    drafted_range = plain_range
+    if length:
+        low, high = _around(drafted, _fitted()["drafted_error"])
+        lowest, highest = (_best(target, draft, chip, r)[1] for r in (rate.low, rate.high))
+        drafted_range = (max(min(low, lowest), plain_range[0]), max(high, highest))
+    categories = []
+    for known in all_acceptances():
+        if known.family == pair.family:
+            own_length, speed = _best(target, draft, chip, known.rate)
+            categories.append(Category(known.category, known.rate, speed, own_length, known.source))
+    return Expectation(
+        chip=chip,
+        plain=plain,
+        plain_range=plain_range,
+        drafted=drafted,
+        drafted_range=drafted_range,
+        length=length,
+        acceptance=rate,
+        categories=tuple(categories),
+    )
+
+
+def _around(predicted: float, error: float) -> tuple[float, float]:
+    """The speeds of which the prediction is off by at most this share."""
+    return predicted / (1 + error), predicted / (1 - error)
+
+
+def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[int, float]:
+    """The length with the most tokens per second, and those."""
+    speeds = {0: 1 / pass_seconds(target, chip)}
+    for length in range(1, LONGEST + 1):
+        speeds[length] = expected_tokens(rate, length) / round_seconds(target, draft, chip, length)
+    best = max(speeds, key=speeds.__getitem__)
+    return best, speeds[best]
+
+
+def round_seconds(
+    target: Model,
+    draft: Model,
+    chip: Chip,
+    length: int,
+    context: int = CONTEXT,
+    constants: Constants | None = None,
+) -> float:
+    """A round that drafts `length` tokens: the draft's steps, the target's pass, the host's read."""
+    steps = length * pass_seconds(draft, chip, context=context, constants=constants)
+    verify = pass_seconds(target, chip, rows=length + 1, context=context, constants=constants)
+    return steps + verify + ROUND_SECONDS
+
+
+def pass_seconds(
+    model: Model, chip: Chip, *, rows: int = 1, context: int = CONTEXT, constants: Constants | None = None
+) -> float:
+    """One pass over `rows` tokens after `context` others."""
+    known = constants or fitted()
+    bandwidth = known.bandwidth_share * chip.bandwidth * 1e9
+    weights = model.shape.parameters * 1e9 * model.bits / 8 / bandwidth
+    cache_rows = model.shape.kv * context / bandwidth
+    launches = model.shape.layers * known.layer_seconds
+    launches += model.shape.special_layers * known.special_layer_seconds
+    return weights * verify_cost(model, chip, rows) + cache_rows + launches
+
+
+def verify_cost(model: Model, chip: Chip, rows: int) -> float:
+    """Reading the weights for several rows, relative to one row.
+
+    A curve measured with other bits per weight is scaled: what a further row costs is arithmetic on the
+    unpacked weights and the same for all formats, so it weighs less the more there is to read. Inferred;
+    nobody published curves for 8 bits.
+    """
+    curve = next(
+        c
+        for c in _tables()["verify"]
+        if chip.generation in c["generations"] and c["experts"] == bool(model.shape.experts)
+    )
+    cost = _on_line(curve["rows"], curve["cost"], rows)
+    return 1 + (cost - 1) * min(1.0, curve.get("weights", model.bits) / model.bits)
+
+
+def _on_line(xs: list[float], ys: list[float], x: float) -> float:
+    """Between the points on a line; past the last one with the last line's slope."""
+    place = next((i for i in range(1, len(xs)) if x <= xs[i]), len(xs) - 1)
+    slope = (ys[place] - ys[place - 1]) / (xs[place] - xs[place - 1])
+    return ys[place] + slope * (x - xs[place])
+
+
+def format_bits(name: str) -> float:
+    """Bits per weight of `4-bit`, `bf16`, ..., scales included."""
+    return float(_tables()["formats"][name])
+
+
+@cache
+def fitted() -> Constants:
+    """The constants of fitted.toml."""
+    return Constants(**_fitted()["constants"])
+
+
+@cache
+def _fitted() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("fitted.toml").read_text())
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("roofline.toml").read_text())

@@ -1,4 +1,0 @@
-"""Training of the built-in pair: corpus, tokenizer, target, distilled draft, export.
-
-The only part of `models` that imports torch; beside it `app.bench.peers.transformers_side` does.
-"""

@@ -1,0 +1,67 @@
+"""`python -m train_builtin STAGE`: tokenizer, target, draft, export, samples, or all of them in this order.
+
+`all --quick` takes a few steps of each in minutes, into build/train-quick, and leaves the shipped pair alone.
+Beside them: other_draft, a draft on other text that only measurements use.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+# Threads that wait for each other sleep: spinning waits cost a tenfold on a machine that does other work too.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+STAGES = {
+    "tokenizer": "tokenizer",
+    "target": "train_target",
+    "draft": "distill_draft",
+    "export": "export",
+    "samples": "samples",
+}
+"""In their order, with the module whose `main` is the stage."""
+BESIDE = {"other_draft": "other_draft"}
+QUICK_FOLDER = Path("build/train-quick")
+
+
+def everything(arguments: list[str]) -> None:
+    """All stages in their order."""
+    parser = argparse.ArgumentParser(prog="python -m train_builtin all")
+    parser.add_argument("--quick", action="store_true", help=f"a few steps of each, into {QUICK_FOLDER}")
+    given = quick_arguments() if parser.parse_args(arguments).quick else {}
+    for stage, module in STAGES.items():
+        run(module, given.get(stage, []))
+
+
+def run(module: str, arguments: list[str]) -> None:
+    """One stage; torch and MLX are imported only where it needs them."""
+    import_module(f"train_builtin.{module}").main(arguments)
+
+
+def quick_arguments() -> dict[str, list[str]]:
+    """By stage. What an earlier quick run left is removed: stages go on from their checkpoints."""
+    shutil.rmtree(QUICK_FOLDER, ignore_errors=True)
+    QUICK_FOLDER.mkdir(parents=True)
+    page, pair = QUICK_FOLDER / "builtin.md", QUICK_FOLDER / "pair"
+    shutil.copyfile("docs/builtin.md", page)
+    work = ["--work", str(QUICK_FOLDER)]
+    return {
+        "tokenizer": [str(QUICK_FOLDER / "tokenizer")],
+        "target": [*work, "--steps", "10"],
+        "draft": [*work, "--steps", "10", "--decay", "5", "--answers", "16"],
+        "export": [*work, "--out", str(pair)],
+        "samples": ["--builtin", str(pair), "--page", str(page), "--prompts", "8"],
+    }
+
+
+if __name__ == "__main__":
+    name, *rest = sys.argv[1:] or ["help"]
+    if name == "all":
+        everything(rest)
+    elif module := (STAGES | BESIDE).get(name):
+        run(module, rest)
+    else:
+        sys.exit(f"{__doc__}\nno stage {name!r}")
