@@ -25,7 +25,7 @@ from mlx.utils import tree_flatten  # noqa: E402
 from mlx_lm.utils import _get_classes  # noqa: E402
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402
 
-BATCH, LENGTH, RATE = 8, 128, 2e-3
+BATCH, LENGTH, RATE = 4, 128, 2e-3
 HELD_OUT = 12
 """Texts kept back: every so many tokens, for prompts."""
 

@@ -1,163 +1,162 @@
-"""How long to draft, and by whom: the choice that writes the next tokens soonest.
+"""How long to draft, and by whom: the most tokens per second, and never slower than plain decoding.
 
-E(k) / C(k) over drafters and lengths k: expected tokens of a round over its wall time, plain rounds
-(k = 0) included, with what a round would teach counted in (`prospects.py`). Both are learned from the
-rounds that were read; costs are better known beforehand (`measuring.py`). A drafter that rests reads the
-text now and then and says what it would have drafted: that costs a step of its own and no pass of the
-target. Lossless whatever it chooses: it looks at nothing but rounds before.
+E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance.py`) over its wall time
+(`costs.py`). A draft has to beat plain rounds by the doubt in both times, and the budget has to cover its
+refusal (`budget.py`). Lossless whatever it chooses: it looks at nothing but rounds before.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mlx_spec.policy.acceptance import Acceptance
+from mlx_spec.policy.acceptance import EXPECTED, Acceptance
+from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs
 from mlx_spec.policy.plan import NO_OFFER, Offer
-from mlx_spec.policy.prospects import Prospect, best
 from mlx_spec.types import Round
 
-MARGIN = 1.01
-"""Drafting has to promise this much more than plain decoding."""
 AS_GOOD = 1.03
 """More rows than a fused kernel takes have to promise this much more than fewer."""
-AHEAD = 5
-"""Tokens that an answer is expected to go on for. Few: what a refused draft teaches may come too late to be
-used, and plain decoding is what nobody may fall behind."""
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts where costs were not measured."""
 REVIEW_FIRST = 3
 """Tokens that a drafter rests before it reviews them; then twice as many, and so on."""
-PROBE_FIRST, PROBE_LAST = 16, 1024
-"""Rounds between two looks at what is not chosen: doubled every time, begun anew after a surprise."""
-RESTING = 4
-"""Looks from plain rounds are so much rarer: they cost the most."""
-PLAIN_PROBE = 3
-"""Plain rounds of a look: only those between others of their kind are timed."""
+LOOK_FIRST, LOOK_LAST = 16, 1024
+"""Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
+LOOK_ROUNDS = 4
+"""A look ends when a steady round of it was read, or after so many, one of before in flight included."""
+RESTS = 8
+"""Plain rounds that a choice of one stands for at most while the same is offered: weighing takes time."""
 READING = 1 / 32
 """Draft steps that it takes to read a missed token, until it was seen."""
-WELL_TIMED = 8
-"""Plain rounds that have to be timed before a choice of one stands for more: weighing takes its time too."""
-RESTS, TOKENS_PER_REST = 8, 8
-"""Plain rounds that follow then at most, one for each of so many tokens written: they teach little."""
 FAR_BEHIND = 32
 """Missed tokens from which on the reading of them is timed."""
 BELIEVED = 0.3
 """How much the latest such time counts."""
+UNSTEADY = 1.5
+"""What a round that is not steady costs the budget at most, in what was expected: it may build a graph."""
 
 
 @dataclass(slots=True)
-class Settled:
-    """A choice that stands for some rounds as long as the same is offered."""
+class Look:
+    """A kind of round that is run until its time was read."""
 
-    offered: list[tuple[str, int]] = field(default_factory=list)
-    """Kinds and limits."""
-    index: int = -1
-    k: int = 0
-    is_longest: bool = False
-    """Nothing longer was to be had."""
-    rounds: int = 0
+    drafter: str
+    k: int
+    rounds: int = LOOK_ROUNDS
+
+
+@dataclass
+class Value:
+    """What one drafter is worth now."""
+
+    offer: Offer
+    known: Acceptance
+    seconds: np.ndarray
+    """[lengths], of rounds that draft 0, 1, ... tokens."""
+    once: float
+    """Seconds that it reads before its first draft."""
+
+    def __post_init__(self) -> None:
+        self.expected = self.known.now @ EXPECTED[:, : len(self.seconds)]
+        """[lengths], tokens."""
+        self.pace = self.seconds / self.expected
+        """[lengths], seconds per token."""
+
+    @property
+    def step(self) -> float:
+        """Seconds of the longest draft's last token."""
+        return float(self.seconds[-1] - self.seconds[-2])
+
+    def risk(self, k: int | slice) -> Any:
+        """Plain rounds that a refused draft of k loses; the reading of a long text counts as half an answer's."""
+        plain = float(self.seconds[0])
+        return self.seconds[k] / plain - 1 + min(self.once / plain, START / 2)
+
+    def best(self, left: float, written: int) -> int:
+        """The best length whose refusal `left` plain rounds cover; 0 if its reading does not pay."""
+        covered = int((self.risk(slice(1, None)) <= left).sum())  # a longer draft costs more
+        if not covered:
+            return 0
+        k = 1 + int(self.pace[1 : covered + 1].argmin())
+        saved = float(self.seconds[0] - self.pace[k])
+        return k if saved * written >= self.once or not self.once else 0
+
+    def worth_asking(self, written: int) -> bool:
+        """Whether knowing its level would save more in as many tokens as were written than asking costs."""
+        by_level = (self.seconds[1:] / EXPECTED[:, 1 : len(self.seconds)]).min(axis=1)
+        saved = float(self.known.now @ np.maximum(self.seconds[0] - by_level, 0.0))
+        return saved * written >= self.step + self.once
 
 
 class Controller:
-    """Chooses drafter and length of each round; one per loaded pair, kept across turns.
+    """Chooses drafter and length of each round; one per loaded pair, kept across answers.
 
     Args:
-        edges: rows after which a target pass leaves a faster path (`widths.edges`).
+        edges: rows after which a target pass leaves a faster path (`kernels.edges`).
     """
 
     def __init__(self, costs: Costs | None = None, edges: Sequence[int] = ()):
         self.costs = costs or Costs()
         self.acceptance: dict[str, Acceptance] = {}
+        self.budget = Budget()
         self.edges = sorted(edges)
         self.reading: dict[str, float] = {}
         """Seconds a drafter takes per token that it missed."""
-        self._stood: dict[str, int] = {}
-        """The longest draft of a drafter that stood as a whole."""
-        self._written = 0
-        """Tokens of this answer."""
-        self._review_after = REVIEW_FIRST
-        self._probe_after = PROBE_FIRST
-        self._quiet = 0
-        """Rounds since the last look."""
-        self._looks = 0
-        self._look: tuple[str, int] | None = None
-        """Drafter and length that are looked at until a round of them was read."""
-        self._plain_left = 0
-        self._idle = 0
-        """Plain rounds that are not counted as such yet."""
-        self._settled = Settled()
+        self._written, self._review_after = 0, REVIEW_FIRST
+        """Tokens of this answer, and how many a drafter rests before it is asked about them."""
+        self._look: Look | None = None
+        self._looks, self._look_after, self._quiet = 0, LOOK_FIRST, 0
+        """Looks so far, rounds between two, rounds since the last."""
+        self._rests, self._idle = 0, 0
+        """Plain rounds to come that need no weighing; those since it was last weighed."""
+        self._offered: list[str] = []
 
     def begin(self) -> None:
         """A new prompt."""
-        self._look, self._settled = None, Settled()
+        self._look, self._rests, self._idle = None, 0, 0
         self._written, self._review_after = 0, REVIEW_FIRST
+        if self.costs.plain:
+            self.budget.begin(self.costs.of(PLAIN, 0))
         for known in self.acceptance.values():
             known.begin()
 
     def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
         """Whose draft of how many tokens; 0 is a plain round, which the drafter of the offer reviews."""
         plain = self.costs.plain
-        if plain is None or plain.seen < PLAIN_FIRST or self._plain_left or not offers:
+        if plain is None or plain.seen < PLAIN_FIRST or not offers:
             return NO_OFFER, 0
-        for offer in offers:
-            if self._look and self._look[0] == offer.drafter:
-                return offer, self._look[1]
-        offered = [(offer.kind, offer.limit) for offer in offers]
-        settled = self._settled
-        if settled.rounds and offered == settled.offered and self._quiet < self._look_after(settled.k):
-            return offers[settled.index] if settled.k else NO_OFFER, settled.k
-        pace = self.costs.of(PLAIN, 0, length) / MARGIN
-        prospects = [self._prospect(offer, length, pace) for offer in offers]
-        index, k = best(prospects, pace, AHEAD)
-        offer = offers[index] if k else NO_OFFER
-        if self._quiet >= self._look_after(k):
-            return self._look_at(offers, offer, k)
-        if not k:
-            for offer, prospect in zip(offers, prospects, strict=True):
-                if offer.reviews >= self._review_after and self._worth_a_review(prospect, pace):
-                    return offer, 0
-            # Nothing is learned before the next review.
-            unknown = self._review_after - max(offer.reviews for offer in offers)
-            rests = min(max(self._written // TOKENS_PER_REST, unknown), RESTS)
-            self._settled = Settled(offered, rounds=rests * (plain.seen >= WELL_TIMED))
+        for offer in (NO_OFFER, *offers) if self._look else ():
+            if offer.drafter == self._look.drafter:  # type: ignore[union-attr]
+                return offer, min(self._look.k, offer.limit)  # type: ignore[union-attr]
+        if self._rests and [offer.kind for offer in offers] == self._offered:
             return NO_OFFER, 0
-        self._settled = Settled(offered, index, k, is_longest=k == offer.limit)
-        return offer, k
+        return self._weigh([self._value(offer, length) for offer in offers], length)
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
         """Take a round that was read."""
-        drafted = len(read.drafted)
-        if drafted and offer.behind >= FAR_BEHIND:
-            self._learn_reading(read, offer, length)
+        k = len(read.drafted)
         self._written += len(read.tokens)
-        if drafted:
-            self._known(offer).count(drafted, read.accepted)
-            if read.accepted == drafted:
-                self._stood[offer.drafter] = max(drafted, self._stood.get(offer.drafter, 0))
-        elif offer is not NO_OFFER:
-            self._review_after *= 2
-        else:
-            self._idle += 1
-        self._plain_left = max(0, self._plain_left - (not drafted))
-        if self._look and self._look[0] == offer.drafter:
-            self._look = None
         self._quiet += 1
-        settled = self._settled
-        if drafted:
-            # What stood as a whole, and could not be longer, is as good once more.
-            settled.rounds = int(settled.is_longest and read.accepted == settled.k)
-        elif settled.rounds:
-            settled.rounds -= 1
-            return
-        for known in self.acceptance.values() if self._idle else ():
-            known.idle(self._idle)
-        self._idle = 0
-        if read.steady and self.costs.learn(read.drafter, drafted, read.seconds, length):
-            self._probe_after = PROBE_FIRST
-            self._plain_left = PLAIN_PROBE if drafted else 0
+        if self._look:
+            self._look.rounds -= 1
+            if not self._look.rounds or (read.steady and read.drafter == self._look.drafter):
+                self._look = None
+        if self.costs.plain:
+            self._pay(read, offer, length)
+        if k:
+            self._known(offer).count(k, read.accepted)
+            self._rests = 0
+        elif offer is NO_OFFER:
+            self._idle += 1
+            self._rests = max(0, self._rests - 1)
+        else:
+            self._review_after *= 2
+        if read.steady and self.costs.learn(read.drafter, k, read.seconds, length):
+            self._look_after, self._quiet = LOOK_FIRST, 0
+            self._look = Look(PLAIN, 0) if k else None
 
     def review(self, offer: Offer, right: Sequence[bool]) -> None:
         """Take what a drafter says it would have drafted of the latest tokens."""
@@ -166,58 +165,98 @@ class Controller:
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
         counted = {kind: known.as_json() for kind, known in self.acceptance.items()}
-        return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading)}
+        left = self.budget.left(self.costs.of(PLAIN, 0)) if self.costs.plain else START
+        return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading),
+                "budget": left}  # fmt: skip
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Raises LookupError, TypeError, ValueError or AttributeError, and changes nothing then."""
         costs = Costs.from_json(values["costs"])
         counted = {str(kind): Acceptance.from_json(known) for kind, known in values["acceptance"].items()}
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
-        self.costs, self.acceptance, self.reading = costs, counted, reading
+        budget = Budget(float(values["budget"]))
+        self.costs, self.acceptance, self.reading, self.budget = costs, counted, reading, budget
 
     def _known(self, offer: Offer) -> Acceptance:
         if offer.kind not in self.acceptance:
             self.acceptance[offer.kind] = Acceptance(offer.prior)
         return self.acceptance[offer.kind]
 
-    def _prospect(self, offer: Offer, length: int, plain: float) -> Prospect:
-        # Beyond what was timed, one token at a time, and only after all before it stood once.
-        timed = self.costs.timed(offer.drafter)
-        tried = timed + (self._stood.get(offer.drafter, 0) >= timed)
-        seconds = self.costs.curve(offer.drafter, min(offer.limit, tried), length)
+    def _value(self, offer: Offer, length: int) -> Value:
+        # Beyond what was timed, one token at a time.
+        limit = min(offer.limit, self.costs.timed(offer.drafter) + 1)
+        seconds = self.costs.curve(offer.drafter, limit, length)
         if self.edges:
-            seconds *= AS_GOOD ** np.searchsorted(self.edges, np.arange(len(seconds)) + 1)
-        seconds[0] = plain
-        reading = self.reading.get(offer.drafter, READING * float(seconds[-1] - seconds[-2]))
-        return Prospect(self._known(offer), seconds, max(0.0, offer.behind * reading))
+            seconds[1:] *= AS_GOOD ** np.searchsorted(self.edges, np.arange(1, len(seconds)) + 1)
+        return Value(offer, self._known(offer), seconds, offer.behind * self._reading(offer, length))
 
-    def _learn_reading(self, read: Round, offer: Offer, length: int) -> None:
-        expected = self.costs.of(read.drafter, len(read.drafted), length)
-        took = max(0.0, read.seconds - expected) / offer.behind
-        before = self.reading.get(read.drafter, took)
-        self.reading[read.drafter] = before + BELIEVED * (took - before)
+    def _reading(self, offer: Offer, length: int) -> float:
+        """Seconds per missed token."""
+        if offer.drafter in self.reading or not offer.behind:
+            return self.reading.get(offer.drafter, 0.0)
+        return READING * (self.costs.of(offer.drafter, 1, length) - self.costs.of(PLAIN, 0, length))
 
-    def _worth_a_review(self, prospect: Prospect, plain: float) -> bool:
-        """Whether knowing would save more in as many tokens as were written than asking costs."""
-        step = prospect.seconds[-1] - prospect.seconds[-2]
-        return prospect.worth_knowing(plain) * self._written >= float(step) + prospect.once
+    def _weigh(self, values: list[Value], length: int) -> tuple[Offer, int]:
+        """The choice, by all that is known."""
+        for known in self.acceptance.values() if self._idle else ():
+            known.idle(self._idle)
+        self._idle = 0
+        plain = float(values[0].seconds[0])
+        left = self.budget.left(plain)
+        lengths = [value.best(left, self._written) for value in values]
+        paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
+        first = int(np.argmin(paces))
+        value, k = values[first], lengths[first]
+        if k and paces[first] * (1 + self.costs.doubt(value.offer.drafter, k)) > plain:
+            k = 0
+        if self._quiet >= self._look_after and (look := self._next_look(values, value if k else None, k, left)):
+            self._look, self._quiet = look, 0
+            self._look_after = min(2 * self._look_after, LOOK_LAST)
+            found = [value.offer for value in values if value.offer.drafter == look.drafter]
+            return (found[0], look.k) if found else (NO_OFFER, 0)
+        if k:
+            return value.offer, k
+        return self._rest(values, left)
 
-    def _look_after(self, k: int) -> int:
-        """Rounds after which something else is looked at, where k is chosen."""
-        return self._probe_after if k else RESTING * self._probe_after
+    def _rest(self, values: list[Value], left: float) -> tuple[Offer, int]:
+        """A plain round, beside a shadow draft where one is due and pays."""
+        for value in values:
+            asked = value.offer.reviews >= self._review_after
+            covered = value.step / value.seconds[0] + value.risk(0) <= left
+            if asked and covered and value.worth_asking(self._written):
+                return value.offer, 0
+        due = self._review_after - max(value.offer.reviews for value in values)
+        self._offered = [value.offer.kind for value in values]
+        self._rests = min(max(self._written // RESTS, due), RESTS)
+        return NO_OFFER, 0
 
-    def _look_at(self, offers: Sequence[Offer], offer: Offer, k: int) -> tuple[Offer, int]:
-        """By turns at plain rounds, one token more, another drafter: what is never run is never corrected."""
-        self._quiet = 0
+    def _next_look(self, values: list[Value], chosen: Value | None, k: int, left: float) -> Look | None:
+        """By turns at plain rounds, a longer and a shorter draft, other drafters: what never runs is never corrected.
+
+        None where the budget does not cover it, or where the draft would not pay were it for nothing.
+        """
+        turns = [(value, 1 + int(value.pace[1:].argmin())) for value in values if value is not chosen]
+        if chosen:
+            turns += [(chosen, j) for j in (0, k + 1, k - 1) if j < len(chosen.seconds) and (j or k > 1)]
         self._looks += 1
-        self._probe_after = min(2 * self._probe_after, PROBE_LAST)
-        others = [other for other in offers if other.drafter != offer.drafter]
-        turns = [*([NO_OFFER, offer] if k else []), *others]
-        looked = turns[self._looks % len(turns)]
-        if looked is NO_OFFER:
-            self._plain_left = PLAIN_PROBE
-            return NO_OFFER, 0
-        before = k if looked is offer else 0
-        longer = min(before + 1, len(self.costs.curve(looked.drafter, looked.limit)) - 1)
-        self._look = looked.drafter, longer
-        return looked, longer
+        value, j = turns[self._looks % len(turns)]
+        if not j:
+            return Look(PLAIN, 0)
+        pays = value.expected[j] > 1 + self.costs.doubt(value.offer.drafter, j)
+        return Look(value.offer.drafter, j) if pays and min(value.risk(j), START) <= left else None
+
+    def _pay(self, read: Round, offer: Offer, length: int) -> None:
+        """Lay a round to the budget, and learn from it what reading takes."""
+        plain, k = self.costs.of(PLAIN, 0, length), len(read.drafted)
+        if offer is NO_OFFER:
+            self.budget.rest(len(read.tokens), plain)
+            return
+        drafting = self.costs.of(offer.drafter, max(k, 1), length)
+        expected = drafting if k else drafting
+        once = offer.behind * self._reading(offer, length)
+        seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
+        self.budget.spend(len(read.tokens), seconds - max(0.0, once - START / 2 * plain))
+        if offer.behind >= FAR_BEHIND:
+            took = max(0.0, read.seconds - expected) / offer.behind
+            before = self.reading.get(offer.drafter, took)
+            self.reading[offer.drafter] = before + BELIEVED * (took - before)

@@ -1,39 +1,59 @@
-"""What rounds cost: seconds by drafter, draft length and context length, measured once and then learned.
+"""What rounds cost: seconds by drafter, draft length and context length, each an average of its readings.
 
-Every kind of round is a line over the tokens in the context, as measured, times what was learned since
-(`cost_factors.py`). What was never measured inherits from its neighbours in draft length.
+Every kind of round is a line over the tokens in the context. Kinds nobody ran lie between their neighbours.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mlx_spec.policy.cost_factors import FAR, CostFactors
-
-MEASURED = 4
-"""Rounds that a calibrated cost is worth."""
-HELD = 2
-"""A first round that takes so much longer than was guessed has to be followed by another."""
+FAR = 2048
+"""A context length that counts as long."""
 PLAIN = "none"
 """Whose rounds draft nothing."""
-KEPT = 10
-"""Rounds that a cost may rest on at most when it is kept."""
+MEASURED = 4
+"""Readings that a calibrated cost is worth."""
+KEPT = 8
+"""Readings that a cost may rest on at most when it is written down."""
+LASTING = 16
+"""Readings of an average: older ones fade."""
 FIRST_STEP = 0.5
 """Plain rounds that drafting one token is assumed to cost until it was tried."""
+NOISE = 0.08
+"""Standard deviation of the logarithm of a reading, until it was seen."""
+TO_DEVIATION = 1.25
+"""Standard deviations in a mean absolute one."""
+SPREAD_OVER = 64
+"""Readings that the noise is an average of."""
+GROSS = 3.0
+"""Standard deviations. One such surprise may be another program's turn, a second one is believed."""
+ALONG = 0.5
+"""Share of a correction that is laid to the drafter: its other lengths move along."""
 
 
 @dataclass(slots=True)
 class RoundCost:
-    """Seconds of one kind of round, as measured."""
+    """Seconds of one kind of round."""
 
     seconds: float
     """In an empty context."""
     growth: float = 0.0
     """More for every token in the context."""
     seen: int = MEASURED
-    """Rounds it rests on; 0 is a guess."""
+    """Readings it rests on; 0 is a guess."""
+    surprise: float = field(default=0.0, compare=False)
+    """The logarithm of the last reading over what was expected."""
+
+    def at(self, length: int) -> float:
+        """Seconds with `length` tokens in the context."""
+        return self.seconds + self.growth * length
+
+    def scaled(self, factor: float) -> "RoundCost":
+        """The same of rounds that take `factor` times as long."""
+        return RoundCost(self.seconds * factor, self.growth * factor, self.seen)
 
 
 @dataclass(slots=True)
@@ -42,31 +62,30 @@ class Costs:
 
     plain: RoundCost | None = None
     rounds: dict[str, dict[int, RoundCost]] = field(default_factory=dict)
-    """By drafter and draft length, as far as they are known; as measured, not as they are now."""
-    _factors: CostFactors = field(default_factory=CostFactors, repr=False, compare=False)
-    _first: dict[tuple[str, int], float] = field(default_factory=dict, repr=False, compare=False)
-    """Seconds of the first round of a kind that was not measured, where it was that slow."""
-    _lines: dict[str, "_Lines"] = field(default_factory=dict, repr=False, compare=False)
+    """By drafter and draft length, as far as they are known."""
+    noise: float = field(default=NOISE, compare=False)
+    """Standard deviation of the logarithm of a reading."""
+    _scale: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """What all rounds of a drafter take, in what they took when they were measured."""
+    _recent: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Drafters that ran since plain rounds were read."""
 
     def curve(self, drafter: str, limit: int, length: int = 0) -> np.ndarray:
         """[lengths], seconds of rounds that draft 0, 1, ... tokens with `length` tokens in the context.
 
-        To `limit`, or one further than anybody tried: a kind that is not known is on the line between its
-        neighbours, the first one beyond on the line from plain rounds through the longest.
+        To `limit`, or one further than anybody tried: the first one beyond is on the line from plain rounds
+        through the longest.
         """
-        plain = self._known(PLAIN).at(length, self._factors)
-        if drafter == PLAIN:
-            return plain
-        lines = self._known(drafter)
-        if not len(lines.ks):
-            return plain * [1, 1 + FIRST_STEP][: limit + 1]
-        known = lines.at(length, self._factors)
-        seconds = np.empty(len(known) + 2)
-        seconds[0], seconds[1:-1] = plain[0], known
-        seconds[-1] = max(known[-1] + (known[-1] - plain[0]) / lines.ks[-1], plain[0])
-        if len(known) < lines.ks[-1]:
-            seconds = np.interp(lines.all_ks, lines.on_curve, seconds)
-        return seconds[: limit + 1]
+        assert self.plain is not None, "plain rounds come first"
+        plain, known = self.plain.at(length), self.rounds.get(drafter) if drafter != PLAIN else {}
+        if not known:
+            return plain * np.array([1.0, 1 + FIRST_STEP * (drafter != PLAIN)][: limit + 1])
+        lengths = sorted(known)
+        scale = self._scale.get(drafter, 1.0)
+        seconds = [known[k].at(length) * scale for k in lengths]
+        beyond = max(seconds[-1] + (seconds[-1] - plain) / lengths[-1], plain)
+        every = np.arange(min(limit, lengths[-1] + 1) + 1)
+        return np.interp(every, [0, *lengths, lengths[-1] + 1], [plain, *seconds, beyond])
 
     def of(self, drafter: str, k: int, length: int = 0) -> float:
         """Seconds of a round, k at most one more than the longest known."""
@@ -80,40 +99,62 @@ class Costs:
         """The longest draft that was timed."""
         return max((k for k, cost in self.rounds.get(drafter, {}).items() if cost.seen), default=0)
 
+    def doubt(self, drafter: str, k: int) -> float:
+        """Standard deviation of what a round costs over what a plain one does, as a share."""
+        known = self.rounds.get(drafter, {}).get(k)
+        seen = known.seen if known else 0
+        return self.noise * math.sqrt(1 / max(1, self.plain.seen if self.plain else 0) + 1 / max(1, seen))
+
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> bool:
-        """Take a round that was timed. True if its kind is grossly unlike what was thought."""
+        """Take a steady round. True if its kind was grossly misjudged, as two readings in a row say."""
         if self.plain is None:
             if not k:
                 self.plain = RoundCost(seconds, seen=1)
             return False
-        if k > self.longest(drafter) + 1:
+        cost = self._known(drafter, k) if k else self.plain
+        if cost is None:
             return False
-        cost = self.plain
-        if k:
-            known = self.rounds.setdefault(drafter, {})
-            if k not in known:
-                # What nobody ran before may be compiled now: the first round only makes the entry.
-                known[k] = self._guess(drafter, k)
-                self._lines.pop(drafter, None)
-                return False
-            cost = known[k]
-        expected = self.of(drafter, k, length)
-        if not cost.seen and seconds > HELD * expected and (drafter, k) not in self._first:
-            # A disturbance must not decide that it is never run again: the next one has to be as slow.
-            self._first[drafter, k] = seconds
-            return False
-        seconds = min(seconds, self._first.pop((drafter, k), seconds))
-        gross = self._factors.learn(drafter if k else PLAIN, k, seconds / expected, length)
-        cost.seen += 1
-        return gross and cost.seen > MEASURED
+        expected = cost.at(length) * (self._scale.get(drafter, 1.0) if k else 1.0)
+        surprise, before = math.log(seconds / expected), cost.surprise
+        bound, cost.surprise = GROSS * self.noise, surprise
+        if gross := min(surprise, before) > bound or max(surprise, before) < -bound:
+            cost.seen, step = 1, surprise
+        else:
+            cost.seen, surprise = min(cost.seen + 1, LASTING), max(-bound, min(surprise, bound))
+            step = surprise / cost.seen
+            self.noise += (TO_DEVIATION * abs(surprise) - self.noise) / SPREAD_OVER
+        self._move(cost, drafter if k else PLAIN, math.exp(step))
+        return gross
+
+    def _known(self, drafter: str, k: int) -> RoundCost | None:
+        """None for a kind that is new: its first round may have compiled, and makes the entry."""
+        known = self.rounds.setdefault(drafter, {})
+        if k not in known and k <= self.longest(drafter) + 1:
+            near, far = (self.of(drafter, k, at) / self._scale.get(drafter, 1.0) for at in (0, FAR))
+            known[k] = RoundCost(near, max(0.0, far - near) / FAR, seen=0)
+            return None
+        return known.get(k)
+
+    def _move(self, cost: RoundCost, drafter: str, factor: float) -> None:
+        """A drafter's other lengths follow halfway; all that rest follow plain rounds: that is the machine."""
+        own = factor ** (1 - ALONG) if drafter != PLAIN else factor
+        cost.seconds, cost.growth = cost.seconds * own, cost.growth * own
+        if drafter != PLAIN:
+            self._recent.add(drafter)
+            self._scale[drafter] = self._scale.get(drafter, 1.0) * factor / own
+            return
+        for rested in self.rounds.keys() - self._recent:
+            self._scale[rested] = self._scale.get(rested, 1.0) * factor
+        if abs(factor - 1) < self.noise:
+            self._recent.clear()
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them."""
         rounds = {
-            name: {str(k): self._values(name, k, c) for k, c in by.items()}
+            name: {str(k): _values(c.scaled(self._scale.get(name, 1.0))) for k, c in by.items()}
             for name, by in self.rounds.items()
         }
-        return {"plain": self._values(PLAIN, 0, self.plain) if self.plain else None, "rounds": rounds}
+        return {"plain": _values(self.plain) if self.plain else None, "rounds": rounds}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Costs":
@@ -125,50 +166,13 @@ class Costs:
         }
         return cls(plain, rounds)
 
-    def _values(self, drafter: str, k: int, cost: RoundCost) -> list[float | int]:
-        """The line as it is now."""
-        near, far = self.of(drafter, k), self.of(drafter, k, FAR)
-        return [near, max(0.0, far - near) / FAR, min(cost.seen, KEPT)]
 
-    def _guess(self, drafter: str, k: int) -> RoundCost:
-        """What the curve says of a kind nobody ran, as what was measured would be."""
-        self._known(drafter)
-        near, far = (
-            self.of(drafter, k, length) / self._factors.drafter_at(drafter, length) for length in (0, FAR)
-        )
-        return RoundCost(near, max(0.0, far - near) / FAR, seen=0)
-
-    def _known(self, drafter: str) -> "_Lines":
-        if drafter not in self._lines:
-            assert self.plain is not None, "plain rounds come first"
-            known = {0: self.plain} if drafter == PLAIN else self.rounds.get(drafter, {})
-            self._lines[drafter] = _Lines(drafter, known, self._factors)
-        return self._lines[drafter]
-
-
-class _Lines:
-    """The kinds of one drafter that are known, side by side."""
-
-    def __init__(self, drafter: str, known: Mapping[int, RoundCost], factors: CostFactors):
-        self.drafter = drafter
-        self.ks = sorted(known)
-        if self.ks:
-            self.all_ks = np.arange(self.ks[-1] + 2)
-            self.on_curve = [0, *self.ks, self.ks[-1] + 1]
-        costs = [known[k] for k in self.ks]
-        self.seconds = np.array([cost.seconds for cost in costs])
-        self.growth = np.array([cost.growth for cost in costs])
-        factors.add_drafter(drafter, any(cost.seen >= MEASURED for cost in costs))
-        places = [factors.add(drafter, k, known[k].seen >= MEASURED) for k in self.ks]
-        self.places = np.array(places, int)
-
-    def at(self, length: int, factors: CostFactors) -> np.ndarray:
-        """[ks], seconds now."""
-        return (self.seconds + self.growth * length) * factors.all_at(self.drafter, self.places, length)
+def _values(cost: RoundCost) -> list[float | int]:
+    return [cost.seconds, cost.growth, min(cost.seen, KEPT)]
 
 
 def _read(values: Any) -> RoundCost:
     seconds, growth, seen = values
-    if not (seconds > 0 and growth >= 0):
+    if not (0 < seconds < math.inf and 0 <= growth < math.inf):
         raise ValueError("a round takes time")
     return RoundCost(float(seconds), float(growth), int(seen))

@@ -1,0 +1,257 @@
+"""How well drafts are planned on machines and texts of all kinds, in simulated time: no model, no clock.
+
+`python -m benchmarks.policy_worlds`. A world is a cost curve, a drafter, a kind of text and a machine's noise;
+the controller answers prompts in it and is judged by the true times. Nothing is tuned to one of them.
+"""
+
+import argparse
+import random
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from mlx_spec.drafters.model import OFFER
+from mlx_spec.policy.controller import Controller
+from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.plan import NO_OFFER, Planner
+from mlx_spec.types import Round
+
+CURVES = {
+    "this CPU": {1: 1.0, 2: 1.46, 3: 1.58, 4: 1.63, 5: 1.85, 9: 2.15, 16: 2.49},
+    "stranger": {1: 1.0, 2: 1.28, 4: 1.53, 8: 2.09, 16: 3.2},
+    "M1, M2": {1: 1.0, 2: 1.75, 16: 12.25},
+    "M4 Pro": {1: 1.0, 2: 1.0, 3: 1.13, 4: 1.45, 5: 1.75, 6: 2.05, 8: 2.8, 16: 5.5},
+    "M5 Max": {1: 1.0, 3: 1.12, 5: 1.45, 8: 2.2, 12: 3.2, 16: 3.9},
+}
+"""Passes of the target by rows, in plain rounds. The Macs' are published, 4-bit; between points it is a line."""
+STEPS = (0.02, 0.1, 0.3, 0.6)
+"""A drafted token, in plain rounds."""
+LONG, SHORT = 512, 24
+"""Tokens of an answer."""
+RATES = (0.02, 0.15, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
+TIMED_EVERY, TIMED_FIRST = 64, 4
+"""As the loop times rounds in two parts."""
+HOST, DRAIN = 0.05, 0.1
+"""Plain rounds that a round timed in two parts takes longer, and one after a round of another kind."""
+GRAPH = 2.0
+"""Plain rounds that the first round of a kind takes longer, where passes are compiled."""
+OUTLIERS = 0.01
+"""How often a reading is five times too long."""
+
+Rates = Callable[[random.Random, int], list[float]]
+
+
+def constant(rate: float) -> Rates:
+    return lambda rng, tokens: [rate] * tokens
+
+
+def drifting(rng: random.Random, tokens: int) -> list[float]:
+    """From anywhere to anywhere."""
+    return list(np.linspace(rng.uniform(0.02, 0.97), rng.uniform(0.02, 0.97), tokens))
+
+
+def switching(rng: random.Random, tokens: int) -> list[float]:
+    """Good and bad stretches of 20 to 120 tokens."""
+    rates: list[float] = []
+    good = rng.random() < 0.5
+    while len(rates) < tokens:
+        rates += [0.95 if good else 0.05] * rng.randint(20, 120)
+        good = not good
+    return rates[:tokens]
+
+
+def mixed(rng: random.Random, tokens: int) -> list[float]:
+    """Some answers are copies, others are out of domain."""
+    return [rng.choice([0.05, 0.3, 0.6, 0.92])] * tokens
+
+
+TEXTS: dict[str, Rates] = {
+    **{f"{rate:.2f}": constant(rate) for rate in RATES},
+    "drifting": drifting,
+    "switching": switching,
+    "mixed": mixed,
+}
+
+
+@cache
+def _passes(curve: str) -> list[float]:
+    points = CURVES[curve]
+    return [float(np.interp(k + 1, list(points), list(points.values()))) for k in range(OFFER.limit + 1)]
+
+
+@dataclass(frozen=True)
+class World:
+    """A machine, a drafter, a kind of text. Times are in plain rounds."""
+
+    curve: str
+    step: float
+    text: str
+    tokens: int = LONG
+    wrong: float = 1.0
+    """Drafted rounds are believed at first to cost so many times what they do; 0: nothing was measured."""
+    noise: float = 0.08
+    slow: float = 0.0
+    """Share of the time in which the machine takes half as long again."""
+    reading: float = 0.7
+    """What the draft model takes to read the prompt, in plain rounds."""
+    compiled: bool = False
+    growth: float = 0.0
+    """Of every round, by 1000 tokens in the context."""
+    seed: int = 1
+
+    def takes(self, k: int, at: int = 0) -> float:
+        """A round that drafts k tokens."""
+        return (_passes(self.curve)[k] + self.step * k) * (1 + self.growth * at / 1000)
+
+    def costs(self) -> Costs:
+        """As a calibration finds them, or wrong."""
+        rng, longest = random.Random(self.seed), OFFER.limit
+        if not self.wrong:
+            return Costs()
+
+        def believed(k: int) -> RoundCost:
+            near = self.takes(k) * (self.wrong if k else 1.0) * rng.lognormvariate(0, self.noise / 2)
+            return RoundCost(near, near * self.growth / 1000)
+
+        return Costs(believed(0), {"model": {k: believed(k) for k in range(1, longest + 1)}})
+
+    def answers(self, count: int) -> Iterator["Answer"]:
+        rng = random.Random(self.seed + 1)
+        for _ in range(count):
+            rates = TEXTS[self.text](rng, self.tokens)
+            slow, pace = False, []
+            for _ in range(self.tokens):
+                slow = rng.random() < (0.98 if slow else 0.02 * self.slow / max(0.01, 1 - self.slow))
+                pace.append(1.5 if slow and self.slow else 1.0)
+            yield Answer(self, [rng.random() < rate for rate in rates], pace)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Which tokens the draft model has right, and how slow the machine is while each is written."""
+
+    world: World
+    right: list[bool]
+    pace: list[float]
+
+    def accepted(self, at: int, k: int) -> int:
+        """Of k drafted tokens."""
+        rest = self.right[at : at + k]
+        return next((i for i, is_right in enumerate(rest) if not is_right), len(rest))
+
+    def fixed(self, k: int) -> float:
+        """Its time with one length."""
+        at, spent = 1, self.world.reading * (k > 0)
+        while at < len(self.right):
+            spent += self.world.takes(min(k, len(self.right) - at - 1), at) * self.pace[at]
+            at += self.accepted(at, min(k, len(self.right) - at - 1)) + 1
+        return spent
+
+
+class Player:
+    """Plays answers of one world to a planner, as the loop would: rounds are steady where the loop says so."""
+
+    def __init__(self, planner: Planner, world: World):
+        self.planner, self.world = planner, world
+        self.rng = random.Random(world.seed + 2)
+        self.built: set[int] = set()
+        self.explored = 0.0
+
+    def play(self, answer: Answer) -> float:
+        """The answer's time after its first token."""
+        world, planner, tokens = self.world, self.planner, len(answer.right)
+        planner.begin()
+        planner.count(Round((), 0, (0,), "none", 1.0), NO_OFFER, 0)
+        at, spent, rested, behind, before, rounds, timed_next = 1, 0.0, 1, 64, ("none", False), 1, TIMED_FIRST
+        while at < tokens:
+            offer, k = planner.choose([replace(OFFER, reviews=rested, behind=behind)], at)
+            k = min(k, tokens - at - 1) if offer is not NO_OFFER else 0
+            shadow = offer is not NO_OFFER and not k
+            kind = (offer.drafter if k else "none", shadow)
+            same = kind == before
+            timed = k > 0 and same and rounds >= timed_next
+            builds = world.compiled and k not in self.built
+            self.built.add(k)
+            accepted = answer.accepted(at, k)
+            took = world.takes(k, at) + world.step * shadow + DRAIN * (not same) + HOST * timed
+            took += world.reading * behind / 64 if offer is not NO_OFFER else 0.0
+            took *= answer.pace[at]
+            took_once = took + GRAPH * builds
+            if shadow:
+                planner.review(offer, answer.right[at - rested : at])
+            seen = took_once * self.rng.lognormvariate(0, world.noise)
+            seen *= 5 if self.rng.random() < OUTLIERS else 1
+            steady = same and not timed and not builds and not shadow and not (k and behind)
+            gained = tuple(range(accepted + 1))
+            read = Round(tuple(range(k)), accepted, gained, kind[0], seen, steady=steady)
+            planner.count(read, offer, at)
+            timed_next = rounds + TIMED_EVERY if timed else timed_next
+            used = offer is not NO_OFFER
+            rested, behind = len(gained) if used else rested + len(gained), 0 if used else behind
+            at, spent, before, rounds = at + len(gained), spent + took, kind, rounds + 1
+        return spent
+
+
+def judged(world: World, count: int, planner: Planner | None = None) -> tuple[float, float]:
+    """(plain / auto, best fixed length / auto) over the answers; the best length is known only afterwards."""
+    player, answers = Player(planner or Controller(world.costs()), world), list(world.answers(count))
+    auto = sum(player.play(answer) for answer in answers)
+    fixed = [sum(answer.fixed(k) for answer in answers) for k in range(OFFER.limit + 1)]
+    return fixed[0] / auto, min(fixed) / auto
+
+
+def families(curves: Sequence[str], steps: Sequence[float]) -> dict[str, list[World]]:
+    """Worlds by what is hard about them."""
+    every = [World(*each) for each in product(curves, steps, TEXTS)]
+    found: dict[str, list[World]] = defaultdict(list)
+    for world in every:
+        found[world.curve].append(world)
+    for name, changes in {
+        "short answers": {"tokens": SHORT},
+        "short, compiled": {"tokens": SHORT, "compiled": True},
+        "believed 3 x too high": {"wrong": 3.0},
+        "believed 3 x too low": {"wrong": 1 / 3},
+        "nothing measured": {"wrong": 0.0},
+        "noise 3 %": {"noise": 0.03},
+        "noise 15 %": {"noise": 0.15},
+        "slow spells": {"slow": 0.3},
+        "long prompt": {"reading": 6.0},
+        "context grows": {"growth": 1.0},
+    }.items():
+        found[name] = [replace(world, **changes) for world in every]
+    return found
+
+
+def answers_of(world: World, tokens: int) -> int:
+    return max(3, tokens // world.tokens)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.policy_worlds", description=__doc__)
+    parser.add_argument("--tokens", type=int, default=1536, help="written in each world")
+    parser.add_argument("--curves", nargs="*", default=list(CURVES), choices=CURVES)
+    parser.add_argument("--steps", nargs="*", type=float, default=STEPS)
+    parser.add_argument("--worst", type=int, default=0, help="print so many of each family's worst worlds")
+    asked = parser.parse_args()
+    print(f"{'worlds':24}{'':>5}{'auto / plain':>24}{'auto / best fixed':>26}")
+    print(f"{'':24}{'':>5}{'worst':>8}{'5 %':>8}{'median':>8}{'worst':>10}{'5 %':>8}{'median':>8}")
+    for name, worlds in families(asked.curves, asked.steps).items():
+        rows = [(*judged(world, answers_of(world, asked.tokens)), world) for world in worlds]
+        figures = "".join(
+            f"{min(column):{width}.3f}{np.quantile(column, 0.05):8.3f}{statistics.median(column):8.3f}"
+            for column, width in (([row[0] for row in rows], 8), ([row[1] for row in rows], 10))
+        )
+        print(f"{name:24}{len(rows):5}{figures}", flush=True)
+        for plain, best, world in sorted(rows, key=lambda row: row[0])[: asked.worst]:
+            print(f"    {plain:.3f} {best:.3f} {world}")
+        for plain, best, world in sorted(rows, key=lambda row: row[1])[: asked.worst]:
+            print(f"  b {plain:.3f} {best:.3f} {world}")
+
+
+if __name__ == "__main__":
+    main()
