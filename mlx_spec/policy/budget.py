@@ -1,13 +1,16 @@
 """What drafting may lose against plain decoding: "never slower" by adding up, not by tuning.
 
 A balance in plain rounds. It grows by a share of the time spent and by what drafts gained; refused drafts,
-looks at costs and shadow drafts are paid from it as timed. Nothing is begun that it does not cover.
+looks at costs and shadow drafts are paid from it as timed. Nothing is begun whose expected loss it does not
+cover.
 """
 
 SHARE = 0.01
 """Of the time spent decoding, what may be lost."""
 START = 2.0
-"""Plain rounds that an answer may lose beyond that: what other answers gained is no excuse."""
+"""Plain rounds that a pair may lose before it gained any, and that any one answer may lose."""
+RESERVE = 16.0
+"""Plain rounds that are kept of what answers gained, at most: they pay for answers that are no good."""
 SETTLED = 4
 """Plain rounds after which those before are judged by nothing newer."""
 
@@ -15,8 +18,11 @@ SETTLED = 4
 class Budget:
     """Plain rounds that may be lost. `plain` is what one takes now, in seconds."""
 
-    def __init__(self, balance: float = START):
-        self.balance = min(balance, START)
+    def __init__(self, reserve: float = START):
+        self.reserve = min(reserve, RESERVE)
+        """What earlier answers left."""
+        self._own = 0.0
+        """What this answer gained, or lost."""
         self._tokens = self._seconds = 0.0
         """What drafts brought lately and took: judged by plain rounds timed after them, in case the machine
         changed its pace meanwhile."""
@@ -24,12 +30,16 @@ class Budget:
 
     def begin(self, plain: float) -> None:
         """A new answer."""
-        self._settle(plain)
-        self.balance = min(self.balance, START)
+        self.reserve, self._own = self.kept(plain), 0.0
+        self._tokens = self._seconds = 0.0
 
     def left(self, plain: float) -> float:
         """Plain rounds that may be lost now."""
-        return self.balance + self._tokens - self._seconds / plain
+        return min(self.reserve, START) + self._balance(plain)
+
+    def kept(self, plain: float) -> float:
+        """What the next answer begins with."""
+        return min(self.reserve + self._balance(plain), RESERVE)
 
     def spend(self, tokens: int, seconds: float) -> None:
         """A round that drafted, or a shadow draft beside it, gained `tokens` in `seconds`."""
@@ -39,11 +49,11 @@ class Budget:
 
     def rest(self, tokens: int, plain: float) -> None:
         """A plain round."""
-        self.balance += SHARE * tokens
+        self._own += SHARE * tokens
         self._rested += 1
         if self._rested == SETTLED:
-            self._settle(plain)
+            self._own = self._balance(plain)
+            self._tokens = self._seconds = 0.0
 
-    def _settle(self, plain: float) -> None:
-        self.balance = self.left(plain)
-        self._tokens = self._seconds = 0.0
+    def _balance(self, plain: float) -> float:
+        return self._own + self._tokens - self._seconds / plain

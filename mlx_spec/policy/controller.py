@@ -7,11 +7,12 @@ refusal (`budget.py`). Lossless whatever it chooses: it looks at nothing but rou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mlx_spec.policy.acceptance import EXPECTED, Acceptance
+from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
 from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs
 from mlx_spec.policy.plan import NO_OFFER, Offer
@@ -70,17 +71,21 @@ class Value:
         """Seconds of the longest draft's last token."""
         return float(self.seconds[-1] - self.seconds[-2])
 
-    def risk(self, k: int | slice) -> Any:
-        """Plain rounds that a refused draft of k loses; the reading of a long text counts as half an answer's."""
-        plain = float(self.seconds[0])
-        return self.seconds[k] / plain - 1 + min(self.once / plain, START / 2)
+    @cached_property
+    def risk(self) -> np.ndarray:
+        """[lengths], plain rounds that a draft is expected to lose where it loses; half an answer's for reading."""
+        plain, count = float(self.seconds[0]), len(self.seconds)
+        alive = self.known.now @ ALIVE[:, :count]
+        ends = np.tril(np.tile(alive - np.append(alive[1:], 0.0), (count, 1)), -1) + np.diag(alive)
+        short = np.maximum(self.seconds[:, None] / plain - 1 - np.arange(count), 0.0)
+        return (ends * short).sum(axis=1) + min(self.once / plain, START / 2)
 
     def best(self, left: float, written: int) -> int:
-        """The best length whose refusal `left` plain rounds cover; 0 if its reading does not pay."""
-        covered = int((self.risk(slice(1, None)) <= left).sum())  # a longer draft costs more
-        if not covered:
+        """The best length whose risk `left` plain rounds cover; 0 if there is none or its reading does not pay."""
+        pace = np.where(self.risk <= left, self.pace, np.inf)
+        k = 1 + int(pace[1:].argmin())
+        if not pace[k] < np.inf:
             return 0
-        k = 1 + int(self.pace[1 : covered + 1].argmin())
         saved = float(self.seconds[0] - self.pace[k])
         return k if saved * written >= self.once or not self.once else 0
 
@@ -165,7 +170,7 @@ class Controller:
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
         counted = {kind: known.as_json() for kind, known in self.acceptance.items()}
-        left = self.budget.left(self.costs.of(PLAIN, 0)) if self.costs.plain else START
+        left = self.budget.kept(self.costs.of(PLAIN, 0)) if self.costs.plain else START
         return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading),
                 "budget": left}  # fmt: skip
 
@@ -222,7 +227,7 @@ class Controller:
         """A plain round, beside a shadow draft where one is due and pays."""
         for value in values:
             asked = value.offer.reviews >= self._review_after
-            covered = value.step / value.seconds[0] + value.risk(0) <= left
+            covered = value.step / value.seconds[0] + value.risk[0] <= left
             if asked and covered and value.worth_asking(self._written):
                 return value.offer, 0
         due = self._review_after - max(value.offer.reviews for value in values)
@@ -243,7 +248,7 @@ class Controller:
         if not j:
             return Look(PLAIN, 0)
         pays = value.expected[j] > 1 + self.costs.doubt(value.offer.drafter, j)
-        return Look(value.offer.drafter, j) if pays and min(value.risk(j), START) <= left else None
+        return Look(value.offer.drafter, j) if pays and min(value.risk[j], START) <= left else None
 
     def _pay(self, read: Round, offer: Offer, length: int) -> None:
         """Lay a round to the budget, and learn from it what reading takes."""
