@@ -7,7 +7,7 @@ refusal (`budget.py`). Lossless whatever it chooses: it looks at nothing but rou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ LOOK_ROUNDS = 4
 """A look ends when a steady round of it was read, or after so many, one of before in flight included."""
 RESTS = 8
 """Plain rounds that a choice of one stands for at most while the same is offered: weighing takes time."""
+AHEAD = 16
+"""Tokens that an answer goes on for at least, as is expected; else for as many as were written."""
 READING = 1 / 32
 """Draft steps that it takes to read a missed token, until it was seen."""
 FAR_BEHIND = 32
@@ -61,7 +63,9 @@ class Value:
     """Seconds that it reads before its first draft."""
 
     def __post_init__(self) -> None:
-        self.expected = self.known.now @ EXPECTED[:, : len(self.seconds)]
+        self.alive = self.known.now @ ALIVE[:, : len(self.seconds)]
+        """[lengths], how likely the first 0, 1, ... k drafted tokens are all right."""
+        self.expected = self.alive.cumsum()
         """[lengths], tokens."""
         self.pace = self.seconds / self.expected
         """[lengths], seconds per token."""
@@ -71,29 +75,30 @@ class Value:
         """Seconds of the longest draft's last token."""
         return float(self.seconds[-1] - self.seconds[-2])
 
-    @cached_property
-    def risk(self) -> np.ndarray:
-        """[lengths], plain rounds that a draft is expected to lose where it loses; half an answer's for reading."""
-        plain, count = float(self.seconds[0]), len(self.seconds)
-        alive = self.known.now @ ALIVE[:, :count]
-        ends = np.tril(np.tile(alive - np.append(alive[1:], 0.0), (count, 1)), -1) + np.diag(alive)
-        short = np.maximum(self.seconds[:, None] / plain - 1 - np.arange(count), 0.0)
-        return (ends * short).sum(axis=1) + min(self.once / plain, START / 2)
+    def risk(self, k: int) -> float:
+        """Plain rounds by which a draft is expected to fall behind, where it does; half an answer's to read."""
+        plain = float(self.seconds[0])
+        lost = float(self.seconds[k]) / plain - 1
+        alive = self.alive.tolist()
+        ends = [(a - b) * (lost - j) for j, (a, b) in enumerate(pairwise(alive[: k + 1])) if j < lost]
+        return sum(ends) + alive[k] * max(0.0, lost - k) + min(self.once / plain, START / 2)
 
-    def best(self, left: float, written: int) -> int:
+    def best(self, left: float, ahead: int) -> int:
         """The best length whose risk `left` plain rounds cover; 0 if there is none or its reading does not pay."""
-        pace = np.where(self.risk <= left, self.pace, np.inf)
-        k = 1 + int(pace[1:].argmin())
-        if not pace[k] < np.inf:
-            return 0
+        pace = self.pace.copy()
+        pace[0] = np.inf
+        while self.risk(k := int(pace.argmin())) > left:
+            pace[k:] = np.inf  # a longer draft risks more
+            if k <= 1:
+                return 0
         saved = float(self.seconds[0] - self.pace[k])
-        return k if saved * written >= self.once or not self.once else 0
+        return k if not self.once or saved * ahead >= self.once else 0
 
-    def worth_asking(self, written: int) -> bool:
-        """Whether knowing its level would save more in as many tokens as were written than asking costs."""
-        by_level = (self.seconds[1:] / EXPECTED[:, 1 : len(self.seconds)]).min(axis=1)
-        saved = float(self.known.now @ np.maximum(self.seconds[0] - by_level, 0.0))
-        return saved * written >= self.step + self.once
+    def worth_asking(self, ahead: int) -> bool:
+        """Whether knowing its level would save more in the tokens ahead than asking costs."""
+        by_level = (self.seconds / EXPECTED[:, : len(self.seconds)]).min(axis=1)
+        saved = float(self.known.now @ (self.seconds[0] - by_level))
+        return saved * ahead >= self.step + self.once
 
 
 class Controller:
@@ -138,7 +143,10 @@ class Controller:
                 return offer, min(self._look.k, offer.limit)  # type: ignore[union-attr]
         if self._rests and [offer.kind for offer in offers] == self._offered:
             return NO_OFFER, 0
-        return self._weigh([self._value(offer, length) for offer in offers], length)
+        pace = self.costs.of(PLAIN, 0, length)
+        if (left := self.budget.left(pace)) <= 0:
+            return NO_OFFER, 0
+        return self._weigh([self._value(offer, length) for offer in offers], pace, left)
 
     def count(self, read: Round, offer: Offer, length: int) -> None:
         """Take a round that was read."""
@@ -201,14 +209,12 @@ class Controller:
             return self.reading.get(offer.drafter, 0.0)
         return READING * (self.costs.of(offer.drafter, 1, length) - self.costs.of(PLAIN, 0, length))
 
-    def _weigh(self, values: list[Value], length: int) -> tuple[Offer, int]:
+    def _weigh(self, values: list[Value], plain: float, left: float) -> tuple[Offer, int]:
         """The choice, by all that is known."""
         for known in self.acceptance.values() if self._idle else ():
             known.idle(self._idle)
         self._idle = 0
-        plain = float(values[0].seconds[0])
-        left = self.budget.left(plain)
-        lengths = [value.best(left, self._written) for value in values]
+        lengths = [value.best(left, max(self._written, AHEAD)) for value in values]
         paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
         first = int(np.argmin(paces))
         value, k = values[first], lengths[first]
@@ -227,8 +233,8 @@ class Controller:
         """A plain round, beside a shadow draft where one is due and pays."""
         for value in values:
             asked = value.offer.reviews >= self._review_after
-            covered = value.step / value.seconds[0] + value.risk[0] <= left
-            if asked and covered and value.worth_asking(self._written):
+            covered = value.step / value.seconds[0] + value.risk(0) <= left
+            if asked and covered and value.worth_asking(max(self._written, AHEAD)):
                 return value.offer, 0
         due = self._review_after - max(value.offer.reviews for value in values)
         self._offered = [value.offer.kind for value in values]
@@ -248,7 +254,7 @@ class Controller:
         if not j:
             return Look(PLAIN, 0)
         pays = value.expected[j] > 1 + self.costs.doubt(value.offer.drafter, j)
-        return Look(value.offer.drafter, j) if pays and min(value.risk[j], START) <= left else None
+        return Look(value.offer.drafter, j) if pays and min(value.risk(j), START) <= left else None
 
     def _pay(self, read: Round, offer: Offer, length: int) -> None:
         """Lay a round to the budget, and learn from it what reading takes."""

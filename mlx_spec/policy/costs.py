@@ -80,15 +80,17 @@ class Costs:
         plain, known = self.plain.at(length), self.rounds.get(drafter) if drafter != PLAIN else {}
         if not known:
             return plain * np.array([1.0, 1 + FIRST_STEP * (drafter != PLAIN)][: limit + 1])
-        lengths = sorted(known)
-        scale = self._scale.get(drafter, 1.0)
+        lengths, scale = sorted(known), self._scale.get(drafter, 1.0)
         seconds = [known[k].at(length) * scale for k in lengths]
         beyond = max(seconds[-1] + (seconds[-1] - plain) / lengths[-1], plain)
-        every = np.arange(min(limit, lengths[-1] + 1) + 1)
-        return np.interp(every, [0, *lengths, lengths[-1] + 1], [plain, *seconds, beyond])
+        points, curve = [0, *lengths, lengths[-1] + 1], np.array([plain, *seconds, beyond])
+        return np.interp(np.arange(min(limit, points[-1]) + 1), points, curve)
 
     def of(self, drafter: str, k: int, length: int = 0) -> float:
         """Seconds of a round, k at most one more than the longest known."""
+        known = self.plain if drafter == PLAIN else self.rounds.get(drafter, {}).get(k)
+        if known:
+            return known.at(length) * self._scale.get(drafter, 1.0)
         return float(self.curve(drafter, k, length)[k])
 
     def longest(self, drafter: str) -> int:
