@@ -5,6 +5,8 @@ looks at costs and shadow drafts are paid from it as timed. Nothing is begun who
 cover.
 """
 
+import math
+
 SHARE = 0.01
 """Of the time spent decoding, what may be lost."""
 START = 2.0
@@ -16,9 +18,15 @@ SETTLED = 4
 
 
 class Budget:
-    """Plain rounds that may be lost. `plain` is what one takes now, in seconds."""
+    """Plain rounds that may be lost. `plain` is what one takes now, in seconds.
+
+    Raises:
+        ValueError: `reserve` is not a number.
+    """
 
     def __init__(self, reserve: float = START):
+        if not math.isfinite(reserve):
+            raise ValueError("a reserve is a number of rounds")
         self.reserve = min(reserve, RESERVE)
         """What earlier answers left."""
         self._own = 0.0

@@ -5,15 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
-import mlx.core as mx
 import numpy as np
 
-from mlx_spec.drafters import Context
-from mlx_spec.drafters.model import OFFER
+from mlx_spec.drafters.guess import Guess
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import Offer
-from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Round
-from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
+from mlx_spec.types import DrafterName, Options, Round
 
 if TYPE_CHECKING:
     from mlx_spec.engine import Engine
@@ -26,7 +22,8 @@ FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
 """Draft lengths by what leaving out would cost; the others lie between them."""
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
-"""Draft lengths at which the draft model is timed: its steps cost the same each, the first a little more."""
+"""Draft lengths at which the draft model is timed, to its longest: steps cost the same each, the first a little
+more."""
 TIMED_ROUNDS = 2
 """Rounds of a kind in one go; there are as many goes as time allows."""
 GOES = 6
@@ -51,34 +48,6 @@ def calibrate(engine: "Engine") -> "Calibration":
         continue
     calibration.finish()
     return calibration
-
-
-class Guess:
-    """Stands in for lookup: drafts at once, whatever the text is."""
-
-    name = "lookup"
-    reads_host = True
-
-    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
-        """Nothing to read."""
-
-    def offer(self) -> Offer:
-        return Offer(self.name, kind="guess", prior=1.0, limit=MAX_DRAFT_LENGTH)
-
-    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
-        return Draft(mx.array([1] * length, mx.int32))
-
-    def review(self, context: Context, book: RuleBook) -> mx.array:
-        raise NotImplementedError("it offers none")
-
-    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
-        return ()
-
-    def skipped(self, count: int) -> None:
-        """Nothing to keep in step."""
-
-    def keep(self, known: Sequence[int]) -> None:
-        """Nothing to keep in step."""
 
 
 class Calibration:
@@ -241,7 +210,7 @@ class Calibration:
             rounds["lookup"] = passes
         if passes and (drafting := self._drafting(context)):
             once, step = drafting
-            reach = range(1, min(max(passes), OFFER.limit) + 1)
+            reach = range(1, min(max(passes), max(DRAFTED)) + 1)
             rounds["model"] = {k: _on_line(passes, k) + once + step * k for k in reach}
         return rounds
 

@@ -42,15 +42,6 @@ UNSTEADY = 1.5
 """What a round that is not steady costs the budget at most, in what was expected: it may build a graph."""
 
 
-@dataclass(slots=True)
-class Look:
-    """A kind of round that is run until its time was read."""
-
-    drafter: str
-    k: int
-    rounds: int = LOOK_ROUNDS
-
-
 @dataclass
 class Value:
     """What one drafter is worth now."""
@@ -117,16 +108,17 @@ class Controller:
         """Seconds a drafter takes per token that it missed."""
         self._written, self._review_after = 0, REVIEW_FIRST
         """Tokens of this answer, and how many a drafter rests before it is asked about them."""
-        self._look: Look | None = None
-        self._looks, self._look_after, self._quiet = 0, LOOK_FIRST, 0
-        """Looks so far, rounds between two, rounds since the last."""
+        self._look: tuple[str, int] | None = None
+        """Drafter and length that are run until their time was read."""
+        self._look_left, self._looks, self._look_after, self._quiet = 0, 0, LOOK_FIRST, 0
+        """Rounds of the look that are left, looks so far, rounds between two, rounds since the last."""
         self._rests, self._idle = 0, 0
         """Plain rounds to come that need no weighing; those since it was last weighed."""
         self._offered: list[str] = []
 
     def begin(self) -> None:
         """A new prompt."""
-        self._look, self._rests, self._idle = None, 0, 0
+        self._look_left, self._rests, self._idle = 0, 0, 0
         self._written, self._review_after = 0, REVIEW_FIRST
         if self.costs.plain:
             self.budget.begin(self.costs.of(PLAIN, 0))
@@ -138,9 +130,10 @@ class Controller:
         plain = self.costs.plain
         if plain is None or plain.seen < PLAIN_FIRST or not offers:
             return NO_OFFER, 0
-        for offer in (NO_OFFER, *offers) if self._look else ():
-            if offer.drafter == self._look.drafter:  # type: ignore[union-attr]
-                return offer, min(self._look.k, offer.limit)  # type: ignore[union-attr]
+        if self._look_left and self._look:
+            for offer in (NO_OFFER, *offers):
+                if offer.drafter == self._look[0]:
+                    return offer, min(self._look[1], offer.limit)
         if self._rests and [offer.kind for offer in offers] == self._offered:
             return NO_OFFER, 0
         pace = self.costs.of(PLAIN, 0, length)
@@ -153,10 +146,7 @@ class Controller:
         k = len(read.drafted)
         self._written += len(read.tokens)
         self._quiet += 1
-        if self._look:
-            self._look.rounds -= 1
-            if not self._look.rounds or (read.steady and read.drafter == self._look.drafter):
-                self._look = None
+        self._look_left = max(0, self._look_left - 1)
         if self.costs.plain:
             self._pay(read, offer, length)
         if k:
@@ -167,9 +157,8 @@ class Controller:
             self._rests = max(0, self._rests - 1)
         else:
             self._review_after *= 2
-        if read.steady and self.costs.learn(read.drafter, k, read.seconds, length):
-            self._look_after, self._quiet = LOOK_FIRST, 0
-            self._look = Look(PLAIN, 0) if k else None
+        if read.steady:
+            self._learn(read, length)
 
     def review(self, offer: Offer, right: Sequence[bool]) -> None:
         """Take what a drafter says it would have drafted of the latest tokens."""
@@ -220,11 +209,10 @@ class Controller:
         value, k = values[first], lengths[first]
         if k and paces[first] * (1 + self.costs.doubt(value.offer.drafter, k)) > plain:
             k = 0
-        if self._quiet >= self._look_after and (look := self._next_look(values, value if k else None, k, left)):
-            self._look, self._quiet = look, 0
+        if self._quiet >= self._look_after and (looked := self._next_look(values, value if k else None, k, left)):
+            self._look_at(looked[0].drafter, looked[1])
             self._look_after = min(2 * self._look_after, LOOK_LAST)
-            found = [value.offer for value in values if value.offer.drafter == look.drafter]
-            return (found[0], look.k) if found else (NO_OFFER, 0)
+            return looked
         if k:
             return value.offer, k
         return self._rest(values, left)
@@ -241,7 +229,7 @@ class Controller:
         self._rests = min(max(self._written // RESTS, due), RESTS)
         return NO_OFFER, 0
 
-    def _next_look(self, values: list[Value], chosen: Value | None, k: int, left: float) -> Look | None:
+    def _next_look(self, values: list[Value], chosen: Value | None, k: int, left: float) -> tuple[Offer, int] | None:
         """By turns at plain rounds, a longer and a shorter draft, other drafters: what never runs is never corrected.
 
         None where the budget does not cover it, or where the draft would not pay were it for nothing.
@@ -252,9 +240,23 @@ class Controller:
         self._looks += 1
         value, j = turns[self._looks % len(turns)]
         if not j:
-            return Look(PLAIN, 0)
+            return NO_OFFER, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.offer.drafter, j)
-        return Look(value.offer.drafter, j) if pays and min(value.risk(j), START) <= left else None
+        return (value.offer, j) if pays and min(value.risk(j), START) <= left else None
+
+    def _look_at(self, drafter: str, k: int) -> None:
+        self._look, self._look_left, self._quiet = (drafter, k), LOOK_ROUNDS, 0
+
+    def _learn(self, read: Round, length: int) -> None:
+        """Take a steady round's time; it ends a look, unless it was grossly unlike what was thought."""
+        k = len(read.drafted)
+        surprise = self.costs.learn(read.drafter, k, read.seconds, length)
+        if self._look and read.drafter == self._look[0] and surprise != "gross":
+            self._look_left = 0
+        if surprise == "believed":
+            self._look_after = LOOK_FIRST
+            if k:
+                self._look_at(PLAIN, 0)
 
     def _pay(self, read: Round, offer: Offer, length: int) -> None:
         """Lay a round to the budget, and learn from it what reading takes."""
@@ -262,8 +264,7 @@ class Controller:
         if offer is NO_OFFER:
             self.budget.rest(len(read.tokens), plain)
             return
-        drafting = self.costs.of(offer.drafter, max(k, 1), length)
-        expected = drafting if k else drafting
+        expected = self.costs.of(offer.drafter, max(k, 1), length)
         once = offer.behind * self._reading(offer, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
         self.budget.spend(len(read.tokens), seconds - max(0.0, once - START / 2 * plain))

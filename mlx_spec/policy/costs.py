@@ -6,7 +6,7 @@ Every kind of round is a line over the tokens in the context. Kinds nobody ran l
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,8 +30,11 @@ SPREAD_OVER = 64
 """Readings that the noise is an average of."""
 GROSS = 3.0
 """Standard deviations. One such surprise may be another program's turn, a second one is believed."""
-ALONG = 0.5
+ALONG = 0.8
 """Share of a correction that is laid to the drafter: its other lengths move along."""
+
+
+Surprise = Literal["none", "gross", "believed"]
 
 
 @dataclass(slots=True)
@@ -107,26 +110,26 @@ class Costs:
         seen = known.seen if known else 0
         return self.noise * math.sqrt(1 / max(1, self.plain.seen if self.plain else 0) + 1 / max(1, seen))
 
-    def learn(self, drafter: str, k: int, seconds: float, length: int) -> bool:
-        """Take a steady round. True if its kind was grossly misjudged, as two readings in a row say."""
+    def learn(self, drafter: str, k: int, seconds: float, length: int) -> Surprise:
+        """Take a steady round. A gross surprise is believed when the next one agrees."""
         if self.plain is None:
             if not k:
                 self.plain = RoundCost(seconds, seen=1)
-            return False
+            return "none"
         cost = self._known(drafter, k) if k else self.plain
         if cost is None:
-            return False
+            return "none"
         expected = cost.at(length) * (self._scale.get(drafter, 1.0) if k else 1.0)
         surprise, before = math.log(seconds / expected), cost.surprise
         bound, cost.surprise = GROSS * self.noise, surprise
-        if gross := min(surprise, before) > bound or max(surprise, before) < -bound:
+        if believed := min(surprise, before) > bound or max(surprise, before) < -bound:
             cost.seen, step = 1, surprise
         else:
-            cost.seen, surprise = min(cost.seen + 1, LASTING), max(-bound, min(surprise, bound))
-            step = surprise / cost.seen
-            self.noise += (TO_DEVIATION * abs(surprise) - self.noise) / SPREAD_OVER
+            cost.seen, usual = min(cost.seen + 1, LASTING), max(-bound, min(surprise, bound))
+            step = usual / cost.seen
+            self.noise += (TO_DEVIATION * abs(usual) - self.noise) / SPREAD_OVER
         self._move(cost, drafter if k else PLAIN, math.exp(step))
-        return gross
+        return "believed" if believed else "gross" if abs(surprise) > bound else "none"
 
     def _known(self, drafter: str, k: int) -> RoundCost | None:
         """None for a kind that is new: its first round may have compiled, and makes the entry."""
@@ -138,7 +141,7 @@ class Costs:
         return known.get(k)
 
     def _move(self, cost: RoundCost, drafter: str, factor: float) -> None:
-        """A drafter's other lengths follow halfway; all that rest follow plain rounds: that is the machine."""
+        """A drafter's other lengths follow that far; all that rest follow plain rounds: that is the machine."""
         own = factor ** (1 - ALONG) if drafter != PLAIN else factor
         cost.seconds, cost.growth = cost.seconds * own, cost.growth * own
         if drafter != PLAIN:

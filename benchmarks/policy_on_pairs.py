@@ -1,0 +1,123 @@
+"""The controller on real pairs: plain decoding and auto in turn, one process, `auto / plain` in speed.
+
+`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. Every repeat
+begins with a controller of its own: calibrated as the app does it, or fresh. The built-in pair, a draft with random
+weights and lookup alone are there too. Passes are compiled if MLX_SPEC_COMPILE=1 says so.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.shell.runtime import blas, prepare
+
+prepare()
+
+import mlx.core as mx  # noqa: E402
+from mlx_lm.utils import load_model  # noqa: E402
+
+from benchmarks.peers.prompts import read_prompts  # noqa: E402
+from mlx_spec import Engine  # noqa: E402
+from mlx_spec.policy.calibrate import Calibration, calibrate  # noqa: E402
+from mlx_spec.policy.controller import Controller  # noqa: E402
+from mlx_spec.target.model import COMPILES  # noqa: E402
+from mlx_spec.types import Options  # noqa: E402
+
+TEMPERATURES = (0.0, 0.8, 1.2)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A pair and what it answers."""
+
+    name: str
+    engine: Engine
+    prompts: Sequence[Sequence[int]]
+    stops: frozenset[int] = frozenset()
+
+
+def strangers(folder: Path) -> Iterator[Subject]:
+    for pair in sorted(path for path in folder.iterdir() if (path / "held_out.json").exists()):
+        prompts = json.loads((pair / "held_out.json").read_text())
+        target = load_model(pair / "target")[0]
+        yield Subject(pair.name, Engine(target, load_model(pair / "draft")[0], context_limit=2048), prompts)
+    random_draft = load_model(pair / "draft", lazy=True)[0]
+    random_draft.update(_noise(random_draft.parameters()))
+    yield Subject("random draft", Engine(target, random_draft, context_limit=2048), prompts)
+    yield Subject("lookup alone", Engine(target, context_limit=2048), prompts)
+
+
+def _noise(parameters: object) -> dict[str, object]:
+    from mlx.utils import tree_map
+
+    return tree_map(lambda array: 0.02 * mx.random.normal(array.shape, key=mx.random.key(1)), parameters)
+
+
+def builtin() -> Subject:
+    from benchmarks.peers.ours import OurSide
+
+    side = OurSide(None, None, tune=False)
+    encoded = [side.encode(prompt.messages) for prompt in read_prompts()]
+    return Subject("built-in", side.pair.engine, [ids for ids, _ in encoded], frozenset(encoded[0][1]))
+
+
+def seconds_per_token(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
+    """(seconds, tokens) after the first round."""
+    subject.engine.forget()
+    rounds = list(subject.engine.generate(prompt, options))[1:]
+    return sum(read.seconds for read in rounds), sum(len(read.tokens) for read in rounds)
+
+
+def ratio(subject: Subject, temperature: float, prompts: Sequence[Sequence[int]], tokens: int) -> float:
+    """Of the speeds of auto and plain decoding, which take turns and each come first by turns."""
+    spent = {"auto": [0.0, 0], "none": [0.0, 0]}
+    for number, prompt in enumerate(prompts):
+        for drafter in ("auto", "none") if number % 2 else ("none", "auto"):
+            options = Options(max_tokens=tokens, temperature=temperature, seed=number, drafter=drafter,
+                              stop_tokens=subject.stops)  # fmt: skip
+            seconds, count = seconds_per_token(subject, prompt, options)
+            spent[drafter][0] += seconds
+            spent[drafter][1] += count
+    (auto, auto_tokens), (plain, plain_tokens) = spent["auto"], spent["none"]
+    return plain / plain_tokens * auto_tokens / auto
+
+
+def show(subject: Subject, asked: argparse.Namespace) -> None:
+    calibration: Calibration = calibrate(subject.engine)
+    chosen = [subject.prompts[i % len(subject.prompts)] for i in range(asked.prompts)]
+    for prompt in chosen:  # what is built once
+        seconds_per_token(subject, prompt, Options(max_tokens=16, temperature=0.8))
+    for state in asked.states:
+        for temperature in asked.temperatures:
+            found = []
+            for repeat in range(asked.repeats):
+                subject.engine.controller = Controller(calibration.costs() if state == "calibrated" else None)
+                turn = [subject.prompts[(repeat * 3 + i) % len(subject.prompts)] for i in range(asked.prompts)]
+                found.append(ratio(subject, temperature, turn, asked.tokens))
+            print(f"{subject.name:14}{state:12}{temperature:4}{statistics.median(found):8.2f}"
+                  f"   ({min(found):.2f} to {max(found):.2f})", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.policy_on_pairs", description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--temperatures", nargs="*", type=float, default=TEMPERATURES)
+    parser.add_argument("--states", nargs="*", default=["calibrated", "fresh"])
+    parser.add_argument("--prompts", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=96)
+    asked = parser.parse_args()
+    print(f"{blas()} BLAS, {mx.default_device()}, compiled: {COMPILES}; {asked.prompts} prompts x {asked.tokens} tokens")
+    print(f"{'pair':14}{'controller':12}{'T':>4}{'auto / plain':>14} (of {asked.repeats} repeats)")
+    subjects = strangers(asked.folder) if asked.folder else iter([builtin()])
+    for subject in subjects:
+        if not asked.only or subject.name in asked.only:
+            show(subject, asked)
+
+
+if __name__ == "__main__":
+    main()

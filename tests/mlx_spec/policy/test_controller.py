@@ -1,0 +1,284 @@
+"""The adaptive draft length in simulated time: costs, texts and noise are given (`benchmarks/policy_worlds.py`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.policy_worlds import CURVES, LONG, SHORT, STEPS, TEXTS, Answer, Player, World, judged
+from mlx_spec.drafters.lookup import OFFERS
+from mlx_spec.drafters.model import OFFER as MODEL
+from mlx_spec.policy import budget, controller
+from mlx_spec.policy.acceptance import LEVELS, Acceptance
+from mlx_spec.policy.budget import Budget
+from mlx_spec.policy.controller import Controller
+from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.types import Round
+
+SURE, CHANCE = OFFERS[16], OFFERS[3]
+HOSTILE = [
+    World("stranger", 0.3, "0.50"),
+    World("M1, M2", 0.1, "0.97", wrong=1 / 3),
+    World("this CPU", 0.3, "0.02", tokens=SHORT),
+    World("M4 Pro", 0.1, "mixed", tokens=SHORT, compiled=True),
+    World("this CPU", 0.1, "switching", noise=0.15),
+    World("M5 Max", 0.6, "0.50", wrong=0.0),
+]
+GENEROUS = [
+    (World("this CPU", 0.1, "0.90"), 1.6),
+    (World("M4 Pro", 0.1, "0.80", wrong=0.0), 1.5),
+    (World("M5 Max", 0.02, "0.97", tokens=SHORT), 1.7),
+    (World("stranger", 0.1, "0.90", slow=0.3), 1.5),
+    (World("M4 Pro", 0.02, "switching"), 1.25),
+]
+"""Worlds, and what auto has to gain over plain decoding."""
+
+
+def gain(world: World, tokens: int = 2048) -> float:
+    return judged(world, tokens // world.tokens)[0]
+
+
+def holds_the_promise() -> bool:
+    return all(gain(world) >= 0.97 for world in HOSTILE)
+
+
+def is_of_use() -> bool:
+    return all(gain(world) >= least for world, least in GENEROUS)
+
+
+@pytest.mark.parametrize("world", HOSTILE, ids=str)
+def test_it_is_never_slower_than_plain_decoding(world: World):
+    assert gain(world) >= 0.97
+
+
+@pytest.mark.parametrize(("world", "least"), GENEROUS, ids=str)
+def test_drafts_that_pay_are_found(world: World, least: float):
+    assert gain(world) >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("tokens", [SHORT, LONG])
+@pytest.mark.parametrize("wrong", [1.0, 3.0, 1 / 3, 0.0], ids=["measured", "too high", "too low", "skipped"])
+def test_it_is_never_slower_on_any_machine(curve: str, tokens: int, wrong: float):
+    for step in STEPS:
+        for text in TEXTS:
+            world = World(curve, step, text, tokens, wrong)
+            assert gain(world, 1536) >= 0.96, world
+
+
+def without_budget(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Budget, "left", lambda self, plain: 1e9)
+
+
+def never_looks(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(controller, "LOOK_FIRST", 10**9)
+
+
+def never_asks(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Controller, "_rest", lambda self, values, left: (NO_OFFER, 0))
+
+
+def ignores_costs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Costs, "curve", lambda self, drafter, limit, length=0: np.full(limit + 1, self.plain.seconds))
+    without_budget(patch)
+
+
+@pytest.mark.parametrize("mutant", [without_budget, ignores_costs])
+def test_without_costs_or_budget_it_would_be_slower(mutant: Callable, monkeypatch: pytest.MonkeyPatch):
+    mutant(monkeypatch)
+    assert not holds_the_promise()
+
+
+@pytest.mark.parametrize("mutant", [never_asks])
+def test_without_shadow_drafts_it_would_gain_less(mutant: Callable, monkeypatch: pytest.MonkeyPatch):
+    mutant(monkeypatch)
+    assert not is_of_use()
+
+
+DEAR = World("this CPU", 0.2, "0.90")
+"""A step takes 0.2 plain rounds and is believed to take a whole one."""
+
+
+def believed_dear(restored: bool) -> Controller:
+    dear = replace(DEAR, step=1.0)
+    planner = Controller(Costs(RoundCost(1.0), {"model": {k: RoundCost(dear.takes(k)) for k in range(1, 16)}}))
+    if restored:
+        kept, planner = planner.as_json(), Controller()
+        planner.restore(kept)
+    return planner
+
+
+def late_gain(planner: Controller) -> float:
+    """Over plain decoding, of the answer after 2,000 tokens."""
+    player, answers = Player(planner, DEAR), list(DEAR.answers(5))
+    times = [player.play(answer) for answer in answers]
+    return answers[-1].fixed(0) / times[-1]
+
+
+@pytest.mark.parametrize("restored", [False, True], ids=["learned", "from disk"])
+def test_costs_believed_too_high_are_corrected_within_2000_tokens(restored: bool):
+    planner = believed_dear(restored)
+    assert late_gain(planner) > 1.2
+    assert planner.costs.of("model", 1) < 1.1 * DEAR.takes(1)
+
+
+def one_round_long(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(controller, "LOOK_ROUNDS", 1)
+
+
+@pytest.mark.parametrize("mutant", [never_looks, one_round_long])
+def test_looks_that_are_missing_or_one_round_long_would_never_correct_them(
+    mutant: Callable, monkeypatch: pytest.MonkeyPatch
+):
+    mutant(monkeypatch)
+    assert late_gain(believed_dear(False)) < 1.05
+
+
+def test_answers_of_24_tokens_correct_costs_too():
+    world = replace(DEAR, tokens=SHORT)
+    player = Player(believed_dear(False), world)
+    answers = list(world.answers(200))
+    times = [player.play(answer) for answer in answers]
+    assert sum(answer.fixed(0) for answer in answers[-40:]) / sum(times[-40:]) > 1.05
+
+
+def test_a_drafter_that_became_good_is_found_again():
+    bad, good = World("this CPU", 0.1, "0.02"), World("this CPU", 0.1, "0.97")
+    player = Player(Controller(bad.costs()), bad)
+    for answer in bad.answers(4):
+        player.play(answer)
+    answers = list(good.answers(8))
+    times = [player.play(answer) for answer in answers]
+    assert answers[-1].fixed(0) / times[-1] > 2
+
+
+def test_one_answer_loses_no_more_than_its_allowance():
+    """Whatever earlier answers gained: good ones first, then one whose drafts are all refused."""
+    good, bad = World("this CPU", 0.1, "0.97"), World("this CPU", 0.1, "0.02", tokens=SHORT)
+    player = Player(Controller(good.costs()), good)
+    for answer in good.answers(6):
+        player.play(answer)
+    refused = Answer(bad, [False] * SHORT, [1.0] * SHORT)
+    lost = player.play(refused) - refused.fixed(0)
+    assert 0 < lost < budget.START + good.takes(15) - 1
+
+
+def test_the_budget_is_judged_by_plain_rounds_timed_afterwards():
+    """Drafts seemed to lose while the machine was slow; plain rounds were as slow."""
+    spent = Budget()
+    spent.spend(10, 15.0)
+    assert spent.left(plain=1.0) < 0 < spent.left(plain=1.5)
+    for _ in range(budget.SETTLED):
+        spent.rest(1, plain=1.5)
+    assert spent.left(plain=1.0) == spent.left(plain=1.5) > 1.9
+
+
+def rounds_of(k: int, accepted: int, drafter: str, seconds: float) -> Round:
+    return Round(tuple(range(k)), accepted, tuple(range(accepted + 1)), drafter, seconds, steady=True)
+
+
+def test_the_surer_of_two_drafters_drafts():
+    costs = {name: {k: RoundCost(1 + 0.1 * k) for k in range(1, 16)} for name in ("lookup", "model")}
+    planner = Controller(Costs(RoundCost(1.0), costs))
+    planner.begin()
+    for _ in range(6):
+        planner.review(MODEL, [False] * 3)
+        planner.review(SURE, [True] * 3)
+    assert planner.choose([SURE, MODEL], 0)[0] == SURE
+    for _ in range(6):
+        planner.review(MODEL, [True] * 3)
+        planner.review(CHANCE, [False] * 3)
+    assert planner.choose([MODEL, CHANCE], 0)[0] == MODEL
+
+
+def test_a_longer_match_earns_a_longer_draft():
+    costs = Costs(RoundCost(1.0), {"lookup": {k: RoundCost(1 + 0.08 * k) for k in range(1, 32)}})
+    lengths = [Controller(costs).choose([offer], 0)[1] for offer in reversed(OFFERS.values())]
+    assert lengths == sorted(lengths) and lengths[0] < 3 and lengths[-1] >= 8
+    planner = Controller(costs)
+    for _ in range(12):
+        planner.count(Round(tuple(range(31)), 31, tuple(range(32)), "lookup", 3.5), SURE, 0)
+    assert planner.choose([SURE], 0) == (SURE, 31)
+
+
+def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good():
+    def chosen(edges: Sequence[int], seconds: float) -> int:
+        costs = {k: RoundCost(1.0 if k < 4 else 1.0 + 0.2 * (k - 3)) for k in range(1, 9)}
+        costs[4] = RoundCost(seconds)
+        planner = Controller(Costs(RoundCost(1.0), {"model": costs}), edges)
+        known = planner.acceptance["model"] = Acceptance()
+        known.now = known.usual = (LEVELS == 0.85).astype(float)
+        return planner.choose([MODEL], 0)[1]
+
+    as_good, better = 1.135, 1.05
+    assert chosen([], as_good) == 4 and chosen([4], as_good) == 3
+    assert chosen([], better) == 4 and chosen([4], better) == 4
+    assert chosen([8], as_good) == 4
+
+
+def test_what_is_not_chosen_is_looked_at_ever_more_rarely():
+    planner, seen = Controller(World("this CPU", 0.1, "0.97", noise=0.0).costs()), []
+    takes = World("this CPU", 0.1, "0.97").takes
+    for number in range(6000):
+        offer, k = planner.choose([MODEL], 0)
+        seen += [number] if not k else []
+        planner.count(rounds_of(k, k, offer.drafter, takes(k)), offer, 0)
+    gaps = [b - a for a, b in zip(seen, seen[1:], strict=False) if b - a > 4]
+    assert gaps == sorted(gaps) and 3 < len(gaps) < 12
+
+
+def test_what_was_learned_survives_as_plain_values():
+    world = World("M4 Pro", 0.1, "0.65", growth=1.0)
+    planner = Controller(world.costs())
+    player = Player(planner, world)
+    for answer in world.answers(3):
+        player.play(answer)
+    again = Controller()
+    again.restore(planner.as_json())
+    for each in (planner, again):
+        each.begin()
+    assert again.as_json() == planner.as_json()
+    assert again.choose([MODEL], 50) == planner.choose([MODEL], 50)
+
+
+EMPTY = {"costs": {"plain": None, "rounds": {}}, "acceptance": {}, "reading": {}, "budget": 1.0}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"costs": {"plain": [0.0, 0.0, 1], "rounds": {}}},
+        {"costs": {"plain": [1.0, 0.0], "rounds": {}}},
+        {"costs": {"plain": [float("nan"), 0.0, 1], "rounds": {}}},
+        {"costs": {"plain": None, "rounds": []}},
+        {"acceptance": {"model": {"usual": [0.5, 0.6], "now": [0.5, 0.5]}}},
+        {"reading": {"model": "slow"}},
+        {"budget": float("nan")},
+        {"budget": None},
+    ],
+)
+def test_values_that_make_no_sense_change_nothing(change: dict[str, object]):
+    planner = Controller(Costs(RoundCost(1.0)))
+    planner.restore({**EMPTY, "costs": planner.as_json()["costs"]})
+    before = planner.as_json()
+    with pytest.raises((LookupError, TypeError, ValueError, AttributeError)):
+        planner.restore({**EMPTY, **change})
+    assert planner.as_json() == before
+
+
+def test_the_reading_of_a_long_prompt_has_to_pay_too():
+    costs = Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + 0.1 * k) for k in range(1, 9)}})
+    planner, far = Controller(costs), replace(MODEL, behind=16_000)
+    assert planner.choose([MODEL], 0)[1] > 0
+    assert planner.choose([far], 0) == (NO_OFFER, 0)
+    planner.count(Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 160.0), far, 0)
+    assert planner.reading["model"] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("offers", [[], [MODEL]])
+def test_before_anything_was_timed_and_where_nobody_offers_rounds_are_plain(offers: list[Offer]):
+    planner = Controller() if offers else Controller(Costs(RoundCost(1.0)))
+    assert planner.choose(offers, 0) == (NO_OFFER, 0)
