@@ -236,7 +236,7 @@ class Controller:
         """
         turns = [(value, 1 + int(value.pace[1:].argmin())) for value in values if value is not chosen]
         if chosen:
-            turns += [(chosen, j) for j in (0, k + 1, k - 1) if j < len(chosen.seconds) and (j or k > 1)]
+            turns += [(chosen, j) for j in dict.fromkeys((0, k + 1, k - 1)) if j < len(chosen.seconds)]
         self._looks += 1
         value, j = turns[self._looks % len(turns)]
         if not j:

