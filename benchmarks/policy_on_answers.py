@@ -86,7 +86,7 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
     lookup.hindsight()
     planner.begin()
     planner.count(Round((), 0, (text[0],), "none", 1.0), NO_OFFER, len(answer.prompt))
-    spent, rested, unread = 0.0, 1, len(answer.prompt)
+    spent, rested, unread, before = 0.0, 1, len(answer.prompt), "none"
     while at < len(text):
         model = replace(OFFER, reviews=rested, behind=unread)
         offers = sorted(filter(None, (lookup.offer(), model)), key=lambda offer: offer.prior, reverse=True)
@@ -111,8 +111,9 @@ def play(planner: Planner, answer: Written, rng: random.Random) -> float:
         gained = text[at : at + stood + 1]
         if at + len(gained) == len(text):
             drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
-        steady = not (used and (unread or not drafted))
         name = offer.drafter if drafted else "none"
+        steady = name == before and not (used and (unread or not drafted))
+        before = name
         planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), offer, at)
         at += len(gained)
         lookup.keep(answer.prompt + text[:at])

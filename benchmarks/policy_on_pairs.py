@@ -1,8 +1,8 @@
 """The controller on real pairs: plain decoding and auto in turn, one process, `auto / plain` in speed.
 
 `python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. Every repeat
-begins with a controller of its own: calibrated as the app does it, or fresh. The built-in pair, a draft with random
-weights and lookup alone are there too. Passes are compiled if MLX_SPEC_COMPILE=1 says so.
+begins with a controller of its own: calibrated as the app does it, or fresh. A draft with random weights and
+lookup alone are there too; without a folder it is the built-in pair. Passes are compiled if MLX_SPEC_COMPILE=1 says so.
 """
 
 import argparse
@@ -40,11 +40,14 @@ class Subject:
 
 
 def strangers(folder: Path) -> Iterator[Subject]:
-    for pair in sorted(path for path in folder.iterdir() if (path / "held_out.json").exists()):
+    pairs = sorted(path.parent for path in folder.glob("*/held_out.json"))
+    for pair in pairs:
         prompts = json.loads((pair / "held_out.json").read_text())
-        target = load_model(pair / "target")[0]
-        yield Subject(pair.name, Engine(target, load_model(pair / "draft")[0], context_limit=2048), prompts)
-    random_draft = load_model(pair / "draft", lazy=True)[0]
+        draft = load_model(pair / "draft")[0]
+        yield Subject(pair.name, Engine(load_model(pair / "target")[0], draft, context_limit=2048), prompts)
+    last = pairs[-1]
+    prompts = json.loads((last / "held_out.json").read_text())
+    target, random_draft = load_model(last / "target")[0], load_model(last / "draft")[0]
     random_draft.update(_noise(random_draft.parameters()))
     yield Subject("random draft", Engine(target, random_draft, context_limit=2048), prompts)
     yield Subject("lookup alone", Engine(target, context_limit=2048), prompts)
@@ -95,7 +98,9 @@ def show(subject: Subject, asked: argparse.Namespace) -> None:
             found = []
             for repeat in range(asked.repeats):
                 subject.engine.controller = Controller(calibration.costs() if state == "calibrated" else None)
-                turn = [subject.prompts[(repeat * 3 + i) % len(subject.prompts)] for i in range(asked.prompts)]
+                turn = [
+                    subject.prompts[(repeat * 3 + i) % len(subject.prompts)] for i in range(asked.prompts)
+                ]
                 found.append(ratio(subject, temperature, turn, asked.tokens))
             print(f"{subject.name:14}{state:12}{temperature:4}{statistics.median(found):8.2f}"
                   f"   ({min(found):.2f} to {max(found):.2f})", flush=True)  # fmt: skip
@@ -111,7 +116,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=96)
     asked = parser.parse_args()
-    print(f"{blas()} BLAS, {mx.default_device()}, compiled: {COMPILES}; {asked.prompts} prompts x {asked.tokens} tokens")
+    print(
+        f"{blas()} BLAS, {mx.default_device()}, compiled: {COMPILES}; {asked.prompts} x {asked.tokens} tokens"
+    )
     print(f"{'pair':14}{'controller':12}{'T':>4}{'auto / plain':>14} (of {asked.repeats} repeats)")
     subjects = strangers(asked.folder) if asked.folder else iter([builtin()])
     for subject in subjects:

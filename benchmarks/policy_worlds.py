@@ -1,7 +1,7 @@
 """How well drafts are planned on machines and texts of all kinds, in simulated time: no model, no clock.
 
-`python -m benchmarks.policy_worlds`. A world is a cost curve, a drafter, a kind of text and a machine's noise;
-the controller answers prompts in it and is judged by the true times. Nothing is tuned to one of them.
+`python -m benchmarks.policy_worlds`. A world is a cost curve, a drafter, a kind of text and a machine's
+noise; the controller answers prompts in it and is judged by the true times. Nothing is tuned to one of them.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CURVES = {
     "M4 Pro": {1: 1.0, 2: 1.0, 3: 1.13, 4: 1.45, 5: 1.75, 6: 2.05, 8: 2.8, 16: 5.5},
     "M5 Max": {1: 1.0, 3: 1.12, 5: 1.45, 8: 2.2, 12: 3.2, 16: 3.9},
 }
-"""Passes of the target by rows, in plain rounds. The Macs' are published, 4-bit; between points it is a line."""
+"""Passes of the target by rows, in plain rounds. The Macs' are published ones, 4-bit; lines between."""
 STEPS = (0.02, 0.1, 0.3, 0.6)
 """A drafted token, in plain rounds."""
 LONG, SHORT = 512, 24
@@ -154,7 +154,7 @@ class Answer:
 
 
 class Player:
-    """Plays answers of one world to a planner, as the loop would: rounds are steady where the loop says so."""
+    """Plays answers of one world to a planner, as the loop would: steady rounds are those of the loop."""
 
     def __init__(self, planner: Planner, world: World):
         self.planner, self.world = planner, world

@@ -1,7 +1,7 @@
 """What rounds cost here: the engine's own rounds, timed on a made-up text at two context lengths."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +22,8 @@ FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
 """Draft lengths by what leaving out would cost; the others lie between them."""
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
-"""Draft lengths at which the draft model is timed, to its longest: steps cost the same each, the first a little
-more."""
+"""Draft lengths at which the draft model is timed, to its longest: each step costs the same, the first
+a little more."""
 TIMED_ROUNDS = 2
 """Rounds of a kind in one go; there are as many goes as time allows."""
 GOES = 6

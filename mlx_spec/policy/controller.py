@@ -67,7 +67,7 @@ class Value:
         return float(self.seconds[-1] - self.seconds[-2])
 
     def risk(self, k: int) -> float:
-        """Plain rounds by which a draft is expected to fall behind, where it does; half an answer's to read."""
+        """Plain rounds that a draft is expected to lose where it loses; half an answer's for reading."""
         plain = float(self.seconds[0])
         lost = float(self.seconds[k]) / plain - 1
         alive = self.alive.tolist()
@@ -75,7 +75,7 @@ class Value:
         return sum(ends) + alive[k] * max(0.0, lost - k) + min(self.once / plain, START / 2)
 
     def best(self, left: float, ahead: int) -> int:
-        """The best length whose risk `left` plain rounds cover; 0 if there is none or its reading does not pay."""
+        """The best length whose risk `left` plain rounds cover; 0 if there is none or reading does not pay."""
         pace = self.pace.copy()
         pace[0] = np.inf
         while self.risk(k := int(pace.argmin())) > left:
@@ -209,7 +209,9 @@ class Controller:
         value, k = values[first], lengths[first]
         if k and paces[first] * (1 + self.costs.doubt(value.offer.drafter, k)) > plain:
             k = 0
-        if self._quiet >= self._look_after and (looked := self._next_look(values, value if k else None, k, left)):
+        if self._quiet >= self._look_after and (
+            looked := self._next_look(values, value if k else None, k, left)
+        ):
             self._look_at(looked[0].drafter, looked[1])
             self._look_after = min(2 * self._look_after, LOOK_LAST)
             return looked
@@ -229,8 +231,10 @@ class Controller:
         self._rests = min(max(self._written // RESTS, due), RESTS)
         return NO_OFFER, 0
 
-    def _next_look(self, values: list[Value], chosen: Value | None, k: int, left: float) -> tuple[Offer, int] | None:
-        """By turns at plain rounds, a longer and a shorter draft, other drafters: what never runs is never corrected.
+    def _next_look(
+        self, values: list[Value], chosen: Value | None, k: int, left: float
+    ) -> tuple[Offer, int] | None:
+        """By turns plain rounds, a longer and a shorter draft, others: what never runs is never corrected.
 
         None where the budget does not cover it, or where the draft would not pay were it for nothing.
         """

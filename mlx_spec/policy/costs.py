@@ -141,7 +141,7 @@ class Costs:
         return known.get(k)
 
     def _move(self, cost: RoundCost, drafter: str, factor: float) -> None:
-        """A drafter's other lengths follow that far; all that rest follow plain rounds: that is the machine."""
+        """A drafter's other lengths follow, and all that rest follow plain rounds: that is the machine."""
         own = factor ** (1 - ALONG) if drafter != PLAIN else factor
         cost.seconds, cost.growth = cost.seconds * own, cost.growth * own
         if drafter != PLAIN:
