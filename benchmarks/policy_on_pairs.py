@@ -2,7 +2,7 @@
 
 `python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. Every repeat
 begins with a controller of its own: calibrated as the app does it, or fresh. A draft with random weights and
-lookup alone are there too; without a folder it is the built-in pair. Passes are compiled if MLX_SPEC_COMPILE=1 says so.
+lookup alone are there too; without a folder it is the built-in pair. Compiled if MLX_SPEC_COMPILE=1 says so.
 """
 
 import argparse

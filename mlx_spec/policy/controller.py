@@ -75,7 +75,7 @@ class Value:
         return sum(ends) + alive[k] * max(0.0, lost - k) + min(self.once / plain, START / 2)
 
     def best(self, left: float, ahead: int) -> int:
-        """The best length whose risk `left` plain rounds cover; 0 if there is none or reading does not pay."""
+        """The best length whose risk `left` plain rounds cover; 0 if none, or if reading does not pay."""
         pace = self.pace.copy()
         pace[0] = np.inf
         while self.risk(k := int(pace.argmin())) > left:
