@@ -114,7 +114,8 @@ class Controller:
         """Rounds of the look that are left, looks so far, rounds between two, rounds since the last."""
         self._rests, self._idle = 0, 0
         """Plain rounds to come that need no weighing; those since it was last weighed."""
-        self._offered: list[str] = []
+        self._offered: set[str] = set()
+        """Kinds that were weighed when rest began."""
 
     def begin(self) -> None:
         """A new prompt."""
@@ -134,7 +135,7 @@ class Controller:
             for offer in (NO_OFFER, *offers):
                 if offer.drafter == self._look[0]:
                     return offer, min(self._look[1], offer.limit)
-        if self._rests and [offer.kind for offer in offers] == self._offered:
+        if self._rests and all(offer.kind in self._offered for offer in offers):
             return NO_OFFER, 0
         pace = self.costs.of(PLAIN, 0, length)
         if (left := self.budget.left(pace)) <= 0:
@@ -227,7 +228,7 @@ class Controller:
             if asked and covered and value.worth_asking(max(self._written, AHEAD)):
                 return value.offer, 0
         due = self._review_after - max(value.offer.reviews for value in values)
-        self._offered = [value.offer.kind for value in values]
+        self._offered = {value.offer.kind for value in values}
         self._rests = min(max(self._written // RESTS, due), RESTS)
         return NO_OFFER, 0
 
