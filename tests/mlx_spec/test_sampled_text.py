@@ -171,7 +171,7 @@ class AtRandom:
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         chosen = self.rng.choice([NO_CANDIDATE, *candidates])
-        return chosen, self.rng.randint(not chosen.reviews, 8) if chosen.limit else 0
+        return chosen, self.rng.randint(not chosen.shadows, 8) if chosen.limit else 0
 
     def count(self, read: Round, candidate: Candidate, length: int) -> None:
         """Nothing to learn."""
@@ -185,7 +185,7 @@ class AtRandom:
 def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
     """Drafters, lengths and reviews flip at random; the prompt repeats itself so that lookup drafts too."""
     engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
-    engine.drafts_in_flight = in_flight
+    engine.drafts_in_flight = bool(in_flight)
     options = {**SAMPLED, "temperature": temperature}
     documents = [text(engine, ids, drafter="none", **options)]
     wanted = documents[0]
