@@ -18,6 +18,7 @@ from mlx_spec.policy.plan import Fixed
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.cache import Extent
 from mlx_spec.target.model import CachedModel, Progress
+from mlx_spec.token_ids import token_ids
 from mlx_spec.types import Options, Round
 from mlx_spec.verify.verifiers import RuleBook
 
@@ -34,14 +35,14 @@ def drafts_in_flight() -> int:
 class Engine:
     """A target, and what may draft for it.
 
-    `kv_bits` quantizes the target's keys and values; `draft_head` are the only tokens (ids, ascending)
-    that the draft model may guess.
+    `kv_bits` quantizes the target's keys and values; `draft_head` are the ids of the only tokens that
+    the draft model may guess.
 
     All calls must come from one thread: MLX binds arrays to the thread that makes them.
 
     Raises:
         UnsupportedModel: a model keeps state that cannot be rewound.
-        BadOption: `draft_head` is given and both models are one.
+        BadOption: `draft_head` holds no token of the draft's, or is given where both models are one.
     """
 
     def __init__(
@@ -92,20 +93,20 @@ class Engine:
             progress: told (done, total) prompt tokens after each chunk.
 
         Raises:
-            BadOption: the prompt is empty, a token is none of the target's, or a draft model is asked for
+            BadOption: the prompt is empty, an id is no token of the target's, or a draft model is asked for
                 and there is none.
             ContextFull: the prompt leaves no room for an answer.
         """
-        if len(prompt) == 0:
+        prompt = token_ids(prompt, "the prompt", self.target.vocab)
+        if not prompt:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= self.context_limit:
             raise ContextFull(
                 f"The prompt has {len(prompt)} tokens and the model's context holds {self.context_limit}. "
                 "Shorten the prompt."
             )
-        for tokens in filter(len, (prompt, *documents)):
-            self._check_tokens(tokens)
-        self._turn = Turn(self, list(prompt), options, self._choice(options))
+        documents = [token_ids(document, "a document", self.target.vocab) for document in documents]
+        self._turn = Turn(self, prompt, options, self._choice(options))
         return self._turn.run(documents, progress)
 
     def stats(self, rounds: Sequence[Round]) -> Stats:
@@ -153,22 +154,13 @@ class Engine:
 
         Logits at temperature 0, noisy log probabilities above it.
         """
-        self._turn = None
+        self._turn, tokens = None, token_ids(tokens, "the text", self.target.vocab)
         self.target.prefill(list(tokens), len(tokens) - 1)
         logits = self.target.forward(mx.array(list(tokens[-1:]), mx.int32), Extent.exact(len(tokens) - 1))
         rule = RuleBook(options, self.target.vocab).open(
             mx.array(list(tokens), mx.int32), Extent.exact(len(tokens)), 0
         )
         return rule.scores(logits)[0]
-
-    def _check_tokens(self, tokens: Sequence[int]) -> None:
-        """MLX checks no bounds: what it reads there is whatever lies in memory."""
-        for token in (min(tokens), max(tokens)):
-            if not 0 <= token < self.target.vocab:
-                raise BadOption(
-                    f"The target has no token {token}: its vocabulary has {self.target.vocab}. "
-                    "Use the tokenizer that belongs to it."
-                )
 
     def _choice(self, options: Options) -> Choice:
         if options.drafter == "model" and self.model_drafter is None:
