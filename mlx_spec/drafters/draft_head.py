@@ -4,7 +4,7 @@ FR-Spec (Zhao et al. 2025, arXiv 2502.14856). Lossless: the target verifies its 
 other's, and a token outside the list is never guessed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any
 
@@ -50,7 +50,7 @@ class FrequentEmbedding(FrequentLinear):
         return self._spread(self.few.as_linear(x))
 
 
-def restrict_head(model: nn.Module, tokens: Sequence[int]) -> None:
+def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:
     """Let `model` give logits for `tokens` only, in place.
 
     Args:

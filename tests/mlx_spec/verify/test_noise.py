@@ -36,19 +36,20 @@ def test_coupled_noise_draws_from_the_distribution():
 
 def test_noise_is_gumbels_from_end_to_end(monkeypatch):
     """Against its quantiles in float64, from uniform numbers as small as 64 bits make them."""
-    tails = np.float32([2**-65, 1e-12, 1e-7, 1e-3, 0.0019999, 0.0020001, 0.5, 0.99, 1 - 2**-24])
+    tails = np.array([2**-65, 1e-12, 1e-7, 1e-3, 0.0019999, 0.0020001, 0.5, 0.99, 1 - 2**-24], np.float32)
     monkeypatch.setattr(noise, "uniform", lambda key, count: mx.array(tails))
     found = np.array(gumbel(mx.random.key(0), len(tails)))
     np.testing.assert_allclose(found, -np.log(-np.log1p(-tails.astype(np.float64))), atol=2e-5)
     assert found[0] > 45
 
 
-def test_uniform_numbers_are_as_fine_as_64_bits(monkeypatch):
+def test_uniform_numbers_are_as_fine_as_64_bits():
     """Made of two words; neither 0 nor 1 comes, whose logarithms would rule a token out or in."""
-    words = mx.array([[0, 0], [0, 2**31], [1, 0], [2**31, 0], [2**32 - 1, 2**32 - 1]], mx.uint32)
-    monkeypatch.setattr(mx.random, "split", lambda key, count: words)
-    found = np.array(uniform(mx.random.key(0), 5), np.float64)
-    np.testing.assert_allclose(found, [2**-65, 2**-33, 2**-32, 0.5, 1 - 2**-24], rtol=1e-6)
+    for low in (0, 2**31, 2**32 - 1):
+        high = [0, 1, 2**31, 2**32 - 1]
+        found = noise._unit(mx.array(high, mx.uint32), mx.array([low], mx.uint32))
+        wanted = [min((word + (low + 0.5) / 2**32) / 2**32, 1 - 2**-24) for word in high]
+        np.testing.assert_allclose(np.array(found, np.float64), wanted, rtol=1e-6)
 
 
 def test_uniform_numbers_are_even():

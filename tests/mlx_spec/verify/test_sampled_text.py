@@ -82,9 +82,8 @@ def test_an_answer_that_fills_its_context_keeps_its_seeded_text():
 
 VOCAB, TOKENS = 6, 3
 TRIALS = 250
-"""Of so many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from
-its distribution in 1,500 texts), by 11.7 with the seeds used here; an honest one by more than 4 once in 700 times.
-"""
+"""Of so many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from its
+distribution in 1,500 texts); an honest one by more than 4 once in 700 times."""
 
 
 def joint_distribution(model, ids: list[int], options: Options) -> dict[tuple[int, ...], float]:
@@ -152,9 +151,8 @@ def with_weight(value: float, model: nn.Module) -> nn.Module:
     return model
 
 
-@pytest.mark.parametrize("rule", ["token", "block"])
-def test_the_loop_emits_the_joint_distribution_when_the_drafts_logits_are_no_numbers(rule):
-    assert deviation(rule, "model", TRIALS, draft=with_weight(mx.nan, few_tokens(18))) < 4
+def test_the_loop_emits_the_joint_distribution_when_the_drafts_logits_are_no_numbers():
+    assert deviation("block", "model", TRIALS, draft=with_weight(mx.nan, few_tokens(18))) < 4
 
 
 def test_mutant_loop_that_verifies_a_draft_that_is_no_number_is_caught(monkeypatch):
