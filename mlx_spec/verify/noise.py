@@ -38,10 +38,7 @@ def gumbel_rows(
 
 def gumbel(key: UInt32[mx.array, "2"], vocab: int) -> Float[mx.array, " {vocab}"]:
     """One row of standard Gumbel noise, -2.8 to 45."""
-    tail = uniform(key, vocab)
-    # -log(1 - tail), whose logarithm loses its digits where tail is small (log1p is slow on a CPU).
-    exponential = mx.where(tail < 0.002, tail * (1 + tail / 2), -mx.log(1 - tail))
-    return -mx.log(exponential)
+    return _row(key, vocab)
 
 
 def uniform(key: UInt32[mx.array, "2"], count: int) -> Float[mx.array, " {count}"]:
@@ -60,9 +57,23 @@ def _unit(high: UInt32[mx.array, " count"], low: UInt32[mx.array, "1"]) -> Float
     return mx.minimum(words * 2**-32, 1 - 2**-24)
 
 
+# Compiled because every round builds them, and nothing runs on the device meanwhile.
+
+
+@mx.compile
+def _row(key: mx.array, vocab: int) -> mx.array:
+    return _gumbel(key, vocab)
+
+
 @mx.compile
 def _rows(stream: mx.array, first: mx.array, rows: int, vocab: int) -> mx.array:
-    # Compiled because every round builds it, and nothing runs on the device meanwhile.
     low = stream[1] ^ (first + mx.arange(rows)).astype(mx.uint32)
     keys = mx.stack([mx.broadcast_to(stream[0], (rows,)), low], axis=1)
-    return mx.vmap(lambda key: gumbel(key, vocab))(keys)
+    return mx.vmap(lambda key: _gumbel(key, vocab))(keys)
+
+
+def _gumbel(key: mx.array, vocab: int) -> mx.array:
+    tail = uniform(key, vocab)
+    # -log(1 - tail), whose logarithm loses its digits where tail is small (log1p is slow on a CPU).
+    exponential = mx.where(tail < 0.002, tail * (1 + tail / 2), -mx.log(1 - tail))
+    return -mx.log(exponential)
