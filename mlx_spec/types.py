@@ -17,8 +17,8 @@ StopReason = Literal["stop", "length"]
 Rule = Literal["coupled", "token", "block"]
 """How drafted tokens are verified above temperature 0. At 0 the three coincide."""
 
-DrafterName = Literal["auto", "model", "lookup", "none"]
-"""`auto`: lookup where it finds a match, the draft model elsewhere. `none`: plain decoding."""
+DrafterName = str
+"""`auto`: each round by the drafter that promises most. `none`: plain decoding. Else a drafter's name."""
 
 MAX_DRAFT_LENGTH = 31
 """With the token before it, a draft fills a matrix tile of 32 rows."""
@@ -86,8 +86,6 @@ class Options:
             if value is not None or name != "draft_length":
                 object.__setattr__(self, name, _number(name, value))
         object.__setattr__(self, "stop_tokens", frozenset(token_ids(self.stop_tokens, "stop_tokens")))
-        _check(self.drafter in ("auto", "model", "lookup", "none"), "drafter", self.drafter,
-               "auto, model, lookup or none")  # fmt: skip
         _check(self.verify in ("coupled", "token", "block"), "verify", self.verify,
                "coupled, token or block")  # fmt: skip
 
