@@ -335,7 +335,7 @@ def test_a_draft_that_the_end_of_the_text_cuts_says_nothing_about_costs(engine):
 
 def test_tokens_that_the_target_does_not_have_are_refused(engine):
     for ids, documents in (([1, VOCAB, 2], []), ([1, -3], []), ([1, 10**9], []), ([1, 2], [[], [VOCAB]])):
-        with pytest.raises(BadOption, match="The target has no token"):
+        with pytest.raises(BadOption, match="There is no token"):
             engine.generate(ids, Options(), documents=documents)
     assert text(engine, [0, VOCAB - 1], max_tokens=3)
 
