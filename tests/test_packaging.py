@@ -1,4 +1,4 @@
-"""The wheel that `uv tool install .` and `pipx install .` build: all that the program reads, nothing that it does not."""
+"""The wheel that `uv tool install .` and `pipx install .` build: what the program reads, and nothing else."""
 
 import subprocess
 from pathlib import Path
