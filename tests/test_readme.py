@@ -1,5 +1,6 @@
 """The pages are right: the snippet runs; paths, links, modules, make targets and commands exist."""
 
+import json
 import re
 import subprocess
 import sys
@@ -57,6 +58,20 @@ def test_the_python_snippet_has_six_lines_and_prints_an_answer() -> None:
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.split()) >= 3
     assert "<|" not in run.stdout
+
+
+def test_the_table_of_speeds_is_what_bench_measured_and_shows_where_it_loses() -> None:
+    found = json.loads((ROOT / "docs/benchmarks/builtin-cpu-auto.json").read_text())
+    measured = found["by_category"] | {"all": found["overall"]}
+    rows = re.findall(
+        r"^\| (\w+)[^|]*\| (\d+) \| (\d+) \| ([\d.]+) \(([\d.]+) to ([\d.]+)\) \|$", README, re.MULTILINE
+    )
+    assert len(rows) == 4
+    assert min(float(ratio) for _, _, _, ratio, _, _ in rows) < 1
+    for name, plain, drafted, *ratios in rows:
+        row = measured[name]
+        assert [plain, drafted] == [f"{row['plain_tps']:.0f}", f"{row['drafted_tps']:.0f}"]
+        assert ratios == [f"{ratio:.2f}" for ratio in (row["ratio"], *row["ratio_spread"])]
 
 
 def test_the_file_map_names_files_that_exist() -> None:
