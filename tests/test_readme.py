@@ -33,13 +33,10 @@ NOT_YET = {
 @cache
 def repository() -> tuple[str, ...]:
     """Every file, and every folder with a slash at its end, as `/path/from/the/root`."""
-    skipped = {".git", ".venv", "__pycache__", "build", "dist"}
-    names = []
-    for path in ROOT.rglob("*"):
-        parts = path.relative_to(ROOT).parts
-        if not skipped & set(parts):
-            names.append("/" + "/".join(parts) + "/" * path.is_dir())
-    return tuple(names)
+    skipped = {".git", ".venv", "build", "dist"}
+    tops = [top for top in ROOT.iterdir() if top.name not in skipped]
+    paths = [path for top in tops for path in (top, *top.rglob("*"))]
+    return tuple(f"/{path.relative_to(ROOT).as_posix()}" + "/" * path.is_dir() for path in paths)
 
 
 def is_there(name: str) -> bool:
