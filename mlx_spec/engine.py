@@ -30,6 +30,15 @@ RECURRENT_TAIL = 16
 """The same with recurrent layers, which may have to read them twice."""
 
 
+def drafts_in_flight() -> bool:
+    """Whether a drafted round may be in flight while the next one is built, by device.
+
+    On the CPU backend a submission returns when nearly all of it is done: little is hidden there, and a
+    round that is dropped at the end of an answer costs its whole time.
+    """
+    return mx.default_device().type == mx.gpu
+
+
 class Engine:
     """A target, and what may draft for it.
 
@@ -58,9 +67,7 @@ class Engine:
             self.target.allow_trees()
         self.context_limit = context_limit
         self._models = [self.target, *(model for drafter in drafters for model in drafter.models)]
-        self.drafts_in_flight = mx.default_device().type == mx.gpu and all(m.lazy for m in self._models)
-        """Whether a drafted round may be in flight. On the CPU backend a submission returns when nearly all
-        of it is done: little is hidden there, and a round dropped at the end costs its whole time."""
+        self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)
         self.controller = Controller()
         """Plans the rounds where no draft length is asked for."""
         self._current: Batch | None = None
