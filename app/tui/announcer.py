@@ -3,8 +3,8 @@
 import queue
 from typing import TYPE_CHECKING
 
+from app.chat.pair_facts import outcome, paused_line, short_pull
 from app.history.saving import News
-from app.tui.pair_facts import outcome, paused_line, short_pull
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp

@@ -13,6 +13,10 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
 from app.chat.comparison_plan import plan_of
+from app.chat.first_run import is_first_run
+from app.chat.kept_pulls import KeptPulls
+from app.chat.pull_queue import PullQueue
+from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.compare.wish import Wish, read_compare
 from app.history.database import history_file
@@ -26,8 +30,6 @@ from app.tui.announcer import Announcer
 from app.tui.command_runner import CommandRunner
 from app.tui.ending import end_on_signals
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
-from app.tui.first_run import is_first_run
-from app.tui.kept_pulls import KeptPulls
 from app.tui.keys.in_force import Keys
 from app.tui.keys.key_help import about_focus, described_keys
 from app.tui.keys.keymap import short_key_name
@@ -43,8 +45,6 @@ from app.tui.messages import (
     PromptSubmitted,
 )
 from app.tui.palette import Palette, SlashCommandProvider
-from app.tui.pull_queue import PullQueue
-from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen

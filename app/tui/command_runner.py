@@ -3,11 +3,11 @@
 import re
 from typing import TYPE_CHECKING
 
+from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
 from app.compare.wish import read_compare, read_sweep
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
-from app.tui.pair_removal import remove_after_asking
 from app.tui.palette import ThemePalette
 from app.tui.slash_commands import SlashCommand, parse
 from mlx_spec.types import Options

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
 from app.compare import store
+from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
 from app.compare.plan import Plan, Run, plan
 from app.compare.record import Record
@@ -20,7 +21,6 @@ from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.shell.errors import AppError
 from app.shell.printable import one_line, printable
-from app.tui.comparison_in_progress import ComparisonInProgress
 from app.tui.engine_link import EngineLink
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
 from app.tui.screens.opened import OpenedScreen

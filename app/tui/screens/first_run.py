@@ -10,8 +10,8 @@ from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.chat.first_run import BUILTIN, Offer, about_offers, offers, remember_first_run
 from app.shell.printable import one_line
-from app.tui.first_run import BUILTIN, Offer, about_offers, offers, remember_first_run
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from models.pairs.catalogue import DEFAULT_PAIR

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from app.tui.pair_facts import pulling
+from app.chat.pair_facts import pulling
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from models.errors import BadSource, ModelsError, PullCancelled

@@ -9,10 +9,10 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.last_speeds import last_speeds
-from app.tui.pair_facts import Facts, details, download_line, header, in_order, matches, outcome, row
-from app.tui.pair_removal import remove_after_asking
-from app.tui.pull_queue import PullJob
+from app.chat.pair_facts import Facts, details, download_line, header, in_order, matches, outcome, row
+from app.chat.pair_removal import remove_after_asking
+from app.chat.pull_queue import PullJob
+from app.compare.last_speeds import last_speeds
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen

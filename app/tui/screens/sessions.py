@@ -9,16 +9,16 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, now
 from app.history.rows import ChatRow
+from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line
-from app.tui.ago import ago
-from app.tui.found_words import with_found
-from app.tui.saved_chats import SavedChats
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 

@@ -12,11 +12,11 @@ from textual.command import CommandPalette
 from textual.events import Paste
 from textual.widgets import OptionList, Static
 
+from app.chat.first_run import OFFERED, about_offers, offers
 from app.cli import main
-from app.tui.first_run import OFFERED, about_offers, offers
+from app.compare.last_speeds import last_speeds
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import key_name, short_key_name
-from app.tui.last_speeds import last_speeds
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen

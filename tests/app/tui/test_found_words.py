@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import OptionList
 
-from app.tui.found_words import places, strip_with_found, with_found
 from app.tui.screens.sessions import SessionsScreen
+from app.tui.widgets.found_words import places, strip_with_found, with_found
 from app.tui.widgets.message import Message
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
+from app.chat.pair_facts import Facts, details, download_line, memory_bar, pulling, row
+from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
-from app.tui.pair_facts import Facts, details, download_line, memory_bar, pulling, row
-from app.tui.pull_queue import PullJob
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
@@ -490,7 +490,7 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
 async def test_a_key_pressed_several_times_in_one_read_asks_once(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.tui.pair_removal._removable", lambda spec: 5_000_000)
+    monkeypatch.setattr("app.chat.pair_removal._removable", lambda spec: 5_000_000)
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
         for _ in range(2):

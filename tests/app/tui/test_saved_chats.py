@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
+from app.chat.saved_chats import SavedChats
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
 from app.history.rows import ChatRow
 from app.history.store import History
-from app.tui.saved_chats import SavedChats
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.status_line import StatusLine

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.chat.pull_queue import PullJob
 from app.shell.expected_speed import SOURCE, with_range
 from app.shell.printable import one_line, printable
 from app.shell.pull_text import PHASES, amount, pace
 from app.tui.keys.in_force import Keys
-from app.tui.pull_queue import PullJob
 from models.hub.progress import Progress
 from models.pairs.catalogue import Pair
 from models.pairs.fit import Fit

@@ -7,8 +7,8 @@ person says so: who starts a chat may be on a metered line, and gigabytes are no
 import threading
 from typing import Literal
 
+from app.chat.kept_pulls import KeptPulls
 from app.shell.errors import AppError
-from app.tui.kept_pulls import KeptPulls
 from models.errors import ModelsError, PullCancelled
 from models.hub.download import pull
 from models.hub.progress import Progress

@@ -12,11 +12,11 @@ from app.history.rows import ChatRow
 from app.history.saving import FileGone, FileSetAside, HistoryThread, News, SavingFailed, SavingResumed
 from app.history.store import History
 from app.history.unsent import unsent
+from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
 from app.shell.written_path import file_to_read, file_to_write
-from app.tui.ago import ago
 
 if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
