@@ -9,6 +9,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from app.tui.app import ChatApp
+from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.notice import Notice
 from app.tui.widgets.prompt_area import PromptArea
@@ -85,6 +86,11 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
         ]
         quiet = 0 if any(widget.message_queue_size for widget in widgets) else quiet + 1
         await asyncio.sleep(0)
+
+
+def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
+    """As F2 opens it."""
+    return PairsScreen(app.link.pair, app.pulls, app.keys, app.ask, chosen)
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]

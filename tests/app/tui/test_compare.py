@@ -323,7 +323,7 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
         await chat.pilot.press("escape")
         await chat.type("/comparisons")
         await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
-        told = chat.app.screen.query_one("#comparison-told", Static)
+        told = chat.app.screen.query_one("#comparison-summary", Static)
         await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
 
 

@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.events import Paste
 from textual.widgets import OptionList, Static
 
-from app.chat.first_run import OFFERED, about_offers, offers
+from app.chat.first_run import SUGGESTED, about_suggestions, suggestions
 from app.cli import main
 from app.compare.last_speeds import last_speeds
 from app.tui.keys.in_force import Keys
@@ -49,7 +49,7 @@ async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> As
 
 
 def told(chat: Chat) -> str:
-    return str(chat.app.screen.query_one("#offers-told", Static).content)
+    return str(chat.app.screen.query_one("#suggestions", Static).content)
 
 
 async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_chat: OpenChat) -> None:
@@ -120,7 +120,7 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
     monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip("M4 Pro"))
     async with welcomed(open_chat, size) as chat:
         options = chat.app.screen.query_one(OptionList)
-        assert options.option_count == 1 + OFFERED and options.region.right <= size[0]
+        assert options.option_count == 1 + SUGGESTED and options.region.right <= size[0]
         row = str(options.options[1].prompt)
         assert "smollm2-1.7b" in row and "2.0 GB" in row and "tok/s" in row
         if size[0] > 40:
@@ -149,17 +149,17 @@ async def test_all_of_it_is_on_the_screen_at_once(
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
     monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip(chip) if chip else None)
     async with welcomed(open_chat, size) as chat:
-        assert chat.app.screen.query_one(OptionList).option_count == 1 + OFFERED
+        assert chat.app.screen.query_one(OptionList).option_count == 1 + SUGGESTED
         assert chat.app.screen.query_one("#welcome").max_scroll_y == 0
 
 
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     small = Machine(1_000_000_000, 10**12, True)
-    assert offers(small, None) == [] and "No real pair fits" in about_offers(small, [], Keys({}))
-    found = offers(MAC, None)
-    assert [offer.speed for offer in found] == [""] * OFFERED
-    assert "No speed is predicted" in about_offers(MAC, found, Keys({}))
-    assert "qwen3-32b" not in {offer.pair.name for offer in found}
+    assert suggestions(small, None) == [] and "No real pair fits" in about_suggestions(small, [])
+    found = suggestions(MAC, None)
+    assert [one.speed for one in found] == [""] * SUGGESTED
+    assert "No speed is predicted" in about_suggestions(MAC, found)
+    assert "qwen3-32b" not in {one.pair.name for one in found}
 
 
 def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
@@ -211,7 +211,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
             (TotalsScreen([], []), "Close this panel"),
-            (OwnPairScreen(), "Stop checking and close"),
+            (OwnPairScreen(Keys({})), "Stop checking and close"),
         ):
             chat.app.push_screen(dialog)
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from app.chat.pair_facts import Facts, details, download_line, memory_bar, pulling, row
+from app.chat.pair_facts import Facts, details
 from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.download_list import DownloadList, download_line, progress_line
+from app.tui.widgets.pair_rows import memory_bar, row
 from app.tui.widgets.status_line import StatusLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import ModelProgress, Progress
@@ -133,9 +135,9 @@ async def test_an_own_pair_without_a_name_asks_for_one(open_chat: OpenChat) -> N
         await chat.pilot.press("a")
         await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen))
         await chat.pilot.press("enter")
-        await chat.until(lambda: "Name a target first" in text_of(chat, "#own-said"))
+        await chat.until(lambda: "Name a target first" in text_of(chat, "#own-message"))
         await chat.pilot.press("tab", "enter")
-        await chat.until(lambda: "Name a target first" in text_of(chat, "#own-said"))
+        await chat.until(lambda: "Name a target first" in text_of(chat, "#own-message"))
 
 
 async def test_a_download_that_fails_says_why_in_words_here_and_in_the_chat(
@@ -348,9 +350,9 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
     await chat.pilot.press("enter")
-    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-said").startswith("✗"))
+    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-message").startswith("✗"))
     if chat.app.screen is screen:
-        return text_of(chat, "#own-said")
+        return text_of(chat, "#own-message")
     await chat.until(lambda: not text_of(chat, "#pull-line").startswith("Enter uses a pair, or"))
     return text_of(chat, "#pull-line")
 
@@ -373,7 +375,7 @@ async def test_a_target_that_cannot_be_one_keeps_the_focus(open_chat: OpenChat) 
         target = chat.app.screen.query_one("#own-target", Input)
         target.value = "foo bar"
         await chat.pilot.press("enter")
-        await chat.until(lambda: text_of(chat, "#own-said").startswith("✗"))
+        await chat.until(lambda: text_of(chat, "#own-message").startswith("✗"))
         assert target.has_focus
 
 
@@ -461,9 +463,18 @@ async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversati
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
-    assert pulling("p", progress) == ("p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left")
+    assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left"
     stalled = replace(progress, stalled_seconds=12.3)
-    assert pulling("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
+    assert progress_line("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
+
+
+def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs() -> None:
+    names = ("qwen3-8b", FIRST, SECOND)
+    jobs = [PullJob(find(name).spec, "running" if name == "qwen3-8b" else "failed") for name in names]
+    shown = DownloadList()
+    for chosen, order in ((SECOND, ["qwen3-8b", SECOND, FIRST]), ("builtin", list(names))):
+        shown.show(jobs, find(chosen).spec, Keys({}))
+        assert [line.split()[1].rstrip(":") for line in str(shown.content).splitlines()] == order
 
 
 def test_memory_is_a_bar_with_its_number() -> None:
@@ -490,7 +501,7 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
 async def test_a_key_pressed_several_times_in_one_read_asks_once(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.chat.pair_removal._removable", lambda spec: 5_000_000)
+    monkeypatch.setattr("models.hub.removal.removable_bytes", lambda spec: 5_000_000)
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
         for _ in range(2):

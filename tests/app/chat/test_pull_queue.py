@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from app.chat.kept_pulls import KeptPulls
-from app.chat.pair_facts import in_order
 from app.chat.pull_queue import JobState, PullJob, PullQueue
 from models.hub.progress import Progress
 from models.pairs.catalogue import find
@@ -104,10 +103,3 @@ def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins
             "Downloading failed: RuntimeError: can't start new thread",
         )
     queue.end()
-
-
-def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs() -> None:
-    first, second, third = find(FIRST), find(SECOND), find("qwen3-8b")
-    jobs = [PullJob(third.spec, "running"), PullJob(first.spec, "failed"), PullJob(second.spec, "failed")]
-    assert [job.pair.name for job in in_order(jobs, second)] == ["qwen3-8b", SECOND, FIRST]
-    assert in_order(jobs, None) == jobs
