@@ -1,20 +1,17 @@
 """The comparison screen on a scripted engine: plain rounds take 20 ms there, drafted ones 10 ms."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.containers import VerticalScroll
-from textual.widgets import ContentSwitcher, OptionList, Static
+from textual.widgets import OptionList, Static
 
 from app.compare import store
 from app.tui.messages import PairLoaded
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
-from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
-from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -88,7 +85,9 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
 
 
-async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: OpenChat) -> None:
+async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_the_engine(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         await after_a_slow_answer(chat)
         await chat.type("/compare")
@@ -99,6 +98,10 @@ async def test_esc_stops_a_comparison_and_a_second_one_goes_back(open_chat: Open
         assert screen.record is None and store.kept().records == ()
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
+        await chat.pilot.press("f5")
+        again = await opened(chat)
+        await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
+        chat.app.return_to_chat()
         assert (await chat.ask("hello")).text
 
 
@@ -122,16 +125,6 @@ async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: i
         plain, drafted = (screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted"))
         assert (plain.x == drafted.x) is stacked
         assert plain.right <= width and drafted.right <= width
-
-
-async def test_leaving_a_comparison_by_another_key_frees_the_engine(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await after_a_slow_answer(chat)
-        await chat.pilot.press("f5")
-        screen = await opened(chat)
-        await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
-        chat.app.return_to_chat()
-        assert (await chat.ask("hello")).text
 
 
 async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_is(
@@ -260,86 +253,3 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
         difference = screen.record.outcomes[1].difference
         assert difference is not None and difference.near_tie
         await chat.until(lambda: any("near-ties that rounding explains" in n for n in chat.notices))
-
-
-async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    exports = tmp_path_factory.mktemp("exports")
-    monkeypatch.chdir(exports)
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
-        await chat.type("/sweep length=0-2 drafter=model,lookup repeats=1")
-        screen = await opened(chat)
-        await chat.until(lambda: screen.record is not None)
-        assert screen.record is not None
-        labels = [setting.label for setting in screen.record.settings]
-        assert labels == ["plain", "model 1", "model 2", "lookup 1", "lookup 2"]
-        await chat.until(lambda: bool(screen.query(LengthPlot)))
-        assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
-        assert screen.query_one(ContentSwitcher).current == "figures"
-        legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
-        assert "● model" in legend and "◆ lookup" in legend
-        await chat.pilot.press("escape")
-        await chat.type("/comparisons")
-        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
-        await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
-        chat.press_at_once("enter", "enter")  # shown once, as Esc below will tell
-        again = await opened(chat)
-        await chat.until(lambda: bool(again.query(LengthPlot)))
-        await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
-        await chat.pilot.press("e")
-        await chat.until(lambda: len(list(exports.iterdir())) == 3)
-        assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
-        names = [f"comparison-{screen.record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
-        written = f"Written: {', '.join(names)} in {exports}"
-        await chat.until(lambda: any(note.message == written for note in chat.app._notifications))
-        (file,) = exports.glob("*.json")
-        assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
-        await chat.pilot.press("v")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
-        await chat.pilot.press("down")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
-        await chat.pilot.press("escape", "d", "y")
-        await chat.until(lambda: store.kept().records == ())
-
-
-async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
-    prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))
-    async with open_chat(size=(40, 24)) as chat:
-        await chat.type(f"/sweep length=1 repeats=1 prompts={prompts}")
-        screen = await opened(chat)
-        await chat.until(lambda: screen.record is not None)
-        await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
-        await chat.pilot.press("escape")
-        await chat.ask("hello, and then more than a line of the list has room for")
-        await chat.pilot.press("f5")
-        again = await opened(chat)
-        await chat.until(lambda: again.record is not None)
-        await chat.pilot.press("escape")
-        await chat.type("/comparisons")
-        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
-        told = chat.app.screen.query_one("#comparison-summary", Static)
-        await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
-
-
-@pytest.mark.parametrize(("rows", "height"), [(24, 12), (48, 19)])
-async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat, rows: int, height: int) -> None:
-    async with open_chat(size=(80, rows)) as chat:
-        await chat.ask("hello")
-        await chat.type("/sweep length=0-2 repeats=1")
-        screen = await opened(chat)
-        await chat.until(lambda: bool(screen.query(LengthPlot)))
-        await chat.until(lambda: screen.query_one(LengthPlot).size.height >= height)
-
-
-def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
-    assert ticks(318) == [0, 100, 200, 300]
-    assert ticks(41) == [0, 20, 40]
-    assert ticks(2000) == [0, 500, 1000, 1500, 2000]
-    for highest in (0.7, 3.0, 12.5, 99, 1234):
-        assert 2 <= len(ticks(highest)) <= TICKS + 1

@@ -14,7 +14,8 @@ from app.tui.widgets.found_words import places, strip_with_found, with_found
 from app.tui.widgets.message import Message
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.test_saved_chats import open_hit, put
+from tests.app.tui.test_saved_chats import put
+from tests.app.tui.test_sessions import open_hit
 
 MARK = Style(bold=True, underline=True, color="yellow")
 
