@@ -12,6 +12,8 @@ from models.speed.chips import Chip
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 
+NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from memory."
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -71,5 +73,5 @@ def details(facts: Facts) -> str:
         lines.append(f"Expected on an {expected.chip.name}: {plain}, drafted {drafted}; {SOURCE}.")
     lines.append(f"Measured here: {facts.measured}." if facts.measured else "Not measured here yet.")
     if not pair.verified:
-        lines.append("? Not verified: sizes are computed, names and licence are from memory.")
+        lines.append(f"? {NOT_VERIFIED}")
     return "\n".join(one_line(line) for line in lines)

@@ -4,7 +4,7 @@ import asyncio
 
 from app.chat.ask import Ask
 from app.chat.pull_queue import PullQueue
-from models.errors import ModelsError
+from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import Pair
 from models.pairs.own_pairs import forget_own
 from models.pairs.pair import PairSpec
@@ -17,31 +17,47 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
         return f"{pair.name} is in use. Use another pair first, then remove it."
     if (job := pulls.of(pair.spec)) and job.unfinished:
         return f"{pair.name} is being downloaded. Cancel the download first, then remove it."
-    freed = await asyncio.to_thread(_removable, pair.spec)
-    if not freed and not pair.own:
-        return f"Nothing of {pair.name} can be removed: its files are not here, or kept for others."
-    question = f"Remove {pair.name}? {size_text(freed)} are freed."
-    if not freed:
-        question = f"Take {pair.name} out of the list? Its files stay."
-    if not await ask(question, "Remove", "Keep"):
-        return f"{pair.name} stays."
     try:
-        return await asyncio.to_thread(_remove, pair, freed)
+        freed = await asyncio.to_thread(_removable, pair)
+        question = f"Take {pair.name} out of the list? Its files stay."
+        if freed is not None:
+            question = f"Remove {pair.name}? {size_text(freed)} are freed."
+        if not await ask(question, "Remove", "Keep"):
+            return f"{pair.name} stays."
+        return await asyncio.to_thread(_remove, pair, has_files=freed is not None)
+    except NotInstalled as error:
+        return str(error)
     except (ModelsError, OSError) as error:
         return f"{pair.name} could not be removed: {error}"
 
 
-def _removable(spec: PairSpec) -> int:
-    from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
+def _removable(pair: Pair) -> int | None:
+    """Bytes that are freed; None for a pair of one's own that only leaves the list.
 
-    return removable_bytes(spec)
+    Raises:
+        NotInstalled: nothing can be removed; the message says why.
+    """
+    from models.hub.removal import plan_removal  # huggingface_hub takes a moment to load
+
+    try:
+        plan = plan_removal(pair.spec)
+    except NotInstalled:
+        if pair.own:
+            return None
+        raise
+    if plan.deleted:
+        return plan.freed_bytes
+    if pair.own:
+        return None
+    (stays, *_) = plan.kept
+    raise NotInstalled(f"Nothing of {pair.name} can be removed: {stays.source} is {stays.why}.")
 
 
-def _remove(pair: Pair, freed: int) -> str:
+def _remove(pair: Pair, *, has_files: bool) -> str:
     from models.hub.removal import remove
 
     message = f"{pair.name} was removed."
-    if freed:
+    if has_files:
         message = f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
     if pair.own:
         forget_own(pair.name)

@@ -17,9 +17,7 @@ def rows(screen: PairsScreen) -> dict[str | None, str]:
 
 async def open_pairs(chat: Chat, name: str = "builtin") -> PairsScreen:
     await chat.pilot.press("f2")
-    await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
-    screen = chat.app.screen
-    assert isinstance(screen, PairsScreen)
+    screen = await chat.reached(PairsScreen)
     await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
     screen.show_list(name)
     await chat.pilot.pause()
@@ -28,6 +26,6 @@ async def open_pairs(chat: Chat, name: str = "builtin") -> PairsScreen:
 
 async def answer(chat: Chat, key: str) -> None:
     """Answer the question that is asked."""
-    await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted)
+    await chat.reached(QuestionScreen)
     await chat.pilot.press(key)
-    await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
+    await chat.reached(PairsScreen)

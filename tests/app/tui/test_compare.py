@@ -15,13 +15,6 @@ from app.tui.widgets.compare_pane import ComparePane
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
-async def opened(chat: Chat) -> CompareScreen:
-    await chat.until(lambda: isinstance(chat.app.screen, CompareScreen))
-    screen = chat.app.screen
-    assert isinstance(screen, CompareScreen)
-    return screen
-
-
 async def after_a_slow_answer(chat: Chat) -> None:
     """The last prompt is one whose answer never ends by itself."""
     await chat.type("slow")
@@ -34,7 +27,7 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
     async with open_chat() as chat:
         answer = await chat.ask("hello")
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         assert screen.record is not None and screen.record.repeats == 3
         (place,) = screen.record.drafting
@@ -51,7 +44,7 @@ async def test_a_pane_says_of_several_runs_what_the_figures_say(open_chat: OpenC
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         assert screen.record is not None
         (place,) = screen.record.drafting
@@ -73,7 +66,7 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
     async with open_chat(size=(44, 18)) as chat:
         await chat.ask("think")
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         sides = list(screen.query(ComparePane).results())
         scrolls = [side.query_one(VerticalScroll) for side in sides]
@@ -91,7 +84,7 @@ async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_t
     async with open_chat() as chat:
         await after_a_slow_answer(chat)
         await chat.type("/compare")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
         await chat.pilot.press("escape")
         await chat.until(lambda: screen.progress is None)
@@ -99,7 +92,7 @@ async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_t
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
         await chat.pilot.press("f5")
-        again = await opened(chat)
+        again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
         chat.app.return_to_chat()
         assert (await chat.ask("hello")).text
@@ -120,7 +113,7 @@ async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: i
     async with open_chat(size=(width, 24)) as chat:
         await chat.ask("hello")
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         plain, drafted = (screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted"))
         assert (plain.x == drafted.x) is stacked
@@ -137,7 +130,7 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         assert "what the notes say" in answer.text and "|1 documents" in answer.text
         for command in ("/compare", "/sweep length=1 repeats=1"):
             await chat.type(command)
-            screen = await opened(chat)
+            screen = await chat.reached(CompareScreen)
             await chat.until(lambda screen=screen: screen.record is not None)
             assert screen.record is not None
             assert {outcome.text for outcome in screen.record.outcomes} == {answer.text}
@@ -159,7 +152,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         await chat.ask(f"{how} at 8")
         pid = chat.app.link.client.pid
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is None)
         record = screen.record
         assert record is not None and record.repeats == 2
@@ -174,7 +167,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         await chat.pilot.press("escape")
         await chat.until(lambda: any("Broken off after 4 of 6" in notice for notice in chat.notices))
         await chat.type("/comparisons")
-        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
+        await chat.reached(ComparisonsScreen)
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 1)
         assert "broken off" in str(rows.get_option_at_index(0).prompt)
@@ -186,7 +179,7 @@ async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(
     async with open_chat(process=True) as chat:
         await chat.ask("crash at 5")
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is None)
         verdict = str(screen.query_one("#verdict", Static).content)
         assert "SIGKILL" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
@@ -201,7 +194,7 @@ async def test_keys_that_would_do_nothing_are_not_offered(open_chat: OpenChat) -
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.type("/sweep length=1-8 repeats=40")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is not None and screen.progress.count > 9)
 
         def offered() -> set[str]:
@@ -218,7 +211,7 @@ async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat:
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.type("/sweep length=1-8 repeats=40")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is not None and screen.progress.count > 1)
         await chat.pilot.press("f2")
         await chat.until(lambda: len(store.kept().records) == 1)
@@ -226,7 +219,7 @@ async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat:
         await chat.pilot.press("escape")
         assert (await chat.ask("hello")).text
         await chat.type("/sweep length=1-8 repeats=40")
-        again = await opened(chat)
+        again = await chat.reached(CompareScreen)
         await chat.until(lambda: again.progress is not None and again.progress.count > 1)
         chat.app.exit()
     assert [bool(record.broken_off) for record in store.kept().records] == [True, True]
@@ -247,7 +240,7 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
     async with open_chat() as chat:
         await chat.ask("differ")
         await chat.pilot.press("f5")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         assert screen.record is not None
         difference = screen.record.outcomes[1].difference

@@ -45,10 +45,10 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
         screen = await open_pairs(chat, FIRST)
         await chat.until(lambda: "installed" in rows(screen)[FIRST])
         await chat.pilot.press("x")
-        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted)
+        await chat.reached(QuestionScreen)
         assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
         await chat.pilot.press("y")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen))
+        await chat.reached(PairsScreen)
         await chat.until(lambda: "was removed" in text_of(chat, "#pull-line"))
         assert not installed(find(FIRST).spec)
         await chat.until(lambda: "installed" not in rows(screen)[FIRST])
@@ -138,12 +138,12 @@ async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub
     async with open_chat() as chat:
         job = chat.app.pulls.add(find(FIRST).spec)
         await chat.pilot.press("ctrl+q")
-        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
+        await chat.reached(QuestionScreen)
         await chat.pilot.press("n")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
         assert job.state == "running"
         await chat.pilot.press("ctrl+q")
-        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
+        await chat.reached(QuestionScreen)
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)
     assert job.state == "cancelled"
@@ -159,7 +159,7 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
         await chat.until(lambda: parts_of(FIRST) > 1 << 20)
         assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
         await chat.pilot.press("ctrl+q")
-        await chat.until(lambda: isinstance(chat.app.screen, QuestionScreen))
+        await chat.reached(QuestionScreen)
         assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
         await chat.pilot.press("y")
         await chat.until(lambda: chat.app._exit)

@@ -14,7 +14,6 @@ from textual.widgets import OptionList, Static
 
 from app.chat.first_run import SUGGESTED, about_suggestions, suggestions
 from app.cli import main
-from app.compare.last_speeds import last_speeds
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import key_name, short_key_name
 from app.tui.screens.first_run import FirstRunScreen
@@ -42,7 +41,7 @@ MAC = Machine(24_000_000_000, 500_000_000_000, True)
 async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Chat]:
     """The app as it first starts, once it has looked at the machine."""
     async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.reached(FirstRunScreen)
         await chat.until(lambda: "models may use" in told(chat))
         await chat.pilot.pause()
         yield chat
@@ -64,7 +63,7 @@ async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_
         await chat.ask("hello")
         assert chat.app.screen is chat.app.chat
         await chat.type("/welcome")
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen))
+        await chat.reached(FirstRunScreen)
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
 
@@ -91,13 +90,13 @@ async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_
     looked = threading.Event()
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: looked.wait(20) and MAC)
     async with open_chat(pair="builtin", welcomes=True) as chat:
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.reached(FirstRunScreen)
         await chat.pilot.press("H", "i", "question_mark")
         assert chat.app.screen is chat.app.chat
         assert chat.app.chat.prompt.area.text == "Hi?"
         looked.set()
         await chat.type("/welcome")
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.reached(FirstRunScreen)
         chat.app.post_message(Paste("a\nb"))
         await chat.until(lambda: chat.app.chat.prompt.area.text == "a\nb")
 
@@ -131,9 +130,7 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
         assert "not measured" in told(chat)
         assert chat.app.screen.query_one("#welcome").max_scroll_y == 0, "all of it is on the screen"
         await chat.pilot.press("down", "enter")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
-        screen = chat.app.screen
-        assert isinstance(screen, PairsScreen)
+        screen = await chat.reached(PairsScreen)
         await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-1.7b")
 
 
@@ -165,7 +162,7 @@ def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
 async def helped(chat: Chat) -> str:
     before = chat.screen
     await chat.pilot.press("f1")
-    await chat.until(lambda: isinstance(chat.app.screen, HelpScreen) and chat.app.screen.is_mounted)
+    await chat.reached(HelpScreen)
     await chat.until(lambda: chat.screen != before)
     await chat.pilot.pause()
     shown = chat.screen
@@ -179,7 +176,7 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
         assert "While you write" in shown and "/compare" in shown and "Everywhere" in shown
         assert "Empty the prompt; twice: leave" in shown
         await chat.pilot.press("f2")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
+        await chat.reached(PairsScreen)
         shown = await helped(chat)
         assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
         assert "/compare" not in shown and "While you write" not in shown
@@ -218,7 +215,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             assert dialog.focused is focused
             await chat.pilot.press("f1")
-            await chat.until(lambda: isinstance(chat.app.screen, HelpScreen) and chat.app.screen.is_mounted)
+            await chat.reached(HelpScreen)
             await chat.pilot.press("f1")
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             await chat.pilot.press("escape")
@@ -228,10 +225,5 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
 async def test_help_is_there_in_the_palette(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 40)) as chat:
         await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
+        await chat.reached(CommandPalette)
         assert "Enter takes it" in await helped(chat)
-
-
-def test_without_comparisons_no_speed_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
-    assert last_speeds() == {}

@@ -22,7 +22,7 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     """What the screen says in the end."""
     await open_pairs(chat)
     await chat.pilot.press("a")
-    await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen) and chat.app.screen.is_mounted)
+    await chat.reached(OwnPairScreen)
     screen = chat.app.screen
     screen.query_one("#own-target", Input).value = target
     screen.query_one("#own-draft", Input).value = draft
@@ -51,7 +51,7 @@ async def test_a_field_of_an_own_pair_that_names_no_model_is_refused_and_keeps_t
     async with open_chat() as chat:
         await open_pairs(chat)
         await chat.pilot.press("a")
-        await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen) and chat.app.screen.is_mounted)
+        await chat.reached(OwnPairScreen)
         target = chat.app.screen.query_one("#own-target", Input)
         for text, reason in (("", "Name a target first"), ("foo bar", "foo bar")):
             target.value = text

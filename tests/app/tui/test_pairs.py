@@ -12,6 +12,7 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
 from app.tui.widgets.pair_rows import memory_bar, row
+from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.fit import Fit
 from models.pairs.installed import installed
@@ -89,15 +90,13 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
         for key, what in (("n", "stays"), ("y", "MB freed")):
             assert installed(find(FIRST).spec)
             await chat.type(f"/remove {FIRST}")
-            await chat.until(
-                lambda: isinstance(chat.app.screen, QuestionScreen) and chat.app.screen.is_mounted
-            )
+            await chat.reached(QuestionScreen)
             assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
             await chat.pilot.press(key)
             await chat.until(lambda what=what: what in chat.notices[-1])
         assert not installed(find(FIRST).spec)
         await chat.type(f"/remove {SECOND}")
-        await chat.until(lambda: "can be removed" in chat.notices[-1])
+        await chat.until(lambda: "nothing to remove" in chat.notices[-1])
 
 
 async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversation(
@@ -138,7 +137,8 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
 async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_nothing(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.hub.removal.removable_bytes", lambda spec: 5_000_000)
+    plan = Removal(find(FIRST).spec.sources, (), 5_000_000)
+    monkeypatch.setattr("models.hub.removal.plan_removal", lambda spec: plan)
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
         for key in ("enter", "x", "x"):
@@ -148,7 +148,7 @@ async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_
             assert chat.app.screen is screen and chat.app.pulls.jobs == []
             assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#pull-line")
         chat.press_at_once("a", "a", "a")
-        await chat.until(lambda: isinstance(chat.app.screen, OwnPairScreen) and chat.app.screen.is_mounted)
+        await chat.reached(OwnPairScreen)
         await chat.pilot.press("escape")
         await chat.pilot.pause(0.2)
         assert chat.app.screen is screen

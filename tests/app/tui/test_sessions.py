@@ -32,9 +32,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     )
     async with open_chat(size=(80, 24)) as opened:
         await opened.pilot.press("f6")
-        await opened.until(lambda: isinstance(opened.app.screen, SessionsScreen))
-        screen = opened.app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened.reached(SessionsScreen)
         await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
         await opened.until(lambda: "␛[31m" in opened.screen)
         await opened.pilot.press("a")
@@ -69,8 +67,7 @@ async def test_the_delete_key_several_times_in_one_read_deletes_one_chat_once(
     put(tmp_path, *chats)
     async with open_chat(size=(80, 24)) as opened:
         await opened.pilot.press("f6")
-        screen = opened.app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened.reached(SessionsScreen)
         await opened.until(lambda: len(screen.rows) == 3)
         opened.press_at_once("d", "d", "d")
         await opened.until(lambda: len(screen.rows) == 2)
@@ -89,8 +86,7 @@ async def test_letters_right_behind_the_search_key_are_searched_for(
     )
     async with open_chat(size=(80, 24)) as opened:
         await opened.pilot.press("f6")
-        screen = opened.app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened.reached(SessionsScreen)
         await opened.until(lambda: len(screen.rows) == 2)
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
@@ -111,9 +107,7 @@ async def test_the_list_counts_nothing_before_it_has_read_the_chats(
     monkeypatch.setattr(SavedChats, "rows", late)
     async with open_chat() as opened:
         opened.app.action_sessions()
-        await opened.until(
-            lambda: isinstance(opened.app.screen, SessionsScreen) and opened.app.screen.is_mounted
-        )
+        await opened.reached(SessionsScreen)
         for size in ((80, 24), (100, 30)):
             await opened.pilot.resize_terminal(*size)
             await opened.pilot.pause()
@@ -129,9 +123,7 @@ async def test_esc_empties_a_search_first_and_what_was_said_goes_with_the_next_t
     put(tmp_path, (chat("c1", "one"), [prompt("p1", "needle")]), (chat("c2", "two"), [prompt("p1", "hay")]))
     async with open_chat(size=(100, 30)) as opened:
         await opened.pilot.press("f6")
-        await opened.until(lambda: isinstance(opened.app.screen, SessionsScreen))
-        screen = opened.app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened.reached(SessionsScreen)
         await opened.until(lambda: len(screen.rows) == 2)
         said = screen.query_one("#sessions-line", Static)
         await opened.pilot.press("d")
@@ -175,9 +167,7 @@ async def test_a_list_that_is_closed_before_its_chats_are_there_is_left_alone(
 async def open_hit(opened: OpenedChat, words: str) -> None:
     """Search all chats and open the first one found."""
     await opened.pilot.press("f6")
-    await opened.until(lambda: isinstance(opened.app.screen, SessionsScreen) and opened.app.screen.is_mounted)
-    screen = opened.app.screen
-    assert isinstance(screen, SessionsScreen)
+    screen = await opened.reached(SessionsScreen)
     await opened.pilot.press("slash", *words)
     await opened.until(lambda: len(screen.rows) == 1 and screen.rows[0].hit is not None)
     await opened.pilot.press("enter", "enter")

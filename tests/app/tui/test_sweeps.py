@@ -7,12 +7,13 @@ import pytest
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.compare import store
+from app.compare.last_speeds import last_speeds
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.test_compare import opened
 
 
 async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
@@ -23,7 +24,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
     async with open_chat(size=(80, 24)) as chat:
         await chat.ask("hello")
         await chat.type("/sweep length=0-2 drafter=model,lookup repeats=1")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         assert screen.record is not None
         labels = [setting.label for setting in screen.record.settings]
@@ -35,10 +36,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert "● model" in legend and "◆ lookup" in legend
         await chat.pilot.press("escape")
         await chat.type("/comparisons")
-        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
+        await chat.reached(ComparisonsScreen)
         await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
         chat.press_at_once("enter", "enter")  # shown once, as Esc below will tell
-        again = await opened(chat)
+        again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query(LengthPlot)))
         await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
         await chat.pilot.press("e")
@@ -53,8 +54,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
         await chat.pilot.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
+        assert last_speeds()["scripted"].startswith(f"{screen.record.speed(0):.0f} tok/s plain, ")
         await chat.pilot.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
+        assert last_speeds() == {}
 
 
 async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
@@ -65,17 +68,17 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
     prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))
     async with open_chat(size=(40, 24)) as chat:
         await chat.type(f"/sweep length=1 repeats=1 prompts={prompts}")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.record is not None)
         await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
         await chat.pilot.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
         await chat.pilot.press("f5")
-        again = await opened(chat)
+        again = await chat.reached(CompareScreen)
         await chat.until(lambda: again.record is not None)
         await chat.pilot.press("escape")
         await chat.type("/comparisons")
-        await chat.until(lambda: isinstance(chat.app.screen, ComparisonsScreen))
+        await chat.reached(ComparisonsScreen)
         told = chat.app.screen.query_one("#comparison-summary", Static)
         await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
 
@@ -85,7 +88,7 @@ async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat, rows: i
     async with open_chat(size=(80, rows)) as chat:
         await chat.ask("hello")
         await chat.type("/sweep length=0-2 repeats=1")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(screen.query(LengthPlot)))
         await chat.until(lambda: screen.query_one(LengthPlot).size.height >= height)
 
@@ -106,7 +109,7 @@ async def test_the_texts_of_several_prompts_say_which_one_it_is_and_the_keys_to_
     file.write_text("\n".join(prompts))
     async with open_chat(size=(80, 24)) as chat:
         await chat.type(f"/compare {file}")
-        screen = await opened(chat)
+        screen = await chat.reached(CompareScreen)
         title = screen.query_one("#compare-prompt", Static)
         await chat.until(lambda: str(title.content).endswith("2 prompts together"))
         await chat.pilot.press("v")
