@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from app.chat.conversation import Conversation
 from app.history.export import import_file, write
-from app.history.records import Chat, ChatMessage, Preset
+from app.history.records import Chat, ChatMessage
 from app.history.rows import ChatRow
 from app.history.saving import HistoryThread
 from app.history.store import History
@@ -32,20 +32,24 @@ class SavedChats:
         self._deleted: list[Chat] = []
         """Those `undo` brings back, the last one last."""
 
+    async def ask(self, work: Callable[[History], T]) -> T:
+        """Have the history's thread do something, and wait for its result."""
+        return await asyncio.wrap_future(self._history.ask(work))
+
     async def rows(self, text: str, *, archived: bool) -> list[ChatRow]:
         """The chats that fit a search, or all."""
         if text.strip():
-            return await self._ask(lambda history: history.search(text))
-        return await self._ask(lambda history: history.chats(archived=archived))
+            return await self.ask(lambda history: history.search(text))
+        return await self.ask(lambda history: history.chats(archived=archived))
 
     async def last(self) -> Chat | None:
         """The chat before the one in view."""
-        rows = await self._ask(lambda history: history.chats(limit=2))
+        rows = await self.ask(lambda history: history.chats(limit=2))
         return next((row.chat for row in rows if not self._is_in_view(row.chat)), None)
 
     async def has_unsent(self, chat: Chat) -> bool:
         """Whether a prompt was written in it and not sent."""
-        return bool(await self._ask(lambda history: unsent(history, chat.id)))
+        return bool(await self.ask(lambda history: unsent(history, chat.id)))
 
     async def find(self, name: str) -> tuple[Chat, list[ChatMessage]]:
         """A chat by the beginning of its id, or the `last` one.
@@ -53,20 +57,20 @@ class SavedChats:
         Raises:
             BadInput: there is none.
         """
-        found = await self.last() if name == "last" else await self._ask(lambda h: h.find(name))
+        found = await self.last() if name == "last" else await self.ask(lambda h: h.find(name))
         if found is None:
             raise BadInput("There is no other chat yet.")
-        return found, await self._ask(lambda history: history.messages(found))
+        return found, await self.ask(lambda history: history.messages(found))
 
     async def rename(self, chat: Chat, title: str) -> None:
         if self._is_in_view(chat):
             self._in_view().rename(title)
-        await self._ask(lambda history: history.rename(chat.id, title))
+        await self.ask(lambda history: history.rename(chat.id, title))
 
     async def archive(self, chat: Chat) -> bool:
         """Put a chat into the archive, or take it out; return whether it is there now."""
         archived = not chat.archived
-        await self._ask(lambda history: history.archive(chat.id, archived))
+        await self.ask(lambda history: history.archive(chat.id, archived))
         if self._is_in_view(chat):
             self._in_view().chat = replace(self._in_view().chat, archived=archived)
         return archived
@@ -74,7 +78,7 @@ class SavedChats:
     async def delete(self, chat: Chat) -> None:
         if self._is_in_view(chat):
             self._leave()
-        await self._ask(lambda history: history.delete(chat.id))
+        await self.ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
 
     async def undo(self) -> Chat:
@@ -88,32 +92,18 @@ class SavedChats:
                 "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
             )
         chat = self._deleted.pop()
-        await self._ask(lambda history: history.restore(chat.id))
+        await self.ask(lambda history: history.restore(chat.id))
         return chat
 
     async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> Path:
         """Write a chat into a file, one in the working folder if none is named; return it."""
         path = file_to_write(file) if file else None
-        return await self._ask(lambda h: write(chat, h.messages(chat), kind, path))
+        return await self.ask(lambda h: write(chat, h.messages(chat), kind, path))
 
     async def import_file(self, file: str) -> tuple[int, int]:
         """Add the chats of an exported file; return how many were new, and how many were there already."""
         path = file_to_read(file)
-        return await self._ask(lambda history: import_file(history, path))
-
-    async def presets(self) -> dict[str, Preset]:
-        """By name."""
-        return {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
-
-    async def save_preset(self, preset: Preset) -> None:
-        await self._ask(lambda history: history.save_preset(preset))
-
-    async def delete_preset(self, name: str) -> bool:
-        """False if there is none of this name."""
-        return await self._ask(lambda history: history.delete_preset(name))
+        return await self.ask(lambda history: import_file(history, path))
 
     def _is_in_view(self, chat: Chat) -> bool:
         return chat.id == self._in_view().chat.id
-
-    async def _ask(self, work: Callable[[History], T]) -> T:
-        return await asyncio.wrap_future(self._history.ask(work))

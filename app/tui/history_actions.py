@@ -82,18 +82,18 @@ class HistoryActions:
         """List presets, use one, save what is set under a name, or delete one."""
         verb, _, name = value.partition(" ")
         name = name.strip()
-        presets = await self._saved.presets()
+        presets = {preset.name: preset for preset in await self._saved.ask(lambda h: h.presets())}
         if not value:
             uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"
             self._note(
                 f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat."
             )
         elif verb == "save" and name:
-            chat = self._chat
-            await self._saved.save_preset(Preset(name, chat.conversation.system, chat.settings.options))
+            preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
+            await self._saved.ask(lambda history: history.save_preset(preset))
             self._note(f"Preset '{name}' is saved.")
         elif verb == "delete" and name:
-            if not await self._saved.delete_preset(name):
+            if not await self._saved.ask(lambda history: history.delete_preset(name)):
                 raise BadInput(f"There is no preset '{name}'. /preset lists them.")
             self._note(f"Preset '{name}' is deleted.")
         elif value in presets:

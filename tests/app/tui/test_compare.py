@@ -8,11 +8,21 @@ from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 
 from app.compare import store
+from app.compare.record import Record
 from app.tui.messages import PairLoaded
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
 from tests.app.tui.chat_driver import Chat, OpenChat
+
+
+async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record]:
+    """Run a comparison to its end, with F5 if no command starts it."""
+    await (chat.type(command) if command else chat.pilot.press("f5"))
+    screen = await chat.reached(CompareScreen)
+    await chat.until(lambda: screen.record is not None)
+    assert screen.record is not None
+    return screen, screen.record
 
 
 async def after_a_slow_answer(chat: Chat) -> None:
@@ -26,12 +36,10 @@ async def after_a_slow_answer(chat: Chat) -> None:
 async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         answer = await chat.ask("hello")
-        await chat.pilot.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
-        assert screen.record is not None and screen.record.repeats == 3
-        (place,) = screen.record.drafting
-        assert screen.record.comparison(place).ratio == pytest.approx(2.0)
+        screen, record = await compared(chat)
+        assert record.repeats == 3
+        (place,) = record.drafting
+        assert record.comparison(place).ratio == pytest.approx(2.0)
         assert screen.query_one("#plain", ComparePane).text == answer.text
         assert screen.query_one("#drafted", ComparePane).text == answer.text
         await chat.pilot.press("escape")
@@ -43,18 +51,15 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
 async def test_a_pane_says_of_several_runs_what_the_figures_say(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
-        await chat.pilot.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
-        assert screen.record is not None
-        (place,) = screen.record.drafting
-        outcome = screen.record.outcome(0, place)
+        screen, record = await compared(chat)
+        (place,) = record.drafting
+        outcome = record.outcome(0, place)
         first, second, _ = outcome.runs
         slower = replace(second, tokens_per_second=first.tokens_per_second / 2, draft_n_accepted=0)
         changed = replace(outcome, runs=(first, slower))
-        others = tuple(other for other in screen.record.outcomes if other is not outcome)
+        others = tuple(other for other in record.outcomes if other is not outcome)
         plain = replace(others[0], runs=others[0].runs[:2])
-        figures = replace(screen.record, outcomes=(plain, changed)).comparison(place)
+        figures = replace(record, outcomes=(plain, changed)).comparison(place)
         pane = screen.query_one("#drafted", ComparePane)
         pane.show("", changed)
         said = str(pane.query_one(".numbers", Static).render())
@@ -65,9 +70,7 @@ async def test_a_pane_says_of_several_runs_what_the_figures_say(open_chat: OpenC
 async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None:
     async with open_chat(size=(44, 18)) as chat:
         await chat.ask("think")
-        await chat.pilot.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
+        screen, record = await compared(chat)
         sides = list(screen.query(ComparePane).results())
         scrolls = [side.query_one(VerticalScroll) for side in sides]
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
@@ -112,9 +115,7 @@ async def test_a_comparison_needs_a_prompt_and_a_free_engine(open_chat: OpenChat
 async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: int, stacked: bool) -> None:
     async with open_chat(size=(width, 24)) as chat:
         await chat.ask("hello")
-        await chat.pilot.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
+        screen, record = await compared(chat)
         plain, drafted = (screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted"))
         assert (plain.x == drafted.x) is stacked
         assert plain.right <= width and drafted.right <= width
@@ -239,10 +240,7 @@ async def test_a_pair_that_is_loaded_while_the_program_ends_disturbs_nothing(ope
 async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("differ")
-        await chat.pilot.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
-        assert screen.record is not None
-        difference = screen.record.outcomes[1].difference
+        screen, record = await compared(chat)
+        difference = record.outcomes[1].difference
         assert difference is not None and difference.near_tie
         await chat.until(lambda: any("near-ties that rounding explains" in n for n in chat.notices))

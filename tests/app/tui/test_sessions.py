@@ -21,6 +21,11 @@ from tests.app.tui.test_saved_chats import put, texts
 from tests.app.tui.test_transcript import long_chat
 
 
+async def open_list(opened: OpenedChat) -> SessionsScreen:
+    await opened.pilot.press("f6")
+    return await opened.reached(SessionsScreen)
+
+
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,8 +36,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         (chat("c2", "New", 20.0, leaf="p1"), [prompt("p1", "about hay")]),
     )
     async with open_chat(size=(80, 24)) as opened:
-        await opened.pilot.press("f6")
-        screen = await opened.reached(SessionsScreen)
+        screen = await open_list(opened)
         await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
         await opened.until(lambda: "␛[31m" in opened.screen)
         await opened.pilot.press("a")
@@ -60,14 +64,12 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
 
 
-async def test_the_delete_key_several_times_in_one_read_deletes_one_chat_once(
+async def test_of_keys_in_one_read_delete_deletes_once_and_letters_behind_search_are_searched_for(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    chats = [(chat(f"c{n}", f"Chat {n}", n), [prompt("p", "hi")]) for n in range(1, 4)]
-    put(tmp_path, *chats)
+    put(tmp_path, *((chat(f"c{n}", f"Chat {n}", n), [prompt("p", "hi")]) for n in range(1, 4)))
     async with open_chat(size=(80, 24)) as opened:
-        await opened.pilot.press("f6")
-        screen = await opened.reached(SessionsScreen)
+        screen = await open_list(opened)
         await opened.until(lambda: len(screen.rows) == 3)
         opened.press_at_once("d", "d", "d")
         await opened.until(lambda: len(screen.rows) == 2)
@@ -76,18 +78,6 @@ async def test_the_delete_key_several_times_in_one_read_deletes_one_chat_once(
         await opened.pilot.press("u")
         line = screen.query_one("#sessions-line", Static)
         await opened.until(lambda: "Nothing was deleted" in str(line.content))
-
-
-async def test_letters_right_behind_the_search_key_are_searched_for(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    put(
-        tmp_path, (chat("c1", "Old", 1.0), [prompt("p", "hi")]), (chat("c2", "New", 2.0), [prompt("p", "ho")])
-    )
-    async with open_chat(size=(80, 24)) as opened:
-        await opened.pilot.press("f6")
-        screen = await opened.reached(SessionsScreen)
-        await opened.until(lambda: len(screen.rows) == 2)
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
         assert opened.app.screen is screen
@@ -122,8 +112,7 @@ async def test_esc_empties_a_search_first_and_what_was_said_goes_with_the_next_t
 ) -> None:
     put(tmp_path, (chat("c1", "one"), [prompt("p1", "needle")]), (chat("c2", "two"), [prompt("p1", "hay")]))
     async with open_chat(size=(100, 30)) as opened:
-        await opened.pilot.press("f6")
-        screen = await opened.reached(SessionsScreen)
+        screen = await open_list(opened)
         await opened.until(lambda: len(screen.rows) == 2)
         said = screen.query_one("#sessions-line", Static)
         await opened.pilot.press("d")
@@ -166,8 +155,7 @@ async def test_a_list_that_is_closed_before_its_chats_are_there_is_left_alone(
 
 async def open_hit(opened: OpenedChat, words: str) -> None:
     """Search all chats and open the first one found."""
-    await opened.pilot.press("f6")
-    screen = await opened.reached(SessionsScreen)
+    screen = await open_list(opened)
     await opened.pilot.press("slash", *words)
     await opened.until(lambda: len(screen.rows) == 1 and screen.rows[0].hit is not None)
     await opened.pilot.press("enter", "enter")

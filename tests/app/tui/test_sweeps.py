@@ -14,6 +14,7 @@ from app.tui.widgets.compare_pane import ComparePane
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_compare import compared
 
 
 async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
@@ -23,11 +24,8 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
     monkeypatch.chdir(exports)
     async with open_chat(size=(80, 24)) as chat:
         await chat.ask("hello")
-        await chat.type("/sweep length=0-2 drafter=model,lookup repeats=1")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
-        assert screen.record is not None
-        labels = [setting.label for setting in screen.record.settings]
+        screen, record = await compared(chat, "/sweep length=0-2 drafter=model,lookup repeats=1")
+        labels = [setting.label for setting in record.settings]
         assert labels == ["plain", "model 1", "model 2", "lookup 1", "lookup 2"]
         await chat.until(lambda: bool(screen.query(LengthPlot)))
         assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
@@ -45,7 +43,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.pilot.press("e")
         await chat.until(lambda: len(list(exports.iterdir())) == 3)
         assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
-        names = [f"comparison-{screen.record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
+        names = [f"comparison-{record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
         written = f"Written: {', '.join(names)} in {exports}"
         await chat.until(lambda: any(note.message == written for note in chat.app._notifications))
         (file,) = exports.glob("*.json")
@@ -54,7 +52,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
         await chat.pilot.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
-        assert last_speeds()["scripted"].startswith(f"{screen.record.speed(0):.0f} tok/s plain, ")
+        assert last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.pilot.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
         assert last_speeds() == {}
@@ -67,15 +65,11 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))
     async with open_chat(size=(40, 24)) as chat:
-        await chat.type(f"/sweep length=1 repeats=1 prompts={prompts}")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.record is not None)
+        screen, record = await compared(chat, f"/sweep length=1 repeats=1 prompts={prompts}")
         await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
         await chat.pilot.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
-        await chat.pilot.press("f5")
-        again = await chat.reached(CompareScreen)
-        await chat.until(lambda: again.record is not None)
+        await compared(chat)
         await chat.pilot.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
