@@ -60,13 +60,13 @@ class ComparisonInProgress(Generic[Asker]):
         return self._gathering.count
 
     def doing(self, run: Run, stop_key: str) -> str:
-        """Which run it is, of how many."""
+        """What a run is, and which of how many."""
         setting = self.plan.settings[run.setting]
         if run.kind == "warm-up":
             return f"Warming up: {setting.label}. {stop_key} stops."
-        text = f"Run {self.count + 1} of {self.plan.count}: {setting.label}"
+        told = f"Run {self.count + 1} of {self.plan.count}: {setting.label}"
         repeat = f", repeat {run.repeat + 1} of {self.plan.repeats}" if self.plan.repeats > 1 else ""
-        return f"{text}{repeat}. {stop_key} stops and judges what ran."
+        return f"{told}{repeat}. {stop_key} stops and judges what ran."
 
     def owns(self, turn_id: int) -> bool:
         """Whether an event of the engine answers the last request."""

@@ -1,4 +1,4 @@
-"""Downloads in words: what the command line and the screens say alike."""
+"""Downloads in words: the same on the command line and on the screens."""
 
 from app.shell.duration_text import duration_text
 from models.hub.progress import Phase, Progress

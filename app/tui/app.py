@@ -12,12 +12,12 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
-from app.chat.comparison_plan import plan_of
 from app.chat.first_run import is_first_run
 from app.chat.kept_pulls import KeptPulls
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
+from app.compare.chat_plan import plan_of
 from app.compare.wish import Wish, read_compare
 from app.history.database import history_file
 from app.history.rows import ChatRow

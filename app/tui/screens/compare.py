@@ -1,4 +1,4 @@
-"""A comparison: its runs one after the other, side by side, then what they say; or one that was kept."""
+"""A comparison: its runs one after the other, side by side, then the verdict; or one that was kept."""
 
 import asyncio
 from pathlib import Path

@@ -20,7 +20,7 @@ from models.pairs.catalogue import DEFAULT_PAIR
 from models.speed.machine import Machine, this_chip, this_machine
 
 NARROW = 60
-"""Columns below which the rows say what matters most only."""
+"""Columns below which the rows have only what matters most."""
 
 WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this again."
 

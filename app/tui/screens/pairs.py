@@ -43,7 +43,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         Binding("enter", "choose", "Use or pull", id="pairs.choose",
                 tooltip="Use the pair, or download it first"),
         Binding("space", "more", "More", id="pairs.more",
-                tooltip="Scroll what is said about the pair; from its end back to its beginning"),
+                tooltip="Scroll the facts about the pair; from their end back to their beginning"),
         Binding("slash", "filter", "Filter", id="pairs.filter",
                 tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
         Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
@@ -184,7 +184,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.query_one("#pull-line", Static).update(Content(text))
 
     def show_downloads(self) -> None:
-        """Show the downloads as they stand."""
+        """Show how far the downloads are."""
         self.query_one(DownloadList).show(self._pulls.not_here, self._chosen_spec, self._keys)
         for job in self._pulls.jobs:
             if job.unfinished:
@@ -192,7 +192,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
                 self._show_row(job.pair.name)
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
-                # What went wrong stands with the download itself, as long as it is there.
+                # Why one failed is in its own line, as long as that is there.
                 self.show_message(outcome(job, self._keys) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()

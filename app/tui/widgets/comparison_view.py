@@ -76,7 +76,7 @@ class ComparisonView(Vertical):
         await self.query_one(ComparisonFigures).show(record)
 
     def show_message(self, text: str, style: str = "") -> None:
-        """The line where the verdict stands at last."""
+        """Show it in the line that has the verdict at last."""
         self.query_one("#verdict", Static).update(Content.styled(text, style))
 
     def switch(self) -> None:

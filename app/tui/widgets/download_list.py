@@ -27,7 +27,7 @@ class DownloadList(Static):
 
 
 def download_line(job: PullJob, keys: Keys) -> str:
-    """A download as it stands, one line."""
+    """How far a download is, one line."""
     name = job.pair.name
     match job.state:
         case "waiting":
@@ -76,7 +76,7 @@ def outcome(job: PullJob, keys: Keys) -> str:
 
 
 def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:
-    """What to say at the start about downloads that an earlier run of the program did not finish."""
+    """For the start: downloads that an earlier run of the program did not finish."""
     names = ", ".join(job.pair.name for job in jobs)
     was = "The download of" if len(jobs) == 1 else "Downloads of"
     how = keys.told("{app.pairs}, then {pairs.retry} goes on with what came.")
