@@ -40,10 +40,10 @@ class HistoryActions:
         self._chat.resume(found, messages)
         await self._chat.unsent_prompts.put_back(found.id)
 
-    async def rename(self, title: str) -> None:
+    def rename(self, title: str) -> None:
         if not title:
             raise BadInput("Give the title: /rename TITLE")
-        await self._saved.rename(self._chat.conversation.chat, one_line(title))
+        self._chat.conversation.rename(one_line(title))
         self._note(f"This chat is now '{one_line(title)}'.")
 
     async def archive(self) -> None:
