@@ -1,7 +1,5 @@
 """What happened, as messages between the engine link, the screens and the widgets."""
 
-from dataclasses import dataclass
-
 from textual.message import Message
 
 from app.compare.record import Record
@@ -108,8 +106,9 @@ class ComparisonEnded(Message):
         self.text = text
 
 
-@dataclass
 class ComparisonChosen(Message):
     """A kept comparison was picked from their list, to be shown."""
 
-    record: Record
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.record = record
