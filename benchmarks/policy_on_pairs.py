@@ -17,10 +17,13 @@ from app.shell.runtime import blas, prepare
 prepare()
 
 import mlx.core as mx  # noqa: E402
+import mlx.nn as nn  # noqa: E402
 from mlx_lm.utils import load_model  # noqa: E402
 
 from benchmarks.peers.prompts import read_prompts  # noqa: E402
 from mlx_spec import Engine  # noqa: E402
+from mlx_spec.drafters.lookup import LookupDrafter  # noqa: E402
+from mlx_spec.drafters.model import ModelDrafter  # noqa: E402
 from mlx_spec.policy.calibrate import Calibration, calibrate  # noqa: E402
 from mlx_spec.policy.controller import Controller  # noqa: E402
 from mlx_spec.target.model import COMPILES  # noqa: E402
@@ -39,18 +42,24 @@ class Subject:
     stops: frozenset[int] = frozenset()
 
 
+def engine_of(target: nn.Module, draft: nn.Module | None = None) -> Engine:
+    """With lookup, as the app has it."""
+    models = [ModelDrafter(draft)] if draft is not None else []
+    return Engine(target, [LookupDrafter(), *models], context_limit=2048)
+
+
 def strangers(folder: Path) -> Iterator[Subject]:
     pairs = sorted(path.parent for path in folder.glob("*/held_out.json"))
     for pair in pairs:
         prompts = json.loads((pair / "held_out.json").read_text())
         draft = load_model(pair / "draft")[0]
-        yield Subject(pair.name, Engine(load_model(pair / "target")[0], draft, context_limit=2048), prompts)
+        yield Subject(pair.name, engine_of(load_model(pair / "target")[0], draft), prompts)
     last = pairs[-1]
     prompts = json.loads((last / "held_out.json").read_text())
     target, random_draft = load_model(last / "target")[0], load_model(last / "draft")[0]
     random_draft.update(_noise(random_draft.parameters()))
-    yield Subject("random draft", Engine(target, random_draft, context_limit=2048), prompts)
-    yield Subject("lookup alone", Engine(target, context_limit=2048), prompts)
+    yield Subject("random draft", engine_of(target, random_draft), prompts)
+    yield Subject("lookup alone", engine_of(target), prompts)
 
 
 def _noise(parameters: object) -> dict[str, object]:

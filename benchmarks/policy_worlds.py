@@ -15,10 +15,10 @@ from itertools import product
 
 import numpy as np
 
-from mlx_spec.drafters.model import OFFER
+from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import NO_OFFER, Planner
+from mlx_spec.policy.plan import NO_CANDIDATE, Policy
 from mlx_spec.types import Round
 
 CURVES = {
@@ -81,7 +81,7 @@ TEXTS: dict[str, Rates] = {
 @cache
 def _passes(curve: str) -> list[float]:
     points = CURVES[curve]
-    return [float(np.interp(k + 1, list(points), list(points.values()))) for k in range(OFFER.limit + 1)]
+    return [float(np.interp(k + 1, list(points), list(points.values()))) for k in range(CANDIDATE.limit + 1)]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class World:
 
     def costs(self) -> Costs:
         """As a calibration finds them, or wrong."""
-        rng, longest = random.Random(self.seed), OFFER.limit
+        rng, longest = random.Random(self.seed), CANDIDATE.limit
         if not self.wrong:
             return Costs()
 
@@ -156,7 +156,7 @@ class Answer:
 class Player:
     """Plays answers of one world to a planner, as the loop would: steady rounds are those of the loop."""
 
-    def __init__(self, planner: Planner, world: World):
+    def __init__(self, planner: Policy, world: World):
         self.planner, self.world = planner, world
         self.rng = random.Random(world.seed + 2)
         self.built: set[int] = set()
@@ -166,42 +166,42 @@ class Player:
         """The answer's time after its first token."""
         world, planner, tokens = self.world, self.planner, len(answer.right)
         planner.begin()
-        planner.count(Round((), 0, (0,), "none", 1.0), NO_OFFER, 0)
+        planner.count(Round((), 0, (0,), "none", 1.0), NO_CANDIDATE, 0)
         at, spent, rested, behind, before, rounds, timed_next = 1, 0.0, 1, 64, ("none", False), 1, TIMED_FIRST
         while at < tokens:
-            offer, k = planner.choose([replace(OFFER, reviews=rested, behind=behind)], at)
-            k = min(k, tokens - at - 1) if offer is not NO_OFFER else 0
-            shadow = offer is not NO_OFFER and not k
-            kind = (offer.drafter if k else "none", shadow)
+            candidate, k = planner.choose([replace(CANDIDATE, shadows=rested, behind=behind)], at)
+            k = min(k, tokens - at - 1) if candidate is not NO_CANDIDATE else 0
+            shadow = candidate is not NO_CANDIDATE and not k
+            kind = (candidate.drafter if k else "none", shadow)
             same = kind == before
             timed = k > 0 and same and rounds >= timed_next
             builds = world.compiled and k not in self.built
             self.built.add(k)
             accepted = answer.accepted(at, k)
             took = world.takes(k, at) + world.step * shadow + DRAIN * (not same) + HOST * timed
-            took += world.reading * behind / 64 if offer is not NO_OFFER else 0.0
+            took += world.reading * behind / 64 if candidate is not NO_CANDIDATE else 0.0
             took *= answer.pace[at]
             took_once = took + GRAPH * builds
             if shadow:
-                planner.review(offer, answer.right[at - rested : at])
+                planner.shadow(candidate, answer.right[at - rested : at])
             seen = took_once * self.rng.lognormvariate(0, world.noise)
             seen *= 5 if self.rng.random() < OUTLIERS else 1
             steady = same and not timed and not builds and not shadow and not (k and behind)
             gained = tuple(range(accepted + 1))
             read = Round(tuple(range(k)), accepted, gained, kind[0], seen, steady=steady)
-            planner.count(read, offer, at)
+            planner.count(read, candidate, at)
             timed_next = rounds + TIMED_EVERY if timed else timed_next
-            used = offer is not NO_OFFER
+            used = candidate is not NO_CANDIDATE
             rested, behind = len(gained) if used else rested + len(gained), 0 if used else behind
             at, spent, before, rounds = at + len(gained), spent + took, kind, rounds + 1
         return spent
 
 
-def judged(world: World, count: int, planner: Planner | None = None) -> tuple[float, float]:
+def judged(world: World, count: int, planner: Policy | None = None) -> tuple[float, float]:
     """(plain / auto, best fixed length / auto) over the answers; the best length is known only afterwards."""
     player, answers = Player(planner or Controller(world.costs()), world), list(world.answers(count))
     auto = sum(player.play(answer) for answer in answers)
-    fixed = [sum(answer.fixed(k) for answer in answers) for k in range(OFFER.limit + 1)]
+    fixed = [sum(answer.fixed(k) for answer in answers) for k in range(CANDIDATE.limit + 1)]
     return fixed[0] / auto, min(fixed) / auto
 
 

@@ -57,7 +57,7 @@ class Calibration:
         self.engine = engine
         limit = engine.context_limit
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
-        if not engine.can_assume:
+        if not engine.can_pretend:
             self.far = self.near  # to read a long text takes longer than there is
         self.plain: list[float] = []
         """Seconds of plain rounds at the near context, again and again."""
@@ -140,7 +140,7 @@ class Calibration:
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
                 kinds += [Kind("lookup", k, context) for k in fitting]
-                if lengths is FIRST and self.engine.can_draft:
+                if lengths is FIRST and "model" in self.engine.drafter_names:
                     kinds += [Kind("model", k, context) for k in DRAFTED if k in fitting]
         return kinds
 
@@ -154,12 +154,13 @@ class Calibration:
         wanted = TIMED_ROUNDS + left_out
         tokens = (kind.k + 1) * (wanted + 3)
         options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
-        lookup, self.engine.lookup = self.engine.lookup, Guess()
+        drafters = self.engine.drafters
+        self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
         try:
             rounds = self.engine.generate(self._text(kind.context), options)
             return self._steady(rounds, kind.k, wanted)[left_out:]
         finally:
-            self.engine.lookup = lookup
+            self.engine.drafters = drafters
             self.engine.forget()  # the text was never read
 
     def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
@@ -174,7 +175,7 @@ class Calibration:
     def _text(self, length: int) -> list[int]:
         """A text that the models are made to believe they have read."""
         text = [1] * length
-        self.engine.assume(text)
+        self.engine.pretend_cached(text)
         return text
 
     def _timed_at(self, drafter: str, context: int) -> dict[int, float]:

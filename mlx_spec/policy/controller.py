@@ -15,7 +15,7 @@ import numpy as np
 from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
 from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs
-from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 
 AS_GOOD = 1.03
@@ -23,7 +23,7 @@ AS_GOOD = 1.03
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts where costs were not measured."""
 REVIEW_FIRST = 3
-"""Tokens that a drafter rests before it reviews them; then twice as many, and so on."""
+"""Tokens that a drafter rests before it shadows them; then twice as many, and so on."""
 LOOK_FIRST, LOOK_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
 LOOK_ROUNDS = 4
@@ -46,7 +46,7 @@ UNSTEADY = 1.5
 class Value:
     """What one drafter is worth now."""
 
-    offer: Offer
+    candidate: Candidate
     known: Acceptance
     seconds: np.ndarray
     """[lengths], of rounds that draft 0, 1, ... tokens."""
@@ -114,7 +114,7 @@ class Controller:
         """Rounds of the look that are left, looks so far, rounds between two, rounds since the last."""
         self._rests, self._idle = 0, 0
         """Plain rounds to come that need no weighing; those since it was last weighed."""
-        self._offered: set[str] = set()
+        self._weighed: set[str] = set()
         """Kinds that were weighed when rest began."""
 
     def begin(self) -> None:
@@ -126,34 +126,34 @@ class Controller:
         for known in self.acceptance.values():
             known.begin()
 
-    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        """Whose draft of how many tokens; 0 is a plain round, which the drafter of the offer reviews."""
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        """Whose draft of how many tokens; 0 is a plain round, which the drafter of the candidate shadows."""
         plain = self.costs.plain
-        if plain is None or plain.seen < PLAIN_FIRST or not offers:
-            return NO_OFFER, 0
+        if plain is None or plain.seen < PLAIN_FIRST or not candidates:
+            return NO_CANDIDATE, 0
         if self._look_left and self._look:
-            for offer in (NO_OFFER, *offers):
-                if offer.drafter == self._look[0]:
-                    return offer, min(self._look[1], offer.limit)
-        if self._rests and all(offer.kind in self._offered for offer in offers):
-            return NO_OFFER, 0
+            for candidate in (NO_CANDIDATE, *candidates):
+                if candidate.drafter == self._look[0]:
+                    return candidate, min(self._look[1], candidate.limit)
+        if self._rests and all(candidate.kind in self._weighed for candidate in candidates):
+            return NO_CANDIDATE, 0
         pace = self.costs.of(PLAIN, 0, length)
         if (left := self.budget.left(pace)) <= 0:
-            return NO_OFFER, 0
-        return self._weigh([self._value(offer, length) for offer in offers], pace, left)
+            return NO_CANDIDATE, 0
+        return self._weigh([self._value(candidate, length) for candidate in candidates], pace, left)
 
-    def count(self, read: Round, offer: Offer, length: int) -> None:
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
         """Take a round that was read."""
         k = len(read.drafted)
         self._written += len(read.tokens)
         self._quiet += 1
         self._look_left = max(0, self._look_left - 1)
         if self.costs.plain:
-            self._pay(read, offer, length)
+            self._pay(read, candidate, length)
         if k:
-            self._known(offer).count(k, read.accepted)
+            self._known(candidate).count(k, read.accepted)
             self._rests = 0
-        elif offer is NO_OFFER:
+        elif candidate is NO_CANDIDATE:
             self._idle += 1
             self._rests = max(0, self._rests - 1)
         else:
@@ -161,9 +161,9 @@ class Controller:
         if read.steady:
             self._learn(read, length)
 
-    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
         """Take what a drafter says it would have drafted of the latest tokens."""
-        self._known(offer).review(right)
+        self._known(candidate).shadow(right)
 
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
@@ -180,26 +180,28 @@ class Controller:
         budget = Budget(float(values["budget"]))
         self.costs, self.acceptance, self.reading, self.budget = costs, counted, reading, budget
 
-    def _known(self, offer: Offer) -> Acceptance:
-        if offer.kind not in self.acceptance:
-            self.acceptance[offer.kind] = Acceptance(offer.prior)
-        return self.acceptance[offer.kind]
+    def _known(self, candidate: Candidate) -> Acceptance:
+        if candidate.kind not in self.acceptance:
+            self.acceptance[candidate.kind] = Acceptance(candidate.prior)
+        return self.acceptance[candidate.kind]
 
-    def _value(self, offer: Offer, length: int) -> Value:
+    def _value(self, candidate: Candidate, length: int) -> Value:
         # Beyond what was timed, one token at a time.
-        limit = min(offer.limit, self.costs.timed(offer.drafter) + 1)
-        seconds = self.costs.curve(offer.drafter, limit, length)
+        limit = min(candidate.limit, self.costs.timed(candidate.drafter) + 1)
+        seconds = self.costs.curve(candidate.drafter, limit, length)
         if self.edges:
             seconds[1:] *= AS_GOOD ** np.searchsorted(self.edges, np.arange(1, len(seconds)) + 1)
-        return Value(offer, self._known(offer), seconds, offer.behind * self._reading(offer, length))
+        return Value(
+            candidate, self._known(candidate), seconds, candidate.behind * self._reading(candidate, length)
+        )
 
-    def _reading(self, offer: Offer, length: int) -> float:
+    def _reading(self, candidate: Candidate, length: int) -> float:
         """Seconds per missed token."""
-        if offer.drafter in self.reading or not offer.behind:
-            return self.reading.get(offer.drafter, 0.0)
-        return READING * (self.costs.of(offer.drafter, 1, length) - self.costs.of(PLAIN, 0, length))
+        if candidate.drafter in self.reading or not candidate.behind:
+            return self.reading.get(candidate.drafter, 0.0)
+        return READING * (self.costs.of(candidate.drafter, 1, length) - self.costs.of(PLAIN, 0, length))
 
-    def _weigh(self, values: list[Value], plain: float, left: float) -> tuple[Offer, int]:
+    def _weigh(self, values: list[Value], plain: float, left: float) -> tuple[Candidate, int]:
         """The choice, by all that is known."""
         for known in self.acceptance.values() if self._idle else ():
             known.idle(self._idle)
@@ -208,7 +210,7 @@ class Controller:
         paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
         first = int(np.argmin(paces))
         value, k = values[first], lengths[first]
-        if k and paces[first] * (1 + self.costs.doubt(value.offer.drafter, k)) > plain:
+        if k and paces[first] * (1 + self.costs.doubt(value.candidate.drafter, k)) > plain:
             k = 0
         if self._quiet >= self._look_after and (
             looked := self._next_look(values, value if k else None, k, left)
@@ -217,24 +219,24 @@ class Controller:
             self._look_after = min(2 * self._look_after, LOOK_LAST)
             return looked
         if k:
-            return value.offer, k
+            return value.candidate, k
         return self._rest(values, left)
 
-    def _rest(self, values: list[Value], left: float) -> tuple[Offer, int]:
+    def _rest(self, values: list[Value], left: float) -> tuple[Candidate, int]:
         """A plain round, beside a shadow draft where one is due and pays."""
         for value in values:
-            asked = value.offer.reviews >= self._review_after
+            asked = value.candidate.shadows >= self._review_after
             covered = value.step / value.seconds[0] + value.risk(0) <= left
             if asked and covered and value.worth_asking(max(self._written, AHEAD)):
-                return value.offer, 0
-        due = self._review_after - max(value.offer.reviews for value in values)
-        self._offered = {value.offer.kind for value in values}
+                return value.candidate, 0
+        due = self._review_after - max(value.candidate.shadows for value in values)
+        self._weighed = {value.candidate.kind for value in values}
         self._rests = min(max(self._written // RESTS, due), RESTS)
-        return NO_OFFER, 0
+        return NO_CANDIDATE, 0
 
     def _next_look(
         self, values: list[Value], chosen: Value | None, k: int, left: float
-    ) -> tuple[Offer, int] | None:
+    ) -> tuple[Candidate, int] | None:
         """By turns plain rounds, a longer and a shorter draft, others: what never runs is never corrected.
 
         None where the budget does not cover it, or where the draft would not pay were it for nothing.
@@ -245,9 +247,9 @@ class Controller:
         self._looks += 1
         value, j = turns[self._looks % len(turns)]
         if not j:
-            return NO_OFFER, 0
-        pays = value.expected[j] > 1 + self.costs.doubt(value.offer.drafter, j)
-        return (value.offer, j) if pays and min(value.risk(j), START) <= left else None
+            return NO_CANDIDATE, 0
+        pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.drafter, j)
+        return (value.candidate, j) if pays and min(value.risk(j), START) <= left else None
 
     def _look_at(self, drafter: str, k: int) -> None:
         self._look, self._look_left, self._quiet = (drafter, k), LOOK_ROUNDS, 0
@@ -263,17 +265,17 @@ class Controller:
             if k:
                 self._look_at(PLAIN, 0)
 
-    def _pay(self, read: Round, offer: Offer, length: int) -> None:
+    def _pay(self, read: Round, candidate: Candidate, length: int) -> None:
         """Lay a round to the budget, and learn from it what reading takes."""
         plain, k = self.costs.of(PLAIN, 0, length), len(read.drafted)
-        if offer is NO_OFFER:
+        if candidate is NO_CANDIDATE:
             self.budget.rest(len(read.tokens), plain)
             return
-        expected = self.costs.of(offer.drafter, max(k, 1), length)
-        once = offer.behind * self._reading(offer, length)
+        expected = self.costs.of(candidate.drafter, max(k, 1), length)
+        once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
         self.budget.spend(len(read.tokens), seconds - max(0.0, once - START / 2 * plain))
-        if offer.behind >= FAR_BEHIND:
-            took = max(0.0, read.seconds - expected) / offer.behind
-            before = self.reading.get(offer.drafter, took)
-            self.reading[offer.drafter] = before + BELIEVED * (took - before)
+        if candidate.behind >= FAR_BEHIND:
+            took = max(0.0, read.seconds - expected) / candidate.behind
+            before = self.reading.get(candidate.drafter, took)
+            self.reading[candidate.drafter] = before + BELIEVED * (took - before)

@@ -10,11 +10,11 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.target.model import CachedModel
+from mlx_spec.target.model import Model
 from mlx_spec.target.recording import Moved, Windows
 from mlx_spec.target.recurrent import Recomputed, Replayed
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import nearly, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import draft_model, engine_of, nearly, prompt, tiny_llama
 
 RECOMPUTED = ["qwen3_next", "qwen3_5", "lfm2", "nemotron_h"]
 REPLAYED = ["mamba"]
@@ -32,12 +32,12 @@ def reference(model, ids: list[int], count: int = TOKENS) -> list[int]:
 
 
 def pair(name: str, noise: float = 0.02) -> Engine:
-    return Engine(build(name), nearly(lambda seed: build(name, seed), noise=noise), context_limit=2048)
+    return engine_of(build(name), nearly(lambda seed: build(name, seed), noise=noise), context_limit=2048)
 
 
-def states(model: CachedModel, at: int) -> list[np.ndarray]:
-    assert model._past is not None and model._past.resume(at) == at
-    return [np.array(x) for slots in model._past.now.after(0) for x in slots]
+def states(model: Model, at: int) -> list[np.ndarray]:
+    assert model._history is not None and model._history.resume(at) == at
+    return [np.array(x) for slots in model._history.now.after(0) for x in slots]
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def states(model: CachedModel, at: int) -> list[np.ndarray]:
 )
 def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
     engine = pair(name)
-    target, drafter = engine.target, engine.model_drafter
-    assert target._past is not None and drafter is not None
-    assert name in MORE or isinstance(target._past.now, Recomputed if name in RECOMPUTED else Replayed)
+    target, draft = engine.target, draft_model(engine)
+    assert target._history is not None
+    assert name in MORE or isinstance(target._history.now, Recomputed if name in RECOMPUTED else Replayed)
     wanted = reference(target.model, IDS)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
     assert text(engine, IDS, drafter="none") == wanted
@@ -57,10 +57,10 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
         assert [t for r in rounds for t in r.tokens] == wanted
         accepted |= {r.accepted for r in rounds}
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
-    for model in (target, drafter.cached):
-        fresh = CachedModel(model.model)
-        fresh.prefill(IDS + wanted, model.seen)
-        ours, theirs = states(model, model.seen), states(fresh, model.seen)
+    for model in (target, draft):
+        fresh = Model(model.model)
+        fresh.prefill(IDS + wanted, model.seen[0])
+        ours, theirs = states(model, model.seen[0]), states(fresh, model.seen[0])
         for a, b in zip(ours, theirs, strict=True):
             assert np.abs(a - b).max() < 1e-4 * max(1.0, np.abs(b).max())
 
@@ -68,14 +68,14 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
 def test_a_recurrent_model_drafts_for_itself_without_a_rejection():
     for name in ("qwen3_next", "mamba"):
         target = build(name)
-        engine = Engine(target, target, context_limit=2048)
+        engine = engine_of(target, target, context_limit=2048)
         rounds = list(engine.generate(IDS, Options(max_tokens=TOKENS, drafter="model", draft_length=3)))
         assert engine.stats(rounds).acceptance_rate == 1, name
 
 
 def test_a_recurrent_model_drafts_for_one_with_attention_and_the_other_way_round():
     for target, draft in ((tiny_llama(0), build("lfm2")), (build("lfm2"), tiny_llama(0))):
-        engine = Engine(target, draft, context_limit=2048)
+        engine = engine_of(target, draft, context_limit=2048)
         assert text(engine, IDS, drafter="model", draft_length=3) == reference(target, IDS)
 
 
@@ -200,6 +200,6 @@ def test_mutant_replay_that_reads_nothing_is_caught(monkeypatch):
 
 def test_mutant_draft_steps_that_nobody_can_go_back_into_are_caught(monkeypatch):
     engine = pair("qwen3_next", noise=0.2)
-    monkeypatch.setattr(CachedModel, "follow", CachedModel.forward)
+    monkeypatch.setattr(Model, "follow", Model.forward)
     with pytest.raises(AssertionError, match="begins before"):
         text(engine, IDS, drafter="model", draft_length=3)

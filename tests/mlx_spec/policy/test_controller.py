@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from benchmarks.policy_worlds import CURVES, LONG, SHORT, STEPS, TEXTS, Answer, Player, World, judged
-from mlx_spec.drafters.lookup import OFFERS
-from mlx_spec.drafters.model import OFFER as MODEL
+from mlx_spec.drafters.lookup import CANDIDATES
+from mlx_spec.drafters.model import CANDIDATE as MODEL
 from mlx_spec.policy import budget, controller
 from mlx_spec.policy.acceptance import LEVELS, Acceptance
 from mlx_spec.policy.budget import Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 
-SURE, CHANCE = OFFERS[16], OFFERS[3]
+SURE, CHANCE = CANDIDATES[16], CANDIDATES[3]
 HOSTILE = [
     World("stranger", 0.3, "0.50"),
     World("M1, M2", 0.1, "0.97", wrong=1 / 3),
@@ -81,7 +81,7 @@ def never_looks(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_asks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Controller, "_rest", lambda self, values, left: (NO_OFFER, 0))
+    patch.setattr(Controller, "_rest", lambda self, values, left: (NO_CANDIDATE, 0))
 
 
 def ignores_costs(patch: pytest.MonkeyPatch) -> None:
@@ -187,13 +187,13 @@ def rounds_of(k: int, accepted: int, drafter: str, seconds: float) -> Round:
 def test_plain_rounds_are_looked_at_while_one_token_is_drafted():
     """They were believed too slow: two readings of a look put it right."""
     planner = Controller(Costs(RoundCost(1.5), {"model": {1: RoundCost(1.2)}}))
-    offer, kinds = replace(MODEL, limit=1), []
+    candidate, kinds = replace(MODEL, limit=1), []
     for _ in range(40):
-        _, k = planner.choose([offer], 0)
+        _, k = planner.choose([candidate], 0)
         kinds.append(k)
         read = rounds_of(k, 0, "model", 1.2) if k else rounds_of(0, 0, "none", 1.0)
-        planner.count(read, offer if k else NO_OFFER, 0)
-        planner.review(offer, [True])
+        planner.count(read, candidate if k else NO_CANDIDATE, 0)
+        planner.shadow(candidate, [True])
     assert 0 in kinds[2:] and planner.costs.of("none", 0) < 1.3
 
 
@@ -202,18 +202,18 @@ def test_the_surer_of_two_drafters_drafts():
     planner = Controller(Costs(RoundCost(1.0), costs))
     planner.begin()
     for _ in range(6):
-        planner.review(MODEL, [False] * 3)
-        planner.review(SURE, [True] * 3)
+        planner.shadow(MODEL, [False] * 3)
+        planner.shadow(SURE, [True] * 3)
     assert planner.choose([SURE, MODEL], 0)[0] == SURE
     for _ in range(6):
-        planner.review(MODEL, [True] * 3)
-        planner.review(CHANCE, [False] * 3)
+        planner.shadow(MODEL, [True] * 3)
+        planner.shadow(CHANCE, [False] * 3)
     assert planner.choose([MODEL, CHANCE], 0)[0] == MODEL
 
 
 def test_a_longer_match_earns_a_longer_draft():
     costs = Costs(RoundCost(1.0), {"lookup": {k: RoundCost(1 + 0.08 * k) for k in range(1, 32)}})
-    lengths = [Controller(costs).choose([offer], 0)[1] for offer in reversed(OFFERS.values())]
+    lengths = [Controller(costs).choose([candidate], 0)[1] for candidate in reversed(CANDIDATES.values())]
     assert lengths == sorted(lengths) and lengths[0] <= 5 and lengths[-1] >= 8
     planner = Controller(costs)
     for _ in range(12):
@@ -240,9 +240,9 @@ def test_what_is_not_chosen_is_looked_at_ever_more_rarely():
     planner, seen = Controller(World("this CPU", 0.1, "0.97", noise=0.0).costs()), []
     takes = World("this CPU", 0.1, "0.97").takes
     for number in range(6000):
-        offer, k = planner.choose([MODEL], 0)
+        candidate, k = planner.choose([MODEL], 0)
         seen += [number] if not k else []
-        planner.count(rounds_of(k, k, offer.drafter, takes(k)), offer, 0)
+        planner.count(rounds_of(k, k, candidate.drafter, takes(k)), candidate, 0)
     gaps = [b - a for a, b in zip(seen, seen[1:], strict=False) if b - a > 4]
     assert gaps == sorted(gaps) and 3 < len(gaps) < 12
 
@@ -288,12 +288,12 @@ def test_the_reading_of_a_long_prompt_has_to_pay_too():
     costs = Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + 0.1 * k) for k in range(1, 9)}})
     planner, far = Controller(costs), replace(MODEL, behind=16_000)
     assert planner.choose([MODEL], 0)[1] > 0
-    assert planner.choose([far], 0) == (NO_OFFER, 0)
+    assert planner.choose([far], 0) == (NO_CANDIDATE, 0)
     planner.count(Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 160.0), far, 0)
     assert planner.reading["model"] == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize("offers", [[], [MODEL]])
-def test_before_anything_was_timed_and_where_nobody_offers_rounds_are_plain(offers: list[Offer]):
-    planner = Controller() if offers else Controller(Costs(RoundCost(1.0)))
-    assert planner.choose(offers, 0) == (NO_OFFER, 0)
+@pytest.mark.parametrize("candidates", [[], [MODEL]])
+def test_before_anything_was_timed_and_where_nobody_offers_rounds_are_plain(candidates: list[Candidate]):
+    planner = Controller() if candidates else Controller(Costs(RoundCost(1.0)))
+    assert planner.choose(candidates, 0) == (NO_CANDIDATE, 0)

@@ -1,0 +1,82 @@
+"""What the first start says: what the built-in pair is, and which real pairs fit this machine."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.shell.expected_speed import SOURCE, why_none, with_range
+from models.pairs.catalogue import Pair, all_pairs
+from models.pairs.fit import fit
+from models.pairs.installed import installed
+from models.paths import data_folder
+from models.size_text import size_text
+from models.speed.chips import Chip
+from models.speed.machine import Machine
+from models.speed.roofline import Expectation, expect
+
+SUGGESTED = 3
+
+BUILTIN = """\
+The built-in pair ships with the program: two very small models that show how drafting works. It talks \
+about speculative decoding and this program, and knows little else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A real pair that fits."""
+
+    pair: Pair
+    installed: bool
+    expected: Expectation | None
+    """None where nothing is predicted: no Mac, or unknown models."""
+
+    @property
+    def size(self) -> str:
+        return "here already" if self.installed else size_text(self.pair.download_bytes)
+
+    @property
+    def short_speed(self) -> str:
+        """Tokens per second to expect with drafting; empty if unknown."""
+        return f"{self.expected.drafted:.0f} tok/s" if self.expected else ""
+
+    @property
+    def speed(self) -> str:
+        """Tokens per second to expect with and without drafting, each with its range; empty if unknown."""
+        if self.expected is None:
+            return ""
+        drafted = with_range(self.expected.drafted, self.expected.drafted_range)
+        plain = with_range(self.expected.plain, self.expected.plain_range)
+        return f"about {drafted} tok/s drafted, {plain} plain"
+
+
+def is_first_run() -> bool:
+    """Whether the program has not explained itself on this machine yet."""
+    return not _marker().exists()
+
+
+def remember_first_run() -> None:
+    """Explained once. On a disk that cannot be written to, the next start explains again."""
+    with suppress(OSError):
+        _marker().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _marker().touch()
+
+
+def suggestions(machine: Machine, chip: Chip | None) -> list[Suggestion]:
+    """The smallest and the largest real pairs that fit, small ones first."""
+    real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
+    fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
+    chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]
+    return [Suggestion(pair, installed(pair.spec), expect(pair, chip) if chip else None) for pair in chosen]
+
+
+def about_suggestions(machine: Machine, found: list[Suggestion]) -> str:
+    """The line above them, which names keys as `{app.pairs}`: the machine's memory, the speeds' source."""
+    memory = size_text(machine.memory_bytes)
+    if not found:
+        return f"No real pair fits this machine, where models may use {memory}. {{app.pairs}} says why."
+    speeds = f"Speeds are {SOURCE}." if any(one.expected for one in found) else why_none()
+    return f"These real pairs fit here, where models may use {memory}. {speeds}"
+
+
+def _marker() -> Path:
+    return data_folder() / "welcomed"

@@ -1,0 +1,172 @@
+"""Downloads beside the chat: one runs, the others wait.
+
+What an earlier run of the program did not finish is paused, or failed. It begins again only when the person
+says so: the line may be a metered one, and a pair is gigabytes.
+"""
+
+import threading
+from typing import Literal
+
+from app.chat.kept_pulls import KeptPulls
+from app.shell.errors import AppError
+from models.errors import ModelsError, PullCancelled
+from models.hub.download import pull
+from models.hub.progress import Progress
+from models.pairs.installed import installed
+from models.pairs.pair import PairSpec
+
+STOP_SECONDS = 3.0
+
+NOT_HERE = ("running", "waiting", "paused", "failed", "cancelled")
+"""States of what has not come, by how soon a person wants to know."""
+
+JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
+
+
+class PullJob:
+    """Pulls a pair on a thread of its own; screens look at it a few times a second."""
+
+    def __init__(self, pair: PairSpec, state: JobState = "waiting", error: str = "") -> None:
+        self.pair = pair
+        self.state: JobState = state
+        self.progress: Progress | None = None
+        """None until the download process reports."""
+        self.error = error
+        """Why it failed, for the user."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pull", daemon=True)
+
+    @property
+    def unfinished(self) -> bool:
+        """It waits or runs."""
+        return self.state in ("waiting", "running")
+
+    @property
+    def is_wanted(self) -> bool:
+        """It is neither here nor cancelled."""
+        return self.state not in ("done", "cancelled")
+
+    def start(self) -> None:
+        self.state = "running"
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Ask it to stop, or give it up where it does not run; what came is kept."""
+        self._stop.set()
+        if self.state in ("waiting", "paused", "failed"):
+            self.state = "cancelled"
+
+    def wait(self) -> None:
+        """Until its process is gone."""
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            for progress in pull(self.pair, cancelled=self._stop.is_set):
+                self.progress = progress
+            self.state = "done"
+        except PullCancelled:
+            self.state = "cancelled"
+        except Exception as error:
+            # The thread ends here: a job that stayed `running` would hold up the rest.
+            known = isinstance(error, ModelsError | OSError)
+            self.error = str(error) if known else f"Downloading failed: {type(error).__name__}: {error}"
+            self.state = "failed"
+
+
+class PullQueue:
+    """Paused downloads, then those of this run of the program, in the order they were asked for."""
+
+    def __init__(self, kept: KeptPulls) -> None:
+        self.jobs: list[PullJob] = []
+        """One for each pair, ended ones too."""
+        self.problem = ""
+        """Why the queue will not outlive the program, until that was shown; empty while it will."""
+        self._reported: set[PullJob] = set()
+        self._kept = kept
+        self._ended = False
+        self._kept_pairs: dict[PairSpec, str] | None = None
+        try:
+            left = kept.take_over()
+        except AppError as error:
+            left, self.problem = {}, str(error)
+        for pair, why in left.items():
+            if not installed(pair):
+                self.jobs.append(PullJob(pair, "failed" if why else "paused", why))
+        self._reported.update(self.jobs)
+        self._keep()
+
+    @property
+    def paused(self) -> list[PullJob]:
+        return [job for job in self.jobs if job.state == "paused"]
+
+    @property
+    def not_here(self) -> list[PullJob]:
+        """Those whose pair is not here; first what is under way, where a screen has little room."""
+        jobs = [job for job in self.jobs if job.state in NOT_HERE]
+        return sorted(jobs, key=lambda job: NOT_HERE.index(job.state))
+
+    @property
+    def unfinished(self) -> list[PullJob]:
+        return [job for job in self.jobs if job.unfinished]
+
+    def of(self, pair: PairSpec) -> PullJob | None:
+        """The download of this pair, if one was asked for."""
+        return next((job for job in self.jobs if job.pair == pair), None)
+
+    def add(self, pair: PairSpec) -> PullJob:
+        """Download a pair, or try again; one that is on its way stays as it is."""
+        job = self.of(pair)
+        if job is not None and job.unfinished:
+            return job
+        self.jobs = [job for job in self.jobs if job.pair != pair] + [PullJob(pair)]
+        self.advance()
+        return self.jobs[-1]
+
+    def advance(self) -> list[PullJob]:
+        """Begin the next download where none runs; gives those that ended since the last call."""
+        if not any(job.state == "running" for job in self.jobs):
+            waiting = next((job for job in self.jobs if job.state == "waiting"), None)
+            if waiting is not None:
+                waiting.start()
+        ended = [job for job in self.jobs if not job.unfinished and job not in self._reported]
+        self._reported.update(ended)
+        self._keep()
+        return ended
+
+    def cancel(self, pair: PairSpec | None) -> PullJob | None:
+        """Cancel this pair's download, else the one that runs, else one that waits or was paused."""
+        wanted = [job for job in self.jobs if job.is_wanted]
+        of_pair = [job for job in wanted if job.pair == pair]
+        job = next(iter(of_pair or self.unfinished or wanted), None)
+        if job is not None:
+            job.cancel()
+        return job
+
+    def resume(self, pair: PairSpec | None) -> None:
+        """Go on with this pair's download, else with all paused and failed ones, else the last cancelled."""
+        ended = [job for job in self.jobs if not job.unfinished and job.state != "done"]
+        of_pair = [job for job in ended if job.pair == pair]
+        others = [job for job in ended if job.state != "cancelled"]
+        for job in of_pair or others or ended[-1:]:
+            self.add(job.pair)
+
+    def end(self) -> None:
+        """Stop everything and wait until no process is left. What was wanted stays so for the next start."""
+        self._ended = True
+        for job in self.unfinished:
+            job.cancel()
+        for job in self.jobs:
+            job.wait()
+        self._kept.close()
+
+    def _keep(self) -> None:
+        pairs = {job.pair: job.error for job in self.jobs if job.is_wanted}
+        if self._ended or pairs == self._kept_pairs:
+            return
+        self._kept_pairs = pairs
+        try:
+            self._kept.write(pairs)
+        except AppError as error:
+            self.problem = str(error)

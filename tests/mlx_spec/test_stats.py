@@ -1,0 +1,73 @@
+"""Statistics are a fold over rounds; the import stays light."""
+
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+
+import mlx_spec
+from mlx_spec import Round, summarise
+from mlx_spec.stats import joined
+
+
+def a_round(drafted: int, accepted: int, seconds: float = 0.1, **more) -> Round:
+    return Round(tuple(range(drafted)), accepted, tuple(range(accepted + 1)), "model", seconds, **more)
+
+
+def test_rates_have_the_denominators_they_name():
+    stats = summarise([a_round(3, 3), a_round(3, 0), a_round(3, 1), a_round(0, 0)], prompt_tokens=7)
+    assert (stats.tokens, stats.rounds, stats.draft_n, stats.draft_n_accepted) == (8, 4, 9, 4)
+    assert stats.acceptance_rate == pytest.approx(4 / 9)
+    assert stats.accepted_per_round == 1
+    assert stats.acceptance_by_position == pytest.approx((2 / 3, 1 / 2, 1))
+    assert stats.tokens_per_second == pytest.approx(4 / 0.3)
+    assert stats.prompt_tokens == 7
+
+
+def test_time_to_the_first_token_counts_prefill_and_the_first_round():
+    stats = summarise([a_round(0, 0, 0.2), a_round(0, 0, 0.1)], prefill_seconds=1.0)
+    assert stats.time_to_first_token == pytest.approx(1.2)
+    assert stats.end_to_end_tokens_per_second == pytest.approx(2 / 1.3)
+
+
+def test_the_draft_share_comes_from_timed_rounds_only():
+    assert summarise([a_round(3, 1)]).draft_share is None
+    assert summarise([a_round(3, 1), a_round(3, 1, draft_seconds=0.02)]).draft_share == pytest.approx(0.2)
+
+
+def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
+    first = [a_round(3, 3, 0.2), a_round(3, 0, draft_seconds=0.02), a_round(0, 0)]
+    second = [a_round(3, 1, 0.4), a_round(3, 2, draft_seconds=0.04)]
+    parts = [
+        summarise(first, prompt_tokens=7, cached_tokens=2, prefill_seconds=1.0, peak_memory_bytes=5),
+        summarise(second, prompt_tokens=13, prefill_seconds=0.5, peak_memory_bytes=9),
+    ]
+    whole = summarise(
+        first + second, prompt_tokens=7, cached_tokens=2, prefill_seconds=1.5, peak_memory_bytes=9
+    )
+    both = joined(parts[0], parts[1], [*first, *second])
+    # Each part's first round waits for its prompt and is left out of the rate.
+    differs = {"time_to_first_token": 1.2, "tokens_per_second": (1 + 1 + 3) / (0.1 + 0.1 + 0.1)}
+    for name, value in {**asdict(whole), **differs}.items():
+        assert getattr(both, name) == pytest.approx(value), name
+    stopped_at_once = joined(parts[0], summarise([]), first)
+    assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
+
+
+def test_no_rounds_make_no_numbers():
+    stats = summarise([])
+    assert (stats.tokens, stats.tokens_per_second, stats.acceptance_rate) == (0, 0, 0)
+
+
+def test_the_public_names_are_these():
+    assert mlx_spec.__all__ == sorted(mlx_spec.__all__)
+    for name in mlx_spec.__all__:
+        assert getattr(mlx_spec, name).__module__.startswith("mlx_spec.")
+
+
+def test_importing_the_package_loads_no_mlx_until_an_engine_is_asked_for():
+    code = (
+        "import sys, mlx_spec; mlx_spec.Options; print('mlx.core' in sys.modules or 'mlx_lm' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -1,0 +1,247 @@
+"""Above temperature 0: same seed, same text; and the real loop emits the target's joint distribution."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
+from mlx_spec.types import Round
+from mlx_spec.verify import rules, verifiers
+from mlx_spec.verify.distribution import logprobs
+from tests.mlx_spec.tiny_models import VOCAB as VOCABULARY
+from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, tiny_gemma3, tiny_llama
+
+SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    return [t for r in engine.generate(ids, Options(**options)) for t in r.tokens]
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3])
+def test_same_seed_same_text_whatever_drafts_and_how_long(make):
+    engine, ids = engine_of(make(0), nearly(make), context_limit=2048), prompt(12, 3)
+    filters = {"top_k": 40, "top_p": 0.95, "min_p": 0.01, "repetition_penalty": 1.2}
+    for extra in ({}, filters):
+        wanted = text(engine, ids, drafter="none", **SAMPLED, **extra)
+        for drafter, length in (("model", 1), ("model", 5), ("lookup", 5), ("auto", 3)):
+            assert text(engine, ids, drafter=drafter, draft_length=length, **SAMPLED, **extra) == wanted
+        other = text(engine, ids, drafter="none", **{**SAMPLED, "seed": 12}, **extra)
+        assert other != wanted
+
+
+def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
+    engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
+    wanted = text(engine, ids, drafter="none", **SAMPLED)
+    honest = verifiers.gumbel_rows
+    monkeypatch.setattr(
+        verifiers,
+        "gumbel_rows",
+        lambda stream, first, count, vocab: honest(stream, first + count, count, vocab),
+    )
+    assert text(engine, ids, drafter="model", draft_length=3, **SAMPLED) != wanted
+
+
+@pytest.mark.parametrize("rule", [rules.token, rules.block])
+def test_an_empty_draft_leaves_the_targets_own_token(rule):
+    p, nothing = mx.array([[0.2, 0.5, 0.3]]), mx.zeros((0,))
+    accepted, bonus = rule(nothing.astype(mx.int32), mx.zeros((0, 3)), p, nothing, mx.zeros(3))
+    assert (accepted.item(), bonus.item()) == (0, 1)
+
+
+def test_the_same_seed_repeats_itself_for_token_and_block():
+    engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
+    for rule in ("token", "block"):
+        once = text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED)
+        assert text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED) == once
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+def test_a_target_that_drafts_for_itself_is_always_accepted(rule, temperature):
+    target = one_layer()
+    engine = engine_of(target, target, context_limit=2048)
+    options = Options(
+        max_tokens=48, temperature=temperature, verify=rule, drafter="model", draft_length=4, seed=5
+    )
+    stats = engine.stats(list(engine.generate(prompt(10, 1), options)))
+    assert stats.acceptance_rate == 1
+
+
+def test_an_answer_that_fills_its_context_keeps_its_seeded_text():
+    ids = prompt(20, 2)
+    target, draft = one_layer(), nearly(one_layer)
+    wide = text(engine_of(target, draft, context_limit=2048), ids, drafter="none", **SAMPLED)
+    tight = engine_of(target, draft, context_limit=40)
+    for drafter in ("none", "model", "auto"):
+        rounds = list(tight.generate(ids, Options(drafter=drafter, draft_length=5, **SAMPLED)))
+        assert [t for r in rounds for t in r.tokens] == wide[:20]
+        assert rounds[-1].stop == "length"
+
+
+VOCAB, TOKENS = 6, 3
+TRIALS = 250
+"""Of so many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from its
+distribution in 1,500 texts); an honest one by more than 4 once in 700 times."""
+
+
+def joint_distribution(model, ids: list[int], options: Options) -> dict[tuple[int, ...], float]:
+    """Of the three tokens after the first, which no drafter has a part in."""
+    texts = list(itertools.product(range(VOCAB), repeat=1 + TOKENS))
+    logits = model(mx.array([[*ids, *text] for text in texts]))[:, len(ids) - 1 : -1]
+    logs = np.array(logprobs(logits.reshape(-1, VOCAB), options)).reshape(len(texts), -1, VOCAB)
+    found: dict[tuple[int, ...], float] = {}
+    for text, rows in zip(texts, logs, strict=True):
+        share = float(np.exp(sum(rows[i, x] for i, x in enumerate(text))))
+        found[text[1:]] = found.get(text[1:], 0.0) + share
+    return found
+
+
+def chi_square(counts: Counter, wanted: dict[tuple[int, ...], float], trials: int) -> float:
+    """How many standard deviations the statistic lies above its mean; rare cells are pooled."""
+    cells, rare_seen, rare_expected = [], 0, 0.0
+    for text, share in wanted.items():
+        if share * trials >= 5:
+            cells.append((counts[text], share * trials))
+        else:
+            rare_seen, rare_expected = rare_seen + counts[text], rare_expected + share * trials
+    if rare_expected >= 1:
+        cells.append((rare_seen, rare_expected))
+    statistic = sum((seen - expected) ** 2 / expected for seen, expected in cells)
+    freedom = len(cells) - 1
+    assert freedom >= 10
+    return (statistic - freedom) / (2 * freedom) ** 0.5
+
+
+def few_tokens(seed: int) -> nn.Module:
+    return tiny_llama(seed, layers=1, vocab=VOCAB, dim=16)
+
+
+def deviation(rule: str, drafter: str, trials: int, draft: nn.Module | None = None, **filters) -> float:
+    # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
+    target, draft = few_tokens(16), draft or few_tokens(18)
+    engine, ids = engine_of(target, draft, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
+    options = Options(temperature=1.5, verify=rule, drafter=drafter, **filters)  # type: ignore[arg-type]
+    counts: Counter = Counter()
+    for seed in range(trials):
+        out = text(engine, ids, max_tokens=1 + TOKENS, temperature=1.5, verify=rule, drafter=drafter,
+                   draft_length=2, seed=seed, **filters)  # fmt: skip
+        counts[tuple(out[1:])] += 1
+    return chi_square(counts, joint_distribution(target, ids, options), trials)
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule):
+    assert deviation(rule, "model", TRIALS) < 4
+
+
+def test_the_loop_emits_the_joint_distribution_when_it_copies():
+    assert deviation("block", "lookup", TRIALS) < 4
+
+
+def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
+    monkeypatch.setattr(rules, "bonus_weights", lambda q, p, accepted, weight: p[accepted])
+    assert deviation("token", "model", TRIALS) > 6
+
+
+def with_weight(value: float, model: nn.Module) -> nn.Module:
+    """The model with one number of its weights replaced: its logits are no numbers."""
+    model.model.norm.weight[0] = value  # type: ignore[union-attr]
+    return model
+
+
+def test_the_loop_emits_the_joint_distribution_when_the_drafts_logits_are_no_numbers():
+    assert deviation("block", "model", TRIALS, draft=with_weight(mx.nan, few_tokens(18))) < 4
+
+
+def test_mutant_loop_that_verifies_a_draft_that_is_no_number_is_caught(monkeypatch):
+    monkeypatch.setattr(rules, "proper", lambda draft, q: mx.zeros(q.shape))
+    assert deviation("block", "model", TRIALS, draft=with_weight(mx.nan, few_tokens(18))) > 6
+
+
+@pytest.mark.parametrize("value", [mx.nan, mx.inf, -mx.inf])
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("broken", ["draft", "target"])
+def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, rule, broken):
+    """A broken draft changes no text; a broken target's is what plain decoding makes of it."""
+    target, draft = one_layer(), nearly(one_layer)
+    engine, ids = engine_of(target, draft, context_limit=400), prompt(12, 3)
+    with_weight(value, draft if broken == "draft" else target)
+    for options in ({}, {"temperature": 0.8}, {"temperature": 0.8, "top_k": 9, "top_p": 0.9, "min_p": 0.02}):
+        options = {"max_tokens": 12, "verify": rule, **options}
+        plain = text(engine, ids, drafter="none", **options)
+        rounds = list(engine.generate(ids, Options(drafter="model", draft_length=3, **options)))
+        tokens = [t for r in rounds for t in r.tokens]
+        assert all(0 <= t < VOCABULARY for r in rounds for t in (*r.drafted, *r.tokens))
+        assert len(tokens) == 12 and (tokens == plain or (rule != "coupled" and "temperature" in options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("drafter", ["none", "model", "lookup", "auto"])
+@pytest.mark.parametrize(
+    "filters", [{}, {"top_k": 4, "top_p": 0.9, "min_p": 0.05}], ids=["plain", "filtered"]
+)
+def test_the_loop_emits_the_joint_distribution_over_many_runs(rule, drafter, filters):
+    assert deviation(rule, drafter, 10_000, **filters) < 4
+
+
+class AtRandom:
+    """Flips drafter and length every round."""
+
+    def __init__(self, seed: int):
+        self.rng = random.Random(seed)
+
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        chosen = self.rng.choice([NO_CANDIDATE, *candidates])
+        return chosen, self.rng.randint(not chosen.shadows, 8) if chosen.limit else 0
+
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
+        """Nothing to learn."""
+
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
+        """Nothing to learn."""
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("in_flight", [0, 1])
+def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
+    """Drafters, lengths and reviews flip at random; the prompt repeats itself so that lookup drafts too."""
+    engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
+    engine.drafts_in_flight = bool(in_flight)
+    options = {**SAMPLED, "temperature": temperature}
+    documents = [text(engine, ids, drafter="none", **options)]
+    wanted = documents[0]
+    drafters: set[str] = set()
+    for seed in range(4):
+        engine.controller = AtRandom(seed)  # type: ignore[assignment]
+        rounds = list(engine.generate(ids, Options(**options), documents=documents))
+        assert [t for r in rounds for t in r.tokens] == wanted
+        drafters |= {r.drafter for r in rounds}
+    assert drafters == {"none", "model", "lookup"}
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
+    """The documents hold the answer's first tokens and end: lookup drafts fewer than it was asked for."""
+    engine, ids = engine_of(one_layer(), context_limit=2048), prompt(20, 3)
+    options = {**SAMPLED, "verify": rule}
+    wanted, shorter = text(engine, ids, drafter="none", **options), 0
+    for known in range(3, 30, 2):
+        document = [*ids[-4:], *wanted[:known]]
+        asked = Options(drafter="lookup", draft_length=8, **options)
+        rounds = list(engine.generate(ids, asked, documents=[document]))
+        shorter += any(0 < len(r.drafted) < 8 for r in rounds[:-1])
+        written = [t for r in rounds for t in r.tokens]
+        assert len(written) == len(wanted) and (rule != "coupled" or written == wanted)
+    assert shorter >= 3
