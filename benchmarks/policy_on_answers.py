@@ -16,12 +16,12 @@ import numpy as np
 
 from app.shell.runtime import prepare
 from benchmarks.peers.prompts import read_prompts
-from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.drafters.model import OFFER
+from mlx_spec.drafters.lookup import Copier
+from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy.acceptance import LEVELS, Acceptance
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import NO_OFFER, Fixed, Planner
+from mlx_spec.policy.plan import NO_CANDIDATE, Fixed, Policy
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options, Round
 
 PASSES = {1: 1.0, 2: 1.46, 3: 1.58, 4: 1.63, 5: 1.85, 9: 2.15, 16: 2.49, 24: 2.92, 32: 3.52}
@@ -73,53 +73,52 @@ def takes(drafter: str, k: int) -> float:
 def costs() -> Costs:
     known = {
         name: {k: RoundCost(takes(name, k)) for k in range(1, most + 1)}
-        for name, most in (("model", OFFER.limit), ("lookup", MAX_DRAFT_LENGTH))
+        for name, most in (("model", CANDIDATE.limit), ("lookup", MAX_DRAFT_LENGTH))
     }
     return Costs(RoundCost(1.0), known)
 
 
-def play(planner: Planner, answer: Written, rng: random.Random) -> float:
+def play(planner: Policy, answer: Written, rng: random.Random) -> float:
     """The answer's time after its first token, in plain rounds."""
-    lookup, text, at = LookupDrafter(), answer.text, 1
-    lookup.begin(answer.prompt, ())
-    lookup.keep(answer.prompt + text[:1])
-    lookup.hindsight()
+    lookup, text, at = Copier(()), answer.text, 1
+    lookup.read(answer.prompt + text[:1])
     planner.begin()
-    planner.count(Round((), 0, (text[0],), "none", 1.0), NO_OFFER, len(answer.prompt))
+    planner.count(Round((), 0, (text[0],), "none", 1.0), NO_CANDIDATE, len(answer.prompt))
     spent, rested, unread, before = 0.0, 1, len(answer.prompt), "none"
     while at < len(text):
-        model = replace(OFFER, reviews=rested, behind=unread)
-        offers = sorted(filter(None, (lookup.offer(), model)), key=lambda offer: offer.prior, reverse=True)
-        offer, k = planner.choose(offers, len(answer.prompt) + at)
+        model = replace(CANDIDATE, shadows=rested, behind=unread)
+        candidates = sorted(
+            filter(None, (lookup.candidate(), model)), key=lambda candidate: candidate.prior, reverse=True
+        )
+        candidate, k = planner.choose(candidates, len(answer.prompt) + at)
         if len(text) == TOKENS:  # else it ends where nobody knows beforehand
             k = min(k, TOKENS - at)
         drafted: Sequence[int] = ()
         stood = 0
-        if k and offer.drafter == "lookup":
-            drafted = lookup.propose(k)
+        if k and candidate.drafter == "lookup":
+            drafted = lookup.copy(k)
             while stood < len(drafted) and at + stood < len(text) and drafted[stood] == text[at + stood]:
                 stood += 1
         elif k:
             drafted = [0] * k
             while stood < k and at + stood < len(text) and answer.right[at + stood]:
                 stood += 1
-        used = offer.drafter == "model"
-        took = takes(offer.drafter, len(drafted)) + (STEP if used and not drafted else 0.0)
+        used = candidate.drafter == "model"
+        took = takes(candidate.drafter, len(drafted)) + (STEP if used and not drafted else 0.0)
         took = took * max(0.7, rng.gauss(1, NOISE)) + (READING if used and unread else 0.0)
         if used and not drafted:
-            planner.review(offer, answer.right[at - rested : at])
+            planner.shadow(candidate, answer.right[at - rested : at])
         gained = text[at : at + stood + 1]
         if at + len(gained) == len(text):
             drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
-        name = offer.drafter if drafted else "none"
+        name = candidate.drafter if drafted else "none"
         steady = name == before and not (used and (unread or not drafted))
         before = name
-        planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), offer, at)
+        planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), candidate, at)
         at += len(gained)
-        lookup.keep(answer.prompt + text[:at])
-        for kind, right in lookup.hindsight():
+        for kind, right in lookup.read(answer.prompt + text[:at]):
             if name != "lookup":
-                planner.review(kind, [right])
+                planner.shadow(kind, right)
         rested, unread = len(gained) if used else rested + len(gained), 0 if used else unread
         spent += took
     return spent
@@ -145,11 +144,10 @@ class Told(Acceptance):
 
 def told(answer: Written) -> Controller:
     """A controller that knows how often each drafter is right in this answer."""
-    lookup, right = LookupDrafter(), defaultdict[str, list[bool]](list)
-    lookup.begin(answer.prompt, ())
-    lookup.keep(answer.prompt + answer.text)
-    for offer, was_right in lookup.hindsight():
-        right[offer.kind].append(was_right)
+    lookup, right = Copier(()), defaultdict[str, list[bool]](list)
+    lookup.read(answer.prompt)
+    for candidate, was_right in lookup.read(answer.prompt + answer.text):
+        right[candidate.kind] += was_right
     right["model"] = answer.right[1:]
     controller = Controller(costs())
     controller.acceptance = {kind: Told(sum(each) / len(each)) for kind, each in right.items()}
@@ -166,17 +164,19 @@ def least_time(answer: Written) -> float:
 
     The draft model's reading of the prompt is left out.
     """
-    lookup, text = LookupDrafter(), answer.text
-    lookup.begin(answer.prompt, ())
+    lookup, text = Copier(()), answer.text
     copies: list[int] = []
     for at in range(len(text)):
-        lookup.keep(answer.prompt + text[:at])
-        copied = lookup.propose(MAX_DRAFT_LENGTH)
+        lookup.read(answer.prompt + text[:at])
+        copied = lookup.copy(MAX_DRAFT_LENGTH)
         copies.append(_stood([a == b for a, b in zip(copied, text[at:], strict=False)]))
     least = [0.0] * (len(text) + 1)
     for at in range(len(text) - 1, 0, -1):
         found = [1 + least[at + 1]]
-        for drafter, most in (("model", min(OFFER.limit, _stood(answer.right[at:]))), ("lookup", copies[at])):
+        for drafter, most in (
+            ("model", min(CANDIDATE.limit, _stood(answer.right[at:]))),
+            ("lookup", copies[at]),
+        ):
             ends = [(k, min(at + k + 1, len(text))) for k in range(1, most + 1)]
             found += [takes(drafter, k) + least[end] for k, end in ends]
         least[at] = min(found)
@@ -192,7 +192,7 @@ def at_most(answers: Sequence[Written]) -> dict[str, float]:
     return _by_category((answer, least_time(answer)) for answer in answers)
 
 
-def gains(planners: Sequence[Planner], answers: Sequence[Written]) -> dict[str, float]:
+def gains(planners: Sequence[Policy], answers: Sequence[Written]) -> dict[str, float]:
     """Plain time over planned time by category, each planner in an order of its own."""
     return _by_category(
         (answer, play(planner, answer, rng))
@@ -222,7 +222,7 @@ def main() -> None:
     for temperature in TEMPERATURES:
         answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
         auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
-        fixed = [gains([Fixed(k)], answers) for k in range(OFFER.limit + 1)]
+        fixed = [gains([Fixed(k)], answers) for k in range(CANDIDATE.limit + 1)]
         most, told_rates = at_most(answers), gains_told(answers)
         rows = {}
         for group in sorted(auto):
