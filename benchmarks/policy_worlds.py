@@ -52,7 +52,7 @@ def constant(rate: float) -> Rates:
 
 def drifting(rng: random.Random, tokens: int) -> list[float]:
     """From anywhere to anywhere."""
-    return list(np.linspace(rng.uniform(0.02, 0.97), rng.uniform(0.02, 0.97), tokens))
+    return np.linspace(rng.uniform(0.02, 0.97), rng.uniform(0.02, 0.97), tokens).tolist()
 
 
 def switching(rng: random.Random, tokens: int) -> list[float]:
