@@ -54,7 +54,7 @@ def _say_what_to_expect(name: str) -> None:
     """Does it fit, how fast will it be. A pair may be fetched for another machine: this only warns."""
     from app.shell.expected_speed import sentence
     from models.pairs.catalogue import find
-    from models.pairs.fit import fit
+    from models.speed.fit import fit
     from models.speed.machine import this_chip
     from models.speed.roofline import expect
 

@@ -16,8 +16,7 @@ from typing import TextIO
 from uuid import uuid4
 
 from app.shell.errors import MachineFailed
-from models.json_text import parse
-from models.locks import locked
+from models.files import locked, parse_json
 from models.pairs.pair import PairSpec, Source
 
 
@@ -105,7 +104,7 @@ def _lock(file: TextIO) -> bool:
 def _last_whole(text: str) -> dict[PairSpec, str]:
     for line in reversed(text.splitlines()):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            return dict(_pair(**fields) for fields in parse(line))
+            return dict(_pair(**fields) for fields in parse_json(line))
     return {}
 
 

@@ -10,8 +10,8 @@ from app.tui.keys.in_force import Keys
 from app.tui.pull_queue import PullJob
 from models.hub.progress import Progress
 from models.pairs.catalogue import Pair
-from models.pairs.fit import Fit
 from models.size_text import size_text
+from models.speed.fit import Fit
 from models.speed.roofline import Expectation
 
 BAR_CELLS = 8

@@ -17,9 +17,9 @@ from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
 
 from models.errors import BrokenFiles
-from models.hub.blob import holds, is_checksum
 from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
+from models.pairs.checksum import holds, is_checksum
 from models.pairs.installed import repository_folder
 
 _RANGE_REFUSED = 416

@@ -10,10 +10,10 @@ from huggingface_hub.utils import DeleteCacheStrategy, HFCacheInfo
 
 from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_files, sweep
-from models.hub.revisions import forget
 from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
+from models.pairs.revisions import forget
 from models.paths import hub_cache
 
 

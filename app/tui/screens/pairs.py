@@ -19,9 +19,9 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 from models.pairs.catalogue import Pair, all_pairs
-from models.pairs.fit import fit
 from models.pairs.installed import find_folder, installed
 from models.size_text import size_text
+from models.speed.fit import fit
 from models.speed.machine import this_chip, this_machine
 from models.speed.roofline import expect
 

@@ -18,10 +18,10 @@ from app.tui.widgets.status_line import StatusLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import ModelProgress, Progress
 from models.pairs.catalogue import all_pairs, find
-from models.pairs.fit import Fit
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 from models.speed.chips import find_chip
+from models.speed.fit import Fit
 from models.speed.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.models.conftest import STAND_IN, read_tokenizers_quickly

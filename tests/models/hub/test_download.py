@@ -10,14 +10,14 @@ from models.errors import (
 )
 from models.hub.download import Progress, check, pull
 from models.hub.incomplete import incomplete_files
-from models.hub.revisions import recorded_commit
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed, is_installed
 from models.pairs.pair import PairSpec, Source
+from models.pairs.revisions import recorded_commit
 from models.paths import revisions_file
 from tests.models.conftest import own_home
 from tests.models.hub_server import MAIN, OLD, HostedModel, HubServer
-from tests.models.pulling import SPEC, last
+from tests.models.hub.pulling import SPEC, last
 from tests.models.tiny_models import files_of, make_pair
 
 

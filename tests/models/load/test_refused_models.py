@@ -11,7 +11,7 @@ from models.errors import (
 )
 from models.pairs.pair import PairSpec, Source
 from tests.models.hub_server import HubServer
-from tests.models.pulling import last
+from tests.models.hub.pulling import last
 from tests.models.tiny_models import files_of, make_tokenizer
 
 
