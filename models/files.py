@@ -1,4 +1,4 @@
-"""Our own small files: written whole, changed by one program at a time, and read whoever wrote them."""
+"""Our own small files: written whole, changed by one program at a time; and reading JSON of any origin."""
 
 import fcntl
 import json

@@ -175,7 +175,7 @@ class _Counter:
         self._job, self._at = job, at
 
     def begin_at(self, here: int) -> None:
-        """So many bytes are here already."""
+        """`here` bytes came in an earlier pull."""
         self._job.add(self._at, here - self.seen, over_network=False)
         self.seen = here
 

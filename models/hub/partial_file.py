@@ -31,7 +31,7 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
 
     Args:
         bar: class of progress bar for the bytes that come now.
-        begins_at: told how many bytes are here already.
+        begins_at: called with the bytes that are here already.
 
     Raises:
         BrokenFiles: the parts do not make up the file; they are deleted.

@@ -41,7 +41,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
         if source.is_folder:
             raise
         raise NotInstalled(
-            f"{source} is not whole here: {error} Mend it with: {pull_command(spec)}"
+            f"{source} is not whole here: {error} Fix it with: {pull_command(spec)}"
         ) from error
     return folder
 
