@@ -1,7 +1,7 @@
 """Fits the roofline to published speeds and writes what came of it: `python -m benchmarks.calibration`.
 
 Writes models/speed/fitted.toml (three constants and the error) and docs/roofline.md (every row).
-Each chip's speeds are also predicted by constants fitted without that chip: the error given to users is that one.
+Each chip's speeds are also predicted by constants fitted without that chip: users are given that error.
 """
 
 import tomllib
