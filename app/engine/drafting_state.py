@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from mlx_spec.policy.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
 from mlx_spec.types import Options
-from models.json_text import parse
+from models.files import atomic_write, parse_json
 from models.paths import data_folder
-from models.whole_file import write_whole
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -28,7 +27,7 @@ METHOD = 4
 def restore(pair: "LoadedPair") -> bool:
     """Give the pair's engine what was learned before. False if there is nothing of use."""
     try:
-        kept = parse(state_file(pair).read_text(encoding="utf-8"))
+        kept = parse_json(state_file(pair).read_text(encoding="utf-8"))
         if kept["circumstances"] != _circumstances(pair):
             return False
         pair.engine.controller.restore(kept["learned"])
@@ -67,7 +66,7 @@ def keep(pair: "LoadedPair") -> bool:
         "learned": pair.engine.controller.as_json(),
     }
     try:
-        write_whole(state_file(pair), json.dumps(kept))
+        atomic_write(state_file(pair), json.dumps(kept))
     except OSError:
         return False
     return True

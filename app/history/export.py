@@ -29,7 +29,7 @@ from app.shell.errors import BadInput
 from app.shell.output_file import write_text
 from app.shell.printable import json_text, one_line
 from mlx_spec.stats import Stats
-from models.json_text import parse
+from models.files import parse_json
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
@@ -105,7 +105,7 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     try:
         if path.stat().st_size > LARGEST_IMPORT_BYTES:
             raise BadInput(f"{path} has more than {LARGEST_IMPORT_BYTES // 10**6} MB; that is no export.")
-        value = parse(path.read_text("utf-8"))
+        value = parse_json(path.read_text("utf-8"))
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"

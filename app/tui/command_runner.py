@@ -14,9 +14,9 @@ from app.tui.slash_commands import SlashCommand, parse
 from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.catalogue import Pair, find
-from models.pairs.fit import fit
 from models.pairs.installed import installed
 from models.size_text import size_text
+from models.speed.fit import fit
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp

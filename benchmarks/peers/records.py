@@ -7,7 +7,7 @@ from typing import Any
 
 from app.shell.errors import BadInput
 from benchmarks.peers.answering import Answer
-from models.whole_file import write_whole
+from models.files import atomic_write
 
 Key = tuple[str, int, float, str, str]
 """(phase, repeat, temperature, prompt id, name of the side)"""
@@ -74,7 +74,7 @@ class Records:
             if same and rest and not rest[-1].endswith("\n"):
                 # The run ended while it wrote this one: it is measured again.
                 rest.pop()
-                write_whole(file, first + "".join(rest))
+                atomic_write(file, first + "".join(rest))
             for line in rest if same else ():
                 fields = json.loads(line)
                 answer = {**fields["answer"], "tokens": tuple(fields["answer"]["tokens"])}

@@ -10,7 +10,7 @@ import pytest
 
 from app.settings.config_file import write_setting
 from app.shell.errors import MachineFailed
-from models.locks import locked
+from models.files import locked
 
 
 @pytest.mark.parametrize(

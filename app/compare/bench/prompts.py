@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.shell.errors import BadInput
 from app.shell.prompt_source import check_characters, read_text
-from models.json_text import parse
+from models.files import parse_json
 
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "prompts" / "default.jsonl"
 
@@ -42,7 +42,7 @@ def read_prompts(file: Path) -> list[BenchPrompt]:
 
 def _prompt(line: str, where: str) -> BenchPrompt:
     try:
-        fields = parse(line)
+        fields = parse_json(line)
     except JSONDecodeError as error:
         raise BadInput(
             f"{where} cannot be read as JSON: {error.msg}, at character {error.pos + 1}."

@@ -7,11 +7,11 @@ import pytest
 from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_file
 from models.hub.removal import plan_removal, removable_bytes, remove
-from models.hub.revisions import record_commit, recorded_commit
 from models.pairs.catalogue import find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
+from models.pairs.revisions import record_commit, recorded_commit
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 

@@ -24,8 +24,8 @@ from models.hub.removal import removable_bytes
 from models.hub.repository import HubFile, Repository
 from models.pairs.installed import installed, installed_folder, is_installed, repository_folder
 from models.pairs.pair import Source
+from tests.models.hub.pulling import SPEC, last, widened
 from tests.models.hub_server import HubServer
-from tests.models.pulling import SPEC, last, widened
 
 pytestmark = pytest.mark.usefixtures("quick_tokenizers")
 

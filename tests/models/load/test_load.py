@@ -39,7 +39,8 @@ def test_a_pair_of_folders_answers(pair: tuple[Path, Path]) -> None:
     prompt = loaded.tokenizer.encode("the small model")
     rounds = list(loaded.engine.generate(prompt, Options(max_tokens=8, drafter="model")))
     assert sum(len(r.tokens) for r in rounds) == 8
-    assert loaded.engine.can_draft and loaded.context_limit == 512
+    assert [drafter.name for drafter in loaded.engine.drafters] == ["lookup", "model"]
+    assert loaded.context_limit == 512
 
 
 def test_loading_opens_no_connection(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +54,7 @@ def test_loading_opens_no_connection(pair: tuple[Path, Path], monkeypatch: pytes
 def test_a_pair_without_a_draft_model_loads(pair: tuple[Path, Path]) -> None:
     loaded = load(spec_of(pair[0], None))
 
-    assert not loaded.engine.can_draft
+    assert [drafter.name for drafter in loaded.engine.drafters] == ["lookup"]
     assert loaded.memory_bytes < load(spec_of(*pair)).memory_bytes
 
 

@@ -11,8 +11,8 @@ from models.errors import (
 )
 from models.pairs.installed import find_folder, installed, installed_folder
 from models.pairs.pair import PairSpec, Source
+from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import OLD, HubServer
-from tests.models.pulling import SPEC, last
 
 pytestmark = pytest.mark.usefixtures("quick_tokenizers")
 
@@ -70,7 +70,7 @@ def test_a_tokenizer_damaged_after_a_pull_is_fetched_again(hub: HubServer, name:
     whole = (folder / name).read_bytes()
     (folder / name).resolve().write_bytes(damage)
     assert not installed(SPEC)
-    with pytest.raises(NotInstalled, match=rf"org/target is not whole here: {name} .* Mend it with: "):
+    with pytest.raises(NotInstalled, match=rf"org/target is not whole here: {name} .* Fix it with: "):
         installed_folder(SPEC.target, SPEC)
     hub.requests.clear()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
-from models.hub.blob import holds
-from models.json_text import parse
+from models.files import parse_json
+from models.pairs.checksum import holds
 
 INDEX = "model.safetensors.index.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
@@ -166,7 +166,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def _json_object(path: Path) -> dict[str, Any]:
-    found = parse(path.read_text(encoding="utf-8"))
+    found = parse_json(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
         raise ValueError("it holds no JSON object")
     return found
@@ -198,7 +198,7 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
     except OSError as error:
         raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
     try:
-        header = parse(text)
+        header = parse_json(text)
     except ValueError as error:
         raise BrokenFile(path, "is no safetensors file: its header cannot be read") from error
     if not isinstance(header, dict):

@@ -12,11 +12,11 @@ import pytest
 from models.errors import BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import incomplete_files
 from models.pairs.catalogue import all_pairs, fitting_draft
-from models.pairs.fit import fit
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
 from models.pairs.resolve import resolve
 from models.paths import config_file, data_folder, hub_cache, own_pairs_file
+from models.speed.fit import fit
 from models.speed.machine import free_disk
 
 OWN = {

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from models.json_text import parse
-from models.locks import locked
+from models.files import atomic_write, locked, parse_json
 from models.pairs.pair import Source
 from models.paths import revisions_file
-from models.whole_file import write_whole
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -55,7 +53,7 @@ def forget(repo: str, commit: str) -> None:
 def _read() -> _Table:
     """What of the file is unreadable counts as not there: the Hub's cache still knows its branches."""
     try:
-        found = parse(revisions_file().read_text(encoding="utf-8"))
+        found = parse_json(revisions_file().read_text(encoding="utf-8"))
         return {repo: commits for repo, commits in found.items() if _are_commits(commits)}
     except (OSError, ValueError, AttributeError):
         return {}
@@ -71,4 +69,4 @@ def _change(change: Callable[[_Table], None]) -> None:
     with suppress(OSError), locked(file.parent):
         table = _read()
         change(table)
-        write_whole(file, json.dumps(table, indent=2))
+        atomic_write(file, json.dumps(table, indent=2))

@@ -10,8 +10,8 @@ import mlx.core as mx
 import pytest
 
 from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
-from models.hub.blob import holds
-from models.load.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
+from models.pairs.checksum import holds
+from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
 from tests.models.tiny_models import make_model, make_tokenizer
 
 

@@ -10,8 +10,8 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
 from models.errors import DoesNotFit
-from models.load.folder import check_folder
 from models.load.memory import check_memory, weight_bytes
+from models.pairs.folder import check_folder
 from tests.models.tiny_models import make_pair, model_config
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from models.pairs.catalogue import all_pairs, find
-from models.pairs.fit import fit, memory_needed
+from models.speed.fit import fit, memory_needed
 from models.speed.machine import Machine, this_machine
 
 GB = 10**9
@@ -53,7 +53,7 @@ def test_every_pair_gets_a_verdict_on_this_machine(home: Path) -> None:
 
 def test_asking_imports_no_mlx(home: Path) -> None:
     script = (
-        "import sys; from models.pairs.fit import fit; from models.pairs.catalogue import all_pairs; "
+        "import sys; from models.speed.fit import fit; from models.pairs.catalogue import all_pairs; "
         "import models.hub.download, models.pairs.resolve; [fit(pair) for pair in all_pairs()]; "
         "sys.exit(sorted({'mlx', 'mlx_lm', 'transformers', 'huggingface_hub'} & set(sys.modules)) or 0)"
     )

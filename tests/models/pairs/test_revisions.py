@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from models.hub.revisions import forget, record_commit, recorded_commit
 from models.pairs.pair import Source
+from models.pairs.revisions import forget, record_commit, recorded_commit
 from models.paths import revisions_file
 
 MODEL = Source("org/target")

@@ -10,14 +10,14 @@ from models.errors import (
 )
 from models.hub.download import Progress, check, pull
 from models.hub.incomplete import incomplete_files
-from models.hub.revisions import recorded_commit
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed, is_installed
 from models.pairs.pair import PairSpec, Source
+from models.pairs.revisions import recorded_commit
 from models.paths import revisions_file
 from tests.models.conftest import own_home
+from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import MAIN, OLD, HostedModel, HubServer
-from tests.models.pulling import SPEC, last
 from tests.models.tiny_models import files_of, make_pair
 
 
@@ -29,7 +29,7 @@ class Pulled:
     requests: list[str]
     downloads: list[str]
     sent_bytes: int
-    can_draft: bool
+    drafters: list[str]
     unfinished: int
 
 
@@ -53,8 +53,8 @@ def pulled(tmp_path_factory: pytest.TempPathFactory) -> Pulled:
         patch.setenv("HF_ENDPOINT", hub.url)
         seen = list(pull(SPEC))
         unfinished = len(incomplete_files(["org/target", "org/draft"]))
-        drafts = load(SPEC).engine.can_draft
-        return Pulled(seen, hub.requests, hub.downloads(), hub.sent_bytes, drafts, unfinished)
+        drafters = [drafter.name for drafter in load(SPEC).engine.drafters]
+        return Pulled(seen, hub.requests, hub.downloads(), hub.sent_bytes, drafters, unfinished)
 
 
 def test_a_pull_brings_both_models_and_its_progress_ends_at_100_percent(pulled: Pulled) -> None:
@@ -65,7 +65,7 @@ def test_a_pull_brings_both_models_and_its_progress_ends_at_100_percent(pulled: 
     fractions = [progress.fraction for progress in pulled.seen]
     assert fractions == sorted(fractions) and max(fractions[:-1]) < 1
     assert pulled.unfinished == 0
-    assert pulled.can_draft
+    assert pulled.drafters == ["lookup", "model"]
 
 
 def test_only_what_mlx_lm_reads_is_fetched_and_asked_for(pulled: Pulled) -> None:

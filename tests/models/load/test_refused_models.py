@@ -10,8 +10,8 @@ from models.errors import (
     UnsupportedFormat,
 )
 from models.pairs.pair import PairSpec, Source
+from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
-from tests.models.pulling import last
 from tests.models.tiny_models import files_of, make_tokenizer
 
 

@@ -13,8 +13,8 @@ from models.errors import (
 )
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec, Source
+from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import HubServer
-from tests.models.pulling import SPEC, last
 
 pytestmark = pytest.mark.usefixtures("quick_tokenizers")
 
