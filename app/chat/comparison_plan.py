@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from app.chat.conversation import Conversation
-from app.compare.bench.prompts import BenchPrompt
 from app.compare.plan import Plan, Question, plan
+from app.compare.prompts import BenchPrompt
 from app.compare.wish import Wish
 from app.engine.chat_prompt import Message
 from app.shell.errors import BadInput
@@ -23,10 +23,7 @@ def plan_of(wish: Wish, conversation: Conversation, options: Options) -> Plan:
         questions = [_last(conversation)]
     else:
         before = [Message(role="system", content=conversation.system)] if conversation.system else []
-        questions = [
-            Question(prompt, (*before, Message(role="user", content=prompt.prompt)))
-            for prompt in wish.prompts
-        ]
+        questions = [Question.of(prompt, *before) for prompt in wish.prompts]
     return plan(questions, wish.drafting, replace(options, stop_tokens=frozenset()), wish.repeats)
 
 

@@ -1,16 +1,19 @@
-"""The runs of a plan as they end, and the record they become."""
+"""The runs of a plan as they end, and the record they become. One run at a time, whoever answers it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from app.compare.plan import Plan, Run
-from app.compare.record import Outcome, Record
-from app.compare.setting import Setting
+from app.compare.record import Measured, Outcome, Record
 from app.engine.difference import Difference, parting
-from app.engine.events import Piece, TurnEnded
+from app.engine.events import Piece
 from app.engine.pieces import merged
+from mlx_spec.stats import Stats
+
+Place = tuple[int, int]
+"""(prompt, setting)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,56 +31,51 @@ class Gathering:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._ends: dict[tuple[int, int], list[TurnEnded]] = {}
-        self._pieces: dict[tuple[int, int], tuple[Piece, ...]] = {}
-        self._differences: dict[tuple[int, int], Difference | None] = {}
+        self._runs: dict[Place, list[tuple[tuple[int, ...], Stats]]] = {}
+        self._pieces: dict[Place, tuple[Piece, ...]] = {}
+        self._differences: dict[Place, Difference] = {}
 
     @property
     def count(self) -> int:
-        """How many runs ended."""
-        return sum(map(len, self._ends.values()))
+        """How many counted runs ended."""
+        return sum(map(len, self._runs.values()))
 
-    def add(self, run: Run, ended: TurnEnded, pieces: Sequence[Piece]) -> None:
-        """Take a run that came to its own end."""
-        place = run.prompt, run.setting
-        self._ends.setdefault(place, []).append(ended)
-        self._pieces.setdefault(place, merged(pieces))
+    def doing(self, run: Run) -> str:
+        """What a run is, and which of how many."""
+        plan, label = self.plan, self.plan.settings[run.setting].label
+        if run.kind == "warm-up":
+            return f"Warming up: {label}"
+        prompt = f"{plan.prompts[run.prompt].id}, " if len(plan.questions) > 1 else ""
+        repeat = f", repeat {run.repeat + 1} of {plan.repeats}" if plan.repeats > 1 else ""
+        return f"Run {self.count + 1} of {plan.count}: {prompt}{label}{repeat}"
 
-    def _complete(self) -> tuple[int, tuple[int, ...], int]:
-        """(prompts, settings, repeats) that can be judged: each prompt by each setting equally often.
-
-        Where not even the first prompt was answered by all, those that did answer it, with their plain
-        ones, are what there is.
-        """
-        places = range(len(self.plan.settings))
-        counts = [[len(self._ends.get((p, s), ())) for s in places] for p in range(len(self.plan.prompts))]
-        answered = [min(count) for count in counts if all(count)]
-        if answered:
-            return len(answered), tuple(places), min(answered)
-        ran = [place for place in places if counts[0][place] and counts[0][self._plain_of(place)]]
-        if not any(self.plan.settings[place].drafts for place in ran):
-            return 0, (), 0
-        return 1, tuple(ran), min(counts[0][place] for place in ran)
-
-    def _plain_of(self, place: int) -> int:
-        return self.plan.settings.index(Setting.plain(self.plan.settings[place].temperature))
+    def add(self, run: Run, tokens: Sequence[int], stats: Stats, pieces: Sequence[Piece] = ()) -> None:
+        """Take a run that came to its own end; warm-ups are not counted."""
+        if run.kind == "counted":
+            place = run.prompt, run.setting
+            self._runs.setdefault(place, []).append((tuple(tokens), stats))
+            self._pieces.setdefault(place, merged(pieces))
 
     def differing(self) -> list[Differing]:
-        """Per prompt and drafting setting the first two runs whose tokens differ."""
-        found: list[Differing] = []
-        prompts, settings, repeats = self._complete()
-        for prompt in range(prompts):
-            for place in settings:
-                plain = self._ends[prompt, self._plain_of(place)]
-                runs = zip(plain[:repeats], self._ends[prompt, place][:repeats], strict=True)
-                pairs = ((a.token_ids, b.token_ids) for a, b in runs if a.token_ids != b.token_ids)
-                if (pair := next(pairs, None)) is not None:
-                    found.append(Differing(prompt, place, *pair))
-        return found
+        """Per prompt and drafting setting the first two runs whose tokens differ, until `explained`."""
+        unexplained = (place for place in self._beside_plain() if place not in self._differences)
+        return [parted for place in unexplained if (parted := self._parted(place)) is not None]
 
     def explained(self, differing: Differing, difference: Difference | None) -> None:
         """Take the engine's answer; without one the place alone is kept."""
         self._differences[differing.prompt, differing.setting] = difference or _unexplained(differing)
+
+    def measured(self) -> list[Measured]:
+        """Every prompt and drafting setting as far as it and its plain runs ended and were explained."""
+        waiting = {(d.prompt, d.setting) for d in self.differing()}
+        found: list[Measured] = []
+        for prompt, setting in self._beside_plain():
+            if (prompt, setting) not in waiting:
+                plain = self.plan.plain_of(setting)
+                repeats = min(len(self._runs[prompt, plain]), len(self._runs[prompt, setting]))
+                sides = (self._outcome((prompt, s), (prompt, s), repeats) for s in (plain, setting))
+                found.append(Measured(self.plan.prompts[prompt], self.plan.settings[setting], *sides))
+        return found
 
     def record(self, facts: Mapping[str, Any], broken_off: str = "") -> Record | None:
         """What ran, cut to what can be judged; None if nothing can.
@@ -88,29 +86,60 @@ class Gathering:
         prompts, settings, repeats = self._complete()
         if not repeats:
             return None
-        for differing in self.differing():
-            if (differing.prompt, differing.setting) not in self._differences:
-                self.explained(differing, None)
         now = datetime.now(UTC)
         return Record(
             name=now.strftime("%Y%m%d-%H%M%S-%f")[:-3],
             date=now.isoformat(timespec="seconds"),
             facts=facts,
-            prompts=self.plan.prompts[:prompts],
+            prompts=tuple(self.plan.prompts[place] for place in prompts),
             settings=tuple(self.plan.settings[place] for place in settings),
             outcomes=tuple(
-                Outcome(
-                    prompt=prompt,
-                    setting=number,
-                    runs=tuple(end.stats for end in self._ends[prompt, place][:repeats]),
-                    pieces=self._pieces[prompt, place],
-                    difference=self._differences.get((prompt, place)),
-                )
-                for prompt in range(prompts)
-                for number, place in enumerate(settings)
+                self._outcome((prompt, setting), (p, s), repeats)
+                for p, prompt in enumerate(prompts)
+                for s, setting in enumerate(settings)
             ),
             broken_off=f"after {self.count} of {self.plan.count} runs: {broken_off}" if broken_off else "",
         )
+
+    def _beside_plain(self) -> Iterator[Place]:
+        """Where a drafting setting and its plain one ran."""
+        for prompt, setting in self._runs:
+            drafts = self.plan.settings[setting].drafts
+            if drafts and (prompt, self.plan.plain_of(setting)) in self._runs:
+                yield prompt, setting
+
+    def _parted(self, place: Place) -> Differing | None:
+        plain = self._runs[place[0], self.plan.plain_of(place[1])]
+        runs = zip(plain, self._runs[place], strict=False)
+        return next((Differing(*place, a, b) for (a, _), (b, _) in runs if a != b), None)
+
+    def _difference(self, place: Place) -> Difference | None:
+        """As the engine explained it, else its place alone."""
+        if place in self._differences or not self.plan.settings[place[1]].drafts:
+            return self._differences.get(place)
+        return None if (parted := self._parted(place)) is None else _unexplained(parted)
+
+    def _complete(self) -> tuple[Sequence[int], Sequence[int], int]:
+        """(prompts, settings, repeats) that can be judged: prompts with all their runs.
+
+        Without one, the settings that answered the first prompt, with their plain ones.
+        """
+        places, repeats = range(len(self.plan.settings)), self.plan.repeats
+        whole = [
+            prompt
+            for prompt in range(len(self.plan.questions))
+            if all(len(self._runs.get((prompt, s), ())) == repeats for s in places)
+        ]
+        if whole:
+            return whole, places, repeats
+        drafted = [setting for prompt, setting in self._beside_plain() if prompt == 0]
+        ran = sorted({*drafted, *map(self.plan.plain_of, drafted)})
+        return (0,), ran, min((len(self._runs[0, setting]) for setting in ran), default=0)
+
+    def _outcome(self, place: Place, placed: Place, repeats: int) -> Outcome:
+        """The first runs at a place of the plan, as the outcome at a place of a record."""
+        stats = tuple(stats for _, stats in self._runs[place][:repeats])
+        return Outcome(*placed, stats, self._pieces[place], self._difference(place))
 
 
 def _unexplained(differing: Differing) -> Difference:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
 
-from app.compare.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
+from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.setting import Setting
 from app.shell.errors import BadInput
 from app.shell.written_path import file_to_read

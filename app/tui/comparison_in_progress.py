@@ -1,14 +1,13 @@
 """A comparison while it runs: asks the engine for one run after the other and gathers what they bring."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 from textual.message_pump import MessagePump
 
 from app.compare.gathering import Differing, Gathering
-from app.compare.plan import WARM_UP_TOKENS, Plan, Run
-from app.compare.record import Record
+from app.compare.plan import Plan, Run
+from app.compare.record import Record, shared_options
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, Piece, TurnEnded
 from app.tui.engine_link import EngineLink
@@ -40,12 +39,8 @@ class ComparisonInProgress:
 
     def doing(self, run: Run, stop_key: str) -> str:
         """What a run is, and which of how many."""
-        setting = self.plan.settings[run.setting]
-        if run.kind == "warm-up":
-            return f"Warming up: {setting.label}. {stop_key} stops."
-        told = f"Run {self.count + 1} of {self.plan.count}: {setting.label}"
-        repeat = f", repeat {run.repeat + 1} of {self.plan.repeats}" if self.plan.repeats > 1 else ""
-        return f"{told}{repeat}. {stop_key} stops and judges what ran."
+        judges = " and judges what ran" if run.kind == "counted" else ""
+        return f"{self._gathering.doing(run)}. {stop_key} stops{judges}."
 
     def owns(self, turn_id: int) -> bool:
         """Whether a message of the engine is about what was asked last."""
@@ -57,11 +52,8 @@ class ComparisonInProgress:
         if run is not None:
             self._pieces = []
             question = self.plan.questions[run.prompt]
-            options = self.plan.settings[run.setting].options(self.plan.options)
-            if run.kind == "warm-up":
-                options = replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
             self._turn_id = self._link.ask(
-                self._asker, question.messages, options, documents=question.documents
+                self._asker, question.messages, self.plan.options_of(run), documents=question.documents
             )
         return run
 
@@ -76,8 +68,8 @@ class ComparisonInProgress:
         if self.broken_off or ended.finish_reason == "cancelled":
             self.break_off("stopped by you")
             return False
-        if self.run is not None and self.run.kind == "counted":
-            self._gathering.add(self.run, ended, self._pieces)
+        if self.run is not None:
+            self._gathering.add(self.run, ended.token_ids, ended.stats, self._pieces)
         return True
 
     def stop(self) -> None:
@@ -120,13 +112,10 @@ class ComparisonInProgress:
 
     def _facts(self) -> dict[str, Any]:
         info = self._info
-        options = asdict(self.plan.options)
-        for varied in ("drafter", "draft_length", "temperature", "stop_tokens"):
-            del options[varied]
         return {
             "pair": self._link.pair.as_json(),
             "device": info.device if info else "unknown",
-            "options": options,
+            "options": shared_options(self.plan.options),
             "versions": dict(info.versions) if info else {},
             "blas": info.blas if info else "",
         }

@@ -12,10 +12,10 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec.policy.plan import NO_OFFER, Offer
 from mlx_spec.types import Round
-from mlx_spec.verify.distribution import logprobs
-from mlx_spec.verify.noise import streams
 from mlx_spec.verify import rules as verify
 from mlx_spec.verify import verifiers as rules
+from mlx_spec.verify.distribution import logprobs
+from mlx_spec.verify.noise import streams
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, tiny_gemma3, tiny_llama
 
 SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}

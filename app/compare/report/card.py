@@ -61,13 +61,13 @@ def _pair(pair: dict[str, Any]) -> Iterator[str]:
         yield f"**{pair['state'].capitalize()}.** {pair['why']}".rstrip()
     if check := parts.get("check"):
         yield f"- check: {check['verdict']}{_unfinished(check)}"
-    if tune := parts.get("tune"):
+    tune = parts.get("tune")
+    if tune and tune["plain_seconds"]:
         yield f"- a plain round takes {tune['plain_seconds'] * 1000:.1f} ms"
     if bench := parts.get("bench"):
         yield f"- bench: {bench['overall']['verdict']}{_unfinished(bench)}"
-    yield from _energy(parts.get("energy"))
     yield f"- {_prediction(pair, parts.get('bench'))}"
-    if tune := parts.get("tune"):
+    if tune and tune["plain_seconds"]:
         yield ""
         yield from _rounds(tune)
     if bench := parts.get("bench"):
@@ -77,19 +77,6 @@ def _pair(pair: dict[str, Any]) -> Iterator[str]:
 
 def _unfinished(part: dict[str, Any]) -> str:
     return "" if part["complete"] else " (unfinished)"
-
-
-def _energy(energy: dict[str, Any] | None) -> Iterator[str]:
-    if energy is None:
-        return
-    if not energy["measured"]:
-        yield f"- {energy['why']}"
-        return
-    told = " and ".join(
-        f"{energy[way]['joules_per_token']:.3g} J a token {way} ({energy[way]['watts']:.3g} W)"
-        for way in ("plain", "drafted")
-    )
-    yield f"- energy of the whole chip ({energy['meter']}), prefill included: {told}"
 
 
 def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:

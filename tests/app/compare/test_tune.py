@@ -9,9 +9,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from app.compare.tune_report import best_lengths, pays_from
 
 from app.cli import main
-from app.compare.tune_report import best_lengths, pays_from
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
 from mlx_spec import Options

@@ -1,4 +1,4 @@
-"""What `tune` tells: the cost curve, the best lengths, where drafting stops paying, the width edges."""
+"""What `tune` reports: the cost curve, the best lengths, where drafting stops paying, the width edges."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,32 +18,37 @@ GPUS = {
 """One GPU architecture of each kind that MLX treats alike."""
 
 
-def best_lengths(costs: "Costs", context: int) -> dict[str, list[dict[str, Any]]]:
-    """By drafter: for some acceptances, the best fixed length and what it gains over plain decoding."""
-    return {
-        name: [{"acceptance": a, **_best(costs, name, a, context)} for a in ACCEPTANCES]
-        for name in costs.rounds
-    }
+def best_length(costs: "Costs", drafter: str, acceptance: float, context: int) -> tuple[int, float]:
+    """The best fixed draft length at an acceptance, and its speed over plain decoding's."""
+    seconds = costs.curve(drafter, costs.longest(drafter), context)
+    tokens, gains = 0.0, []
+    for k, took in enumerate(seconds):
+        tokens += acceptance**k
+        gains.append(tokens * float(seconds[0] / took))
+    length = max(range(len(gains)), key=gains.__getitem__)
+    return length, gains[length]
 
 
 def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
-    """The share of drafted tokens that must stand for drafting to pay, to 1 %; None if none suffices."""
-    return next(
-        (a / 100 for a in range(1, 101) if _best(costs, drafter, a / 100, context)["length"]),
-        None,
-    )
+    """The share of drafted tokens that must be accepted for drafting to pay, to 1 %; None: none suffices."""
+    shares = (a / 100 for a in range(1, 101))
+    return next((share for share in shares if best_length(costs, drafter, share, context)[0]), None)
 
 
 def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, Any]:
     """All of it as plain values; seconds."""
-    costs, contexts = calibration.costs(), (calibration.near, calibration.far)
+    costs, near = calibration.costs(), calibration.near
+    contexts = near, calibration.far
+    plain = costs.of("none", 0, near) if costs.plain else None
     return {
+        "plain_seconds": plain,
         "contexts": list(contexts),
         "verify": {str(c): calibration.verifying(c) for c in contexts},
         "draft_step": {str(c): calibration.draft_step(c) for c in contexts},
         "costs": costs.as_json(),
-        "best": {str(c): best_lengths(costs, c) for c in contexts} if costs.plain else {},
-        "pays_from": {name: pays_from(costs, name, calibration.near) for name in costs.rounds},
+        "relative": {name: _relative(costs, name, near, plain) for name in costs.rounds} if plain else {},
+        "best": {str(c): _best(costs, c) for c in contexts} if costs.plain else {},
+        "pays_from": {name: pays_from(costs, name, near) for name in costs.rounds},
         "edges": _edges(shape) if shape else {},
     }
 
@@ -58,33 +63,37 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
     yield from _sentences(calibration)
     yield _lengths(costs, calibration.near)
     if shape:
-        yield "Rows after which Metal's kernels get dearer for this target (from MLX's source, not measured):"
+        yield "Rows after which Metal's kernels cost more for this target (from MLX's source, not measured):"
         yield from (f"  {name}: {text}" for name, text in _edge_texts(shape).items())
 
 
-def _best(costs: "Costs", drafter: str, acceptance: float, context: int) -> dict[str, Any]:
-    tokens, gains = 0.0, []
-    seconds = costs.curve(drafter, costs.longest(drafter), context)
-    for k, took in enumerate(seconds):
-        tokens += acceptance**k
-        gains.append(tokens * float(seconds[0] / took))
-    length = max(range(len(gains)), key=gains.__getitem__)
-    return {"length": length, "gain": round(gains[length], 3)}
+def _relative(costs: "Costs", name: str, context: int, plain: float) -> dict[str, float]:
+    """By draft length: what a round costs, over a plain one."""
+    return {str(k): costs.of(name, k, context) / plain for k in range(1, costs.longest(name) + 1)}
+
+
+def _best(costs: "Costs", context: int) -> dict[str, list[dict[str, Any]]]:
+    def row(name: str, acceptance: float) -> dict[str, Any]:
+        length, gain = best_length(costs, name, acceptance, context)
+        return {"acceptance": acceptance, "length": length, "gain": round(gain, 3)}
+
+    return {name: [row(name, acceptance) for acceptance in ACCEPTANCES] for name in costs.rounds}
 
 
 def _curve(calibration: "Calibration") -> "Table":
     from app.shell.tables import plain_table
 
-    contexts = [c for c in (calibration.near, calibration.far) if 1 in calibration.verifying(c)]
-    grid = plain_table(
-        "rows of a pass", *(head for c in contexts for head in (f">at {c} tokens", ">x plain"))
-    )
-    passes = [calibration.verifying(c) for c in contexts]
-    for rows in sorted({rows for found in passes for rows in found}):
-        cells = []
-        for found in passes:
-            timed = rows in found
-            cells += [f"{found[rows] * 1000:.1f} ms", f"{found[rows] / found[1]:.2f}"] if timed else ["", ""]
+    passes = {c: calibration.verifying(c) for c in (calibration.near, calibration.far)}
+    timed = {c: found for c, found in passes.items() if 1 in found}
+    heads = (head for c in timed for head in (f">at {c} tokens", ">x plain"))
+    grid = plain_table("rows of a pass", *heads)
+    for rows in sorted({rows for found in timed.values() for rows in found}):
+        cells: list[str] = []
+        for found in timed.values():
+            seconds = found.get(rows)
+            cells += (
+                ["", ""] if seconds is None else [f"{seconds * 1000:.1f} ms", f"{seconds / found[1]:.2f}"]
+            )
         grid.add_row(str(rows), *cells)
     return grid
 
@@ -99,21 +108,18 @@ def _sentences(calibration: "Calibration") -> Iterator[str]:
                 f"{step / plain:.2f} of a plain round."
             )
     for name in costs.rounds:
-        share, who = (
-            pays_from(costs, name, calibration.near),
-            "The draft model" if name == "model" else "Lookup",
-        )
-        yield f"{who} pays from {share:.0%} accepted on." if share else f"{who} never pays here."
+        share = pays_from(costs, name, calibration.near)
+        drafter = "The draft model" if name == "model" else name.capitalize()
+        yield f"{drafter} pays from {share:.0%} accepted on." if share else f"{drafter} never pays here."
 
 
 def _lengths(costs: "Costs", context: int) -> "Table":
     from app.shell.tables import plain_table
 
     grid = plain_table("accepted", *(f">{name}: best length" for name in costs.rounds))
-    best = best_lengths(costs, context)
-    for place, acceptance in enumerate(ACCEPTANCES):
-        row = [rows[place] for rows in best.values()]
-        grid.add_row(f"{acceptance:.0%}", *(f"{r['length']} ({r['gain']:.2f}x)" for r in row))
+    for acceptance in ACCEPTANCES:
+        best = (best_length(costs, name, acceptance, context) for name in costs.rounds)
+        grid.add_row(f"{acceptance:.0%}", *(f"{length} ({gain:.2f}x)" for length, gain in best))
     return grid
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from app.compare.bench.prompts import BenchPrompt
+from app.compare.report.energy import Energy
+from app.compare.report.plan import Plan, make_plan
 
 from app.cli import main
-from app.compare.bench.prompts import BenchPrompt
 from app.compare.report import one_pair
 from app.compare.report.card import _energy, card
 from app.compare.report.collect import PairResult, collect
-from app.compare.report.energy import Energy
 from app.compare.report.one_pair import measure_pair
-from app.compare.report.plan import Plan, make_plan
 from app.compare.report.private import without_names
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
