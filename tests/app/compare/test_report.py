@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app.compare.bench.prompts import BenchPrompt
-from app.compare.report.energy import Energy
-from app.compare.report.plan import Plan, make_plan
 
 from app.cli import main
-from app.compare.report import one_pair
-from app.compare.report.card import _energy, card
+from app.compare.prompts import BenchPrompt
+from app.compare.report.card import card
 from app.compare.report.collect import PairResult, collect
-from app.compare.report.one_pair import measure_pair
+from app.compare.report.one_pair import Amounts, amounts, measure_pair
 from app.compare.report.private import without_names
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
@@ -39,7 +36,7 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
         patch.setenv("MLX_SPEC_HOME", str(home))
         patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-        return list(measure_pair(pair, Plan((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
+        return list(measure_pair(pair, Amounts((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
 
 
 @pytest.fixture
@@ -63,8 +60,8 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
     return write
 
 
-def test_check_tune_bench_and_energy_come_in_parts(measured: list[Any]) -> None:
-    assert [part.name for part in measured] == ["loaded", "check", "tune", "bench", "bench", "energy"]
+def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
+    assert [part.name for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
     parts = {part.name: part.value for part in measured}
     assert parts["check"]["complete"] and parts["check"]["lossless"]
     assert parts["tune"]["plain_seconds"] > 0
@@ -72,7 +69,6 @@ def test_check_tune_bench_and_energy_come_in_parts(measured: list[Any]) -> None:
     assert [part.value["complete"] for part in measured if part.name == "bench"] == [False, True]
     assert set(parts["bench"]["by_category"]) == {"one", "two"}
     assert parts["bench"]["overall"]["same_text"] == 2
-    assert not parts["energy"]["measured"] and "left out" in parts["energy"]["why"]
     json.dumps(parts)
 
 
@@ -84,7 +80,7 @@ def test_what_a_report_measured_is_kept_for_answers(
 
 
 def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
-    whole, quick = make_plan(quick=False), make_plan(quick=True)
+    whole, quick = amounts(quick=False), amounts(quick=True)
     assert len(whole.bench_prompts) == 24 and len(whole.check_prompts) == 5
     categories = {prompt.category for prompt in whole.bench_prompts}
     assert {prompt.category for prompt in quick.bench_prompts} == categories
@@ -133,33 +129,6 @@ def test_stopping_keeps_what_arrived_and_ends_the_process(
     assert found[1].parts == {"check": {"lossless": True}}
 
 
-class ScriptedMeter:
-    """Finds that every piece of work took ten joules and two seconds."""
-
-    name = "scripted"
-    found: Energy | None = Energy(10.0, 2.0)
-
-    def measure(self, work: Callable[[], None]) -> Energy | None:
-        work()
-        return self.found
-
-
-def test_energy_per_token_is_measured_with_and_without_drafting(
-    monkeypatch: pytest.MonkeyPatch, tiny_pair: TinyPair, result: PairResult
-) -> None:
-    monkeypatch.setattr("app.compare.report.energy.SHORTEST_SECONDS", 0.0)
-    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-    plan, meter = Plan((), 0, (ONE,), 8, 1), ScriptedMeter()
-    part = one_pair._energy(pair, plan, lambda text: None, meter)
-    assert part.value["plain"] == part.value["drafted"] == {"joules_per_token": 10 / 8, "watts": 5.0}
-    assert list(_energy(part.value)) == [
-        "- energy of the whole chip (scripted), prefill included: "
-        "1.25 J a token plain (5 W) and 1.25 J a token drafted (5 W)"
-    ]
-    meter.found = None
-    assert not one_pair._energy(pair, plan, lambda text: None, meter).value["measured"]
-
-
 def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
     monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
     return main(["report", *arguments])
@@ -197,7 +166,7 @@ def test_an_interrupted_report_is_written_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
 ) -> None:
     result.state = "interrupted"
-    del result.parts["bench"], result.parts["energy"]
+    del result.parts["bench"]
     rest = PairResult("qwen3-8b")
     assert run(monkeypatch, [result, rest], "--out", str(tmp_path), "--json") == 130
     document = json.loads(capfd.readouterr().out)
