@@ -1,14 +1,15 @@
-"""A report on one pair, in a process of its own: `python -m app.compare.report.one_pair NAME FD [quick]`.
+"""A report on one pair, in a process of its own: `python -m app.compare.report.one_pair NAME [quick]`.
 
 One process per pair, because weights leave memory for sure only with the process, peak memory is counted per
 process, and a pair that runs out of memory must not take the others' results with it.
 """
 
+import json
+import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from app.compare import check, tune
@@ -16,7 +17,7 @@ from app.compare.export import summary
 from app.compare.gathering import Gathering
 from app.compare.plan import Plan, Question, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
-from app.compare.report.messages import Done, Failed, Message, Part, Step
+from app.compare.report.collect import Message
 from app.compare.runner import run_plan
 from app.compare.setting import Setting
 from mlx_spec.types import Options
@@ -48,36 +49,36 @@ def amounts(quick: bool) -> Amounts:
     return Amounts(tuple(chosen[:2]), 24, tuple(one_each), 48, 1)
 
 
-def measure_pair(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Part]:
+def measure_pair(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Message]:
     """Check, tune, bench: parts as they come, unfinished ones too."""
-    yield Part("loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
+    yield Message("part", "loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
     yield from _check(pair, wanted, show)
     yield _tune(pair, show)
     yield from _bench(pair, wanted, show)
 
 
-def _check(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Part]:
+def _check(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Message]:
     checking = check.check_plan(pair, wanted.check_prompts, wanted.check_tokens)
     for gathering, complete in _by_prompt(pair, checking, lambda text: show(f"check: {text}")):
-        yield Part("check", {"complete": complete, **check.as_json(gathering.measured())})
+        yield Message("part", "check", {"complete": complete, **check.as_json(gathering.measured())})
 
 
-def _tune(pair: "LoadedPair", show: Show) -> Part:
+def _tune(pair: "LoadedPair", show: Show) -> Message:
     from app.engine.drafting_state import keep, measure
 
     show("measuring rounds")
     calibration = measure(pair)
     keep(pair)
-    return Part("tune", tune.as_json(calibration, pair.shape))
+    return Message("part", "tune", tune.as_json(calibration, pair.shape))
 
 
-def _bench(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Part]:
+def _bench(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Message]:
     options = Options(max_tokens=wanted.bench_tokens)
     questions = [Question.of(prompt) for prompt in wanted.bench_prompts]
     benching = plan(questions, [Setting.of(options)], options, wanted.repeats)
     about = {"max_tokens": options.max_tokens, "repeats": wanted.repeats, "temperature": options.temperature}
     for gathering, complete in _by_prompt(pair, benching, lambda text: show(f"bench: {text}")):
-        yield Part("bench", {"complete": complete, **about, **summary(gathering.measured())})
+        yield Message("part", "bench", {"complete": complete, **about, **summary(gathering.measured())})
 
 
 def _by_prompt(pair: "LoadedPair", wanted: Plan, show: Show) -> Iterator[tuple[Gathering, bool]]:
@@ -90,16 +91,20 @@ def _by_prompt(pair: "LoadedPair", wanted: Plan, show: Show) -> Iterator[tuple[G
 
 
 def main() -> None:
-    """Measure the pair named on the command line; send messages to the file descriptor."""
+    """Measure the pair named on the command line; a message is a line of JSON on stdout."""
     from app.shell.runtime import prepare, release_streams
 
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no message
+
+    def send(message: Message) -> None:
+        out.write(json.dumps(asdict(message)) + "\n")
+        out.flush()
+
     prepare()
-    name, descriptor, *rest = sys.argv[1:]
-    messages = Connection(int(descriptor), readable=False)
+    name, *rest = sys.argv[1:]
     try:
-        _work(name, amounts(quick=bool(rest)), messages.send)
-    except BrokenPipeError:
-        return
+        _work(name, amounts(quick=bool(rest)), send)
     finally:
         release_streams()
 
@@ -110,15 +115,14 @@ def _work(name: str, wanted: Amounts, send: Callable[[Message], None]) -> None:
     from models.pairs.resolve import resolve
 
     try:
-        send(Step("loading"))
+        send(Message("step", "loading"))
         pair = load(resolve(name, None, None))
-        for part in measure_pair(pair, wanted, lambda text: send(Step(text))):
+        for part in measure_pair(pair, wanted, lambda text: send(Message("step", text))):
             send(part)
-        send(Done())
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError:  # nobody reads it any more
+        return
     except Exception as error:  # whatever happens to one pair is told; the others go on
-        send(Failed(told(error)[1]))
+        send(Message("failed", told(error)[1]))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import getpass
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +43,7 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
 
 @pytest.fixture
 def result(measured: list[Any]) -> PairResult:
-    return PairResult("builtin", "complete", parts={part.name: part.value for part in measured})
+    return PairResult("builtin", "complete", parts={part.text: part.value for part in measured})
 
 
 @pytest.fixture
@@ -51,9 +53,9 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
     def write(body: str) -> tuple[str, str]:
         script = tmp_path / "child.py"
         script.write_text(
-            "import sys, time\nfrom multiprocessing.connection import Connection\n"
-            "from app.compare.report.messages import Done, Failed, Part, Step\n"
-            "name, send = sys.argv[1], Connection(int(sys.argv[2]), readable=False).send\n" + body
+            "import json, sys, time\nname = sys.argv[1]\n"
+            "def send(kind, text, value={}):\n"
+            "    print(json.dumps({'kind': kind, 'text': text, 'value': value}), flush=True)\n" + body
         )
         return sys.executable, str(script)
 
@@ -61,12 +63,12 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
 
 
 def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
-    assert [part.name for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
-    parts = {part.name: part.value for part in measured}
+    assert [part.text for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
+    parts = {part.text: part.value for part in measured}
     assert parts["check"]["complete"] and parts["check"]["lossless"]
     assert parts["tune"]["plain_seconds"] > 0
     assert all(cost > 0 for costs in parts["tune"]["relative"].values() for cost in costs.values())
-    assert [part.value["complete"] for part in measured if part.name == "bench"] == [False, True]
+    assert [part.value["complete"] for part in measured if part.text == "bench"] == [False, True]
     assert set(parts["bench"]["by_category"]) == {"one", "two"}
     assert parts["bench"]["overall"]["same_text"] == 2
     json.dumps(parts)
@@ -92,16 +94,14 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     installed_child: Callable[[str], tuple[str, str]],
 ) -> None:
     child = installed_child(
-        "send(Part('check', {'of': name, 'step': 1}))\n"
-        "if name == 'full': send(Failed('The memory is full.')); sys.exit()\n"
-        "if name == 'dead': sys.exit(9)\n"
-        "send(Step('benching'))\n"
-        "send(Part('check', {'of': name, 'step': 2}))\nsend(Done())\n"
+        "send('part', 'check', {'of': name, 'step': 1})\n"
+        "if name == 'full': send('failed', 'The memory is full.'); sys.exit()\n"
+        "if name == 'dead': print('{', end=''); sys.exit(9)\n"
+        "send('step', 'benching')\n"
+        "send('part', 'check', {'of': name, 'step': 2})\n"
     )
     seen: list[str] = []
-    found = collect(
-        ["one", "full", "dead", "two"], quick=True, stop=lambda: False, show=seen.append, command=child
-    )
+    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=child)
     assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
     assert found[1].why == "The memory is full."
     assert "code 9" in found[2].why
@@ -110,23 +110,25 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     assert seen == ["one: benching", "two: benching"]
 
 
-def test_stopping_keeps_what_arrived_and_ends_the_process(
+def test_ctrl_c_keeps_what_arrived_and_ends_the_process(
+    tmp_path: Path,
     installed_child: Callable[[str], tuple[str, str]],
 ) -> None:
     child = installed_child(
-        "send(Part('check', {'lossless': True}))\nsend(Step('at it'))\n"
-        "if name == 'second': time.sleep(60)\nsend(Done())\n"
+        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(__import__('os').getpid()))\n"
+        "send('part', 'check', {'lossless': True})\nsend('step', 'at it')\n"
+        "if name == 'second': time.sleep(60)\n"
     )
-    seen: list[str] = []
-    found = collect(
-        ["first", "second", "third"],
-        quick=False,
-        stop=lambda: "second: at it" in seen,
-        show=seen.append,
-        command=child,
-    )
+
+    def show(text: str) -> None:
+        if text == "second: at it":
+            signal.raise_signal(signal.SIGINT)
+
+    found = collect(["first", "second", "third"], quick=False, show=show, command=child)
     assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
     assert found[1].parts == {"check": {"lossless": True}}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "second").read_text()), 0)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
