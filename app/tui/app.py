@@ -12,9 +12,8 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
-from app.chat.comparison_plan import plan_of
 from app.chat.settings import Settings
-from app.compare.wish import Wish, read_compare
+from app.compare.wish import Wish, plan_of, read_compare
 from app.history.database import history_file
 from app.history.rows import ChatRow
 from app.history.saving import HistoryThread

@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def _work(name: str, wanted: Amounts, send: Callable[[Message], None]) -> None:
-    from app.cli import told
+    from app.shell.error_message import error_message
     from models.load.engine import load
     from models.pairs.resolve import resolve
 
@@ -122,7 +122,7 @@ def _work(name: str, wanted: Amounts, send: Callable[[Message], None]) -> None:
     except BrokenPipeError:  # nobody reads it any more
         return
     except Exception as error:  # whatever happens to one pair is told; the others go on
-        send(Message("failed", told(error)[1]))
+        send(Message("failed", error_message(error)[1]))
 
 
 if __name__ == "__main__":
