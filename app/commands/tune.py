@@ -42,10 +42,10 @@ def command(
         _report(loaded, calibration, json=json)
     finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
         if plot is not None:
-            from app.compare.plots import costs
+            from app.compare.tune import draw
             from app.shell.machine import device_name
 
-            costs(plot, calibration, f"{loaded.spec.name}: what a round costs\n{device_name()}")
+            draw(plot, calibration, f"{loaded.spec.name}: what a round costs\n{device_name()}")
     return exit_codes.DONE
 
 

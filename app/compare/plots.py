@@ -1,4 +1,4 @@
-"""Pictures as files: a comparison's bars and lines, and what rounds cost."""
+"""A comparison as a picture: bars of one drafting setting, lines of several."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mlx_spec.policy.calibrate import Calibration
-
 SUFFIXES = (".png", ".svg")
-GREY, GREEN, RED, BLUE = "#9aa5b1", "#2f9e63", "#c2553f", "#4b6a88"
+GREY, GREEN, RED = "#9aa5b1", "#2f9e63", "#c2553f"
 MARKERS = "os^Dv*"
 
 
@@ -31,7 +29,7 @@ def bars(file: Path, record: Record, title: str, note: str) -> None:
     if len(groups) > 1:  # one alone is all there is
         groups.append(("all", record.comparison(place)))
     label = record.settings[place].label
-    figure, axes = _figure((8, 1.6 + 0.62 * len(groups)), title)
+    figure, axes = new_figure((8, 1.6 + 0.62 * len(groups)), title)
     ends = [_group(axes, number, comparison) for number, (_, comparison) in enumerate(groups)]
     axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
@@ -41,7 +39,7 @@ def bars(file: Path, record: Record, title: str, note: str) -> None:
     axes.set_xlim(0, max(ends) * 1.28)
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
-    _label(axes, f"tokens per second, median of the repeats\n{note}, {label}")
+    label_axes(axes, f"tokens per second, median of the repeats\n{note}, {label}")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     write_picture(figure, file)
 
@@ -54,7 +52,7 @@ def lines(file: Path, record: Record, title: str, note: str) -> None:
     """
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = _figure((8, 5), title)
+    figure, axes = new_figure((8, 5), title)
     # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of both.
     names = list(dict.fromkeys(line_name(record.settings[place]) for place in record.drafting))
     looks = {name: (f"C{place}", MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
@@ -70,34 +68,13 @@ def lines(file: Path, record: Record, title: str, note: str) -> None:
             axes.axhline(speed, linestyle="--", label=setting.label, color=color, marker=marker)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
-    _label(axes, f"draft length (0: plain decoding)\n{note}", "tokens per second, median of the repeats")
+    label_axes(axes, f"draft length (0: plain decoding)\n{note}", "tokens per second, median of the repeats")
     axes.legend(frameon=False, fontsize=9)
     write_picture(figure, file)
 
 
-def costs(file: Path, calibration: "Calibration", title: str) -> None:
-    """What target passes and whole rounds cost over the rows of a pass.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
-    figure, axes = _figure((7, 4.5), title)
-    for context, color in ((calibration.near, BLUE), (calibration.far, GREY)):
-        passes = calibration.verifying(context)
-        label = f"target pass, {context} tokens in the context"
-        axes.plot(list(passes), [s * 1000 for s in passes.values()], "o-", color=color, ms=4, label=label)
-    found = calibration.costs()
-    if found.longest("model"):
-        seconds = found.curve("model", found.longest("model"), calibration.near)
-        rows = range(1, len(seconds) + 1)
-        axes.plot(rows, seconds * 1000, "o-", color=GREEN, ms=4, label="round with the draft model")
-    axes.set_ylim(bottom=0)
-    _label(axes, "rows: the last token and those drafted", "milliseconds")
-    axes.legend(frameon=False, fontsize=9)
-    write_picture(figure, file)
-
-
-def _figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
+def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
+    """An empty figure of so many inches with its title, as all pictures here look."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -107,7 +84,8 @@ def _figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
     return figure, axes
 
 
-def _label(axes: "Axes", across: str, up: str = "") -> None:
+def label_axes(axes: "Axes", across: str, up: str = "") -> None:
+    """Name both axes; a note may follow on lines of its own."""
     axes.set_xlabel(printable(across), fontsize=9, color="0.3")
     axes.set_ylabel(up, fontsize=9, color="0.3")
 

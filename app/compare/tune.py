@@ -1,6 +1,7 @@
 """What `tune` reports: the cost curve, the best lengths, where drafting stops paying, the width edges."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlx_spec.policy.kernels import TargetShape, edges
@@ -65,6 +66,31 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
     if shape:
         yield "Rows after which Metal's kernels cost more for this target (from MLX's source, not measured):"
         yield from (f"  {name}: {text}" for name, text in _edge_texts(shape).items())
+
+
+def draw(file: Path, calibration: "Calibration", title: str) -> None:
+    """What target passes and whole rounds cost over the rows of a pass.
+
+    Raises:
+        MachineFailed: the file cannot be written.
+    """
+    from app.compare.plots import GREEN, GREY, label_axes, new_figure
+    from app.shell.picture import write_picture
+
+    figure, axes = new_figure((7, 4.5), title)
+    for context, color in ((calibration.near, "#4b6a88"), (calibration.far, GREY)):
+        passes = calibration.verifying(context)
+        label = f"target pass, {context} tokens in the context"
+        axes.plot(list(passes), [s * 1000 for s in passes.values()], "o-", color=color, ms=4, label=label)
+    found = calibration.costs()
+    if found.longest("model"):
+        seconds = found.curve("model", found.longest("model"), calibration.near)
+        rows = range(1, len(seconds) + 1)
+        axes.plot(rows, seconds * 1000, "o-", color=GREEN, ms=4, label="round with the draft model")
+    axes.set_ylim(bottom=0)
+    label_axes(axes, "rows: the last token and those drafted", "milliseconds")
+    axes.legend(frameon=False, fontsize=9)
+    write_picture(figure, file)
 
 
 def _relative(costs: "Costs", name: str, context: int, plain: float) -> dict[str, float]:

@@ -193,7 +193,7 @@ def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr("app.compare.plots.costs", full)
+    monkeypatch.setattr("app.compare.tune.draw", full)
     monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
     told = capsys.readouterr()
