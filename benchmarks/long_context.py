@@ -28,7 +28,7 @@ CONTEXTS = (256, 1024, 4096, 16384)
 LENGTHS = (0, 3)
 """Draft lengths: plain decoding, and the usual one."""
 FIRST = 3
-"""Rounds that nobody times, at each context and length."""
+"""Rounds before the timed ones, at each context and length."""
 
 
 @dataclass(frozen=True, slots=True)

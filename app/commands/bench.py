@@ -38,7 +38,7 @@ def command(
     revision: args.Revision = None,
     draft_head: args.DraftHead = None,
     json: args.Json = False,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write one line per prompt.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
 ) -> int:
     """Measure drafting against plain decoding.
@@ -81,7 +81,7 @@ def command(
         return exit_codes.INTERRUPTED
     try:
         code = _report(record, {"prompts": str(source), "raw": raw}, json=json)
-    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
         if csv is not None:
             write_csv(csv, record)
         if plot is not None:

@@ -38,7 +38,7 @@ def list_comparisons(json: args.Json = False) -> int:
     for file in found.unreadable:
         talk(f"{file} is no comparison of this version; left alone.")
     if json:
-        json_data([{**_summary(record), "told": words.sentence(record)} for record in found.records])
+        json_data([{**_summary(record), "result": words.sentence(record)} for record in found.records])
     elif found.records:
         grid = plain_table("name", "pair", ">prompts", ">settings", "result")
         for record in found.records:

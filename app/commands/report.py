@@ -45,7 +45,7 @@ def command(
             json_data(report)
         else:
             data(page, end="")
-    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
         _write(out, report, page)
     return _code(report)
 

@@ -40,7 +40,7 @@ def command(
     calibration = args.measured(loaded)
     try:
         _report(loaded, calibration, json=json)
-    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
         if plot is not None:
             from app.compare.tune import draw
             from app.shell.machine import device_name

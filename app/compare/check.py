@@ -25,7 +25,7 @@ PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-
 
 
 def default_prompts() -> list[BenchPrompt]:
-    """Those that are answered where nobody names others."""
+    """The prompts of a check without --prompts."""
     return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]
 
 

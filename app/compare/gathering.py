@@ -1,4 +1,4 @@
-"""The runs of a plan as they end, and the record they become. One run at a time, whoever answers it."""
+"""The runs of a plan as they end, and the record they become. One run at a time, from any engine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

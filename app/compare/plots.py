@@ -29,7 +29,7 @@ def bars(file: Path, record: Record, title: str, note: str) -> None:
     if len(groups) > 1:  # one alone is all there is
         groups.append(("all", record.comparison(place)))
     label = record.settings[place].label
-    figure, axes = new_figure((8, 1.6 + 0.62 * len(groups)), title)
+    figure, axes = new_figure((8, 1.9 + 0.62 * len(groups)), title)
     ends = [_group(axes, number, comparison) for number, (_, comparison) in enumerate(groups)]
     axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
@@ -40,7 +40,7 @@ def bars(file: Path, record: Record, title: str, note: str) -> None:
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
     label_axes(axes, f"tokens per second, median of the repeats\n{note}, {label}")
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize=9)
     write_picture(figure, file)
 
 
@@ -74,7 +74,7 @@ def lines(file: Path, record: Record, title: str, note: str) -> None:
 
 
 def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
-    """An empty figure of so many inches with its title, as all pictures here look."""
+    """An empty figure with its title; `size` in inches."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")

@@ -27,7 +27,7 @@ class Outcome:
     runs: tuple[Stats, ...]
     """One per repeat."""
     pieces: tuple[Piece, ...]
-    """The text of the first run, marked; empty where nobody watched."""
+    """The text of the first run, marked; empty where it ran without a screen."""
     difference: Difference | None
     """Where a run first left the text of the plain run beside it; None if none did."""
 

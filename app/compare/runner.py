@@ -25,7 +25,7 @@ def run_plan(
 
     Args:
         raw: continue a prompt's text as it stands, without chat template.
-        show: told what is answered.
+        show: called with what is answered next.
 
     Raises:
         BadInput: a prompt cannot be used or does not fit the context, before the first is answered.

@@ -157,9 +157,9 @@ def _last(conversation: Conversation) -> Question:
     if asked is None:
         raise BadInput("There is no prompt to compare yet. Send one first, or give a set: /compare all")
     files = ", ".join(file.name for file in asked.attachments)
-    told = f"{asked.text} (with {files})" if files else asked.text
+    text = f"{asked.text} (with {files})" if files else asked.text
     return Question(
-        BenchPrompt("last", "chat", told),
+        BenchPrompt("last", "chat", text),
         tuple(conversation.messages(asked)),
         tuple(conversation.documents(asked)),
     )

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from app.compare.record import Measured, Record
 from app.engine.difference import Difference
 
-TOLD_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
-TOLD_OPTIONS = ("max_tokens", "seed", "verify")
+SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
+SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
 
 
 def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
@@ -47,9 +47,9 @@ def difference_text(difference: Difference) -> str:
 def circumstances(record: Record) -> str:
     """Where and with what it ran: machine, versions, the options that all runs shared."""
     facts = record.facts
-    versions = [f"{name} {facts['versions'][name]}" for name in TOLD_VERSIONS if name in facts["versions"]]
+    versions = [f"{name} {facts['versions'][name]}" for name in SHOWN_VERSIONS if name in facts["versions"]]
     options = facts["options"]
-    shared = [f"{name.replace('_', ' ')} {options[name]}" for name in TOLD_OPTIONS if name in options]
+    shared = [f"{name.replace('_', ' ')} {options[name]}" for name in SHOWN_OPTIONS if name in options]
     return ", ".join([str(facts["device"]), *versions, *shared])
 
 

@@ -39,8 +39,8 @@ def _machine(report: dict[str, Any]) -> Iterator[str]:
     yield f"- {'quick, ' if report['quick'] else ''}{report['seconds']:.0f} s"
     for when in ("before", "after"):
         facts = {name: fact for name, fact in report[when].items() if fact not in ({}, None)}
-        told = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
-        yield f"- {when}: {told}"
+        text = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
+        yield f"- {when}: {text}"
     if max(report[when]["load_average"][0] for when in ("before", "after")) > machine["cores"]:
         yield "- more was asked of the processor than it has cores: other programs may have slowed this down"
 
@@ -83,7 +83,7 @@ def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
     expected = pair["expected"]
     if expected is None:
         return "nothing was predicted for this machine: it is no Mac, or its chip is not in the table"
-    told = f"predicted for an {expected['chip']['name']}: "
+    chip = f"predicted for an {expected['chip']['name']}: "
     ways = []
     for way in ("plain", "drafted"):
         low, high = expected[f"{way}_range"]
@@ -92,7 +92,7 @@ def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
             measured = bench["overall"][f"{way}_tps"]
             text += f", measured {measured:.1f}: off by {expected[way] / measured - 1:+.0%}"
         ways.append(text)
-    return told + "; ".join(ways)
+    return chip + "; ".join(ways)
 
 
 def _rounds(tune: dict[str, Any]) -> Iterator[str]:

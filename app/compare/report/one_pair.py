@@ -119,9 +119,9 @@ def _work(name: str, wanted: Amounts, send: Callable[[Message], None]) -> None:
         pair = load(resolve(name, None, None))
         for part in measure_pair(pair, wanted, lambda text: send(Message("step", text))):
             send(part)
-    except BrokenPipeError:  # nobody reads it any more
+    except BrokenPipeError:  # the report has ended
         return
-    except Exception as error:  # whatever happens to one pair is told; the others go on
+    except Exception as error:  # reported for this pair; the others go on
         send(Message("failed", error_message(error)[1]))
 
 

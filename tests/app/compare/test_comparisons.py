@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -152,13 +153,22 @@ def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("prompts", "drawn"), [(1, ["kind 0"]), (2, ["kind 0", "kind 1", "all"])])
-def test_a_picture_draws_all_prompts_together_only_beside_their_categories(
-    tmp_path: Path, prompts: int, drawn: list[str]
+@pytest.mark.parametrize(
+    ("categories", "bars"),
+    [(["kind"], ["kind"]), (["all", "red \x1b[31m", "$x$"], ["all", "red ␛[31m", "$x$", "all"])],
+)
+def test_a_picture_is_xml_whatever_its_words_and_draws_all_prompts_only_beside_their_categories(
+    tmp_path: Path, categories: list[str], bars: list[str]
 ) -> None:
-    export(record_of(gathered([0.01], [0.01], of=wanted(prompts=prompts, repeats=1))), tmp_path / "bars.svg")
+    record = record_of(gathered([0.01], [0.01], of=wanted(prompts=len(categories), repeats=1)))
+    prompts = zip(record.prompts, categories, strict=True)
+    named = {**FACTS, "pair": {**FACTS["pair"], "name": "a pair \x07"}}
+    odd = replace(record, facts=named, prompts=tuple(replace(p, category=c) for p, c in prompts))
+    export(odd, tmp_path / "bars.svg")
+    ElementTree.parse(tmp_path / "bars.svg")
     texts = re.findall("<!-- (.*?) -->", (tmp_path / "bars.svg").read_text())
-    assert [text for text in texts if text == "all" or text.startswith("kind")] == drawn
+    assert [text for text in texts if text in bars] == bars
+    assert any(text.startswith("a pair ␇: ") for text in texts)
 
 
 def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path: Path) -> None:
