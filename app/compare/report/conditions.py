@@ -1,4 +1,4 @@
-"""Under which conditions something is measured: heat, power source, load, as far as the system reports them."""
+"""Under which conditions something is measured: heat, power source, load, if the system reports them."""
 
 import os
 import platform
