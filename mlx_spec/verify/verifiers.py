@@ -40,7 +40,7 @@ class RoundVerifier(Protocol):
     def judge(
         self,
         drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n vocab"] | None,
+        probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
         """A chain."""
@@ -83,7 +83,7 @@ class CoupledRound:
     def judge(
         self,
         drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n vocab"] | None,
+        probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
         dist = self._distribution(self._history.penalise(logits, 0, drafted))
@@ -146,10 +146,13 @@ class RejectionRound:
     def judge(
         self,
         drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n vocab"] | None,
+        probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
-        p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
+        logs, vocab = self._logprobs(logits, 0, drafted), self._shape[1]
+        if not len(drafted):
+            return mx.array(0), _choice(logs + self._gumbel)[0]
+        p = mx.exp(logs)
         if probs is None:
             probs = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
         elif probs.shape[-1] < vocab:
