@@ -10,7 +10,7 @@ from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.record import Measured
 from app.compare.setting import Setting
 from app.compare.words import unexplained
-from mlx_spec.types import DrafterName, Options
+from mlx_spec.types import Options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +31,8 @@ def default_prompts() -> list[BenchPrompt]:
 
 def check_plan(pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: int, seed: int = 0) -> Plan:
     """Every prompt by every drafter the pair has, at every length, greedy and sampled; length 0 only once."""
-    drafters: tuple[DrafterName, ...] = ("model", "lookup", "auto") if pair.engine.can_draft else ("lookup",)
+    names = pair.engine.drafter_names
+    drafters = [*names, "auto"] if len(names) > 1 else names
     settings = [
         Setting(drafter, length, temperature)
         for temperature, drafter, length in product(MODES, drafters, LENGTHS)

@@ -78,7 +78,7 @@ def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_wit
         ({"version": 2}, "not a comparison of this version"),
         ({"outcomes": None}, "incomplete"),
         ({"outcomes": []}, "incomplete"),
-        ({"settings": [{"drafter": "oracle", "draft_length": 1, "temperature": 0}]}, "drafter"),
+        ({"settings": [{"drafter": "model", "draft_length": "long", "temperature": 0}]}, "draft_length"),
         ({"prompts": [{"id": 3, "category": "c", "prompt": "x"}]}, "id"),
         ({"date": "yesterday"}, "isoformat"),
     ],
