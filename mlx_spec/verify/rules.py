@@ -69,8 +69,8 @@ def block(
     """
     q = proper(draft, q)
     limits, joint = block_limits(draft, q, p)
-    places = mx.arange(1, draft.shape[0] + 1)
-    accepted = mx.max(mx.where(uniform < limits, places, 0)).astype(mx.int32)
+    lengths = mx.where(uniform < limits, mx.arange(1, draft.shape[0] + 1), 0)
+    accepted = mx.max(mx.pad(lengths, (1, 0))).astype(mx.int32)
     return accepted, _draw(bonus_weights(q, p, accepted, joint[accepted]), gumbel)
 
 
@@ -88,7 +88,7 @@ def block_limits(
     room = left + 1 - inner
     # No room: p equals q after a prefix that is sure. NaN, after a token that cannot be, accepts nothing.
     limits = mx.where(room == 0, 1, left / room)
-    return mx.concatenate([limits, joint[-1:]]), joint
+    return mx.concatenate([limits, joint[1:][-1:]]), joint
 
 
 def proper(draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"]) -> Float[mx.array, "k vocab"]:

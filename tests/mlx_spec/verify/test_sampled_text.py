@@ -49,6 +49,13 @@ def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
     assert text(engine, ids, drafter="model", draft_length=3, **SAMPLED) != wanted
 
 
+@pytest.mark.parametrize("rule", [rules.token, rules.block])
+def test_an_empty_draft_leaves_the_targets_own_token(rule):
+    p, nothing = mx.array([[0.2, 0.5, 0.3]]), mx.zeros((0,))
+    accepted, bonus = rule(nothing.astype(mx.int32), mx.zeros((0, 3)), p, nothing, mx.zeros(3))
+    assert (accepted.item(), bonus.item()) == (0, 1)
+
+
 def test_the_same_seed_repeats_itself_for_token_and_block():
     engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     for rule in ("token", "block"):
