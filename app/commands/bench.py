@@ -91,18 +91,18 @@ def command(
 
 def _measure(pair: "LoadedPair", plan: "Plan", raw: bool) -> "Record | None":
     """All prompts, or at Ctrl+C those that are done."""
-    from app.compare.gathering import Gathering
+    from app.compare.collector import RunCollector
     from app.compare.record import shared_options
     from app.compare.runner import run_until_stopped
     from app.shell.machine import circumstances
 
-    line, gathering = Progress(), Gathering(plan)
+    line, collector = Progress(), RunCollector(plan)
     try:
-        done = run_until_stopped(pair, gathering, raw=raw, show=line.show)
+        done = run_until_stopped(pair, collector, raw=raw, show=line.show)
     finally:
         line.clear()
     facts = {"pair": pair.spec.as_json(), "options": shared_options(plan.options), **circumstances()}
-    return gathering.record(facts, "" if done else "stopped by you")
+    return collector.record(facts, "" if done else "stopped by you")
 
 
 def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:

@@ -35,7 +35,7 @@ def command(
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
     from app.compare import check
-    from app.compare.gathering import Gathering
+    from app.compare.collector import RunCollector
     from app.compare.prompts import read_prompts
     from app.compare.runner import run_until_stopped
     from app.shell.machine import circumstances
@@ -44,12 +44,12 @@ def command(
     Options(max_tokens=max_tokens, seed=seed)
     wanted = read_prompts(prompts) if prompts else check.default_prompts()
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    line, gathering = Progress(), Gathering(check.check_plan(loaded, wanted, max_tokens, seed))
+    line, collector = Progress(), RunCollector(check.check_plan(loaded, wanted, max_tokens, seed))
     try:
-        complete = run_until_stopped(loaded, gathering, raw=raw, show=line.show)
+        complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
     finally:
         line.clear()
-    measured = gathering.measured()
+    measured = collector.measured()
     if not measured:
         return exit_codes.INTERRUPTED
     if not complete:

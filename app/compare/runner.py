@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.compare.gathering import Gathering
+from app.compare.collector import RunCollector
 from app.compare.plan import Question, Run
 from app.engine.same_text import first_difference
 from app.engine.session import Session
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run_plan(
     pair: "LoadedPair",
-    gathering: Gathering,
+    collector: RunCollector,
     *,
     raw: bool = False,
     show: Callable[[str], None] = lambda text: None,
@@ -31,29 +31,29 @@ def run_plan(
         BadInput: a prompt cannot be used or does not fit the context, before the first is answered.
         SpecError: the options do not fit the pair.
     """
-    plan = gathering.plan
+    plan = collector.plan
     ids = _prompt_ids(pair, plan.questions, plan.options.max_tokens, raw)
     for run in plan.runs:
-        show(gathering.doing(run))
+        show(collector.doing(run))
         if plan.timed:
             pair.engine.forget()
         options = replace(plan.options_of(run), stop_tokens=pair.stop_tokens)
         rounds = list(pair.engine.generate(ids[run.prompt], options))
         tokens = tuple(token for played in rounds for token in played.tokens)
-        gathering.add(run, tokens, pair.engine.stats(rounds))
-        for pending in gathering.differing():
+        collector.add(run, tokens, pair.engine.stats(rounds))
+        for pending in collector.differing():
             plain = plan.settings[pending.setting].options(plan.options)
             difference = first_difference(pair, ids[pending.prompt], plain, pending.plain, pending.drafted)
-            gathering.explained(pending, difference)
+            collector.explained(pending, difference)
         yield run
 
 
 def run_until_stopped(
-    pair: "LoadedPair", gathering: Gathering, *, raw: bool, show: Callable[[str], None]
+    pair: "LoadedPair", collector: RunCollector, *, raw: bool, show: Callable[[str], None]
 ) -> bool:
     """Answer a plan's runs, all of them (True) or those before Ctrl+C."""
     try:
-        for _ in run_plan(pair, gathering, raw=raw, show=show):
+        for _ in run_plan(pair, collector, raw=raw, show=show):
             continue
     except KeyboardInterrupt:
         return False

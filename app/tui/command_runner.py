@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from app.chat.settings import change, describe
-from app.compare.wish import read_compare, read_sweep
+from app.compare.request import read_compare, read_sweep
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.tui.pair_removal import remove_after_asking

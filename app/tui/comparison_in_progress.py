@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.message_pump import MessagePump
 
-from app.compare.gathering import Differing, Gathering
+from app.compare.collector import Differing, RunCollector
 from app.compare.plan import Plan, Run
 from app.compare.record import Record, shared_options
 from app.engine.difference import Difference
@@ -26,7 +26,7 @@ class ComparisonInProgress:
         self._link = link
         self._asker = asker
         self._waiting = plan.runs
-        self._gathering = Gathering(plan)
+        self._collector = RunCollector(plan)
         self._doubts: list[Differing] = []
         self._turn_id: int | None = None
         self._pieces: list[Piece] = []
@@ -35,12 +35,12 @@ class ComparisonInProgress:
     @property
     def count(self) -> int:
         """Counted runs that ended."""
-        return self._gathering.count
+        return self._collector.count
 
     def doing(self, run: Run, stop_key: str) -> str:
         """What a run is, and which of how many."""
         judges = " and judges what ran" if run.kind == "counted" else ""
-        return f"{self._gathering.doing(run)}. {stop_key} stops{judges}."
+        return f"{self._collector.doing(run)}. {stop_key} stops{judges}."
 
     def owns(self, turn_id: int) -> bool:
         """Whether a message of the engine is about what was asked last."""
@@ -69,7 +69,7 @@ class ComparisonInProgress:
             self.break_off("stopped by you")
             return False
         if self.run is not None:
-            self._gathering.add(self.run, ended.token_ids, ended.stats, self._pieces)
+            self._collector.add(self.run, ended.token_ids, ended.stats, self._pieces)
         return True
 
     def stop(self) -> None:
@@ -85,7 +85,7 @@ class ComparisonInProgress:
     def look_for_differences(self) -> None:
         """After the last run: find the answers that are not the same."""
         self.run = None
-        self._doubts = self._gathering.differing()
+        self._doubts = self._collector.differing()
 
     def explain_next(self) -> bool:
         """Ask the engine why two answers differ; False if there is nothing to ask."""
@@ -100,7 +100,7 @@ class ComparisonInProgress:
     def explained(self, difference: Difference | None) -> None:
         """Take the engine's answer."""
         if self._doubts:
-            self._gathering.explained(self._doubts.pop(0), difference)
+            self._collector.explained(self._doubts.pop(0), difference)
 
     def leave_unexplained(self) -> None:
         """Without an engine to ask: a difference is told all the same."""
@@ -108,7 +108,7 @@ class ComparisonInProgress:
 
     def record(self) -> Record | None:
         """What ran so far; None if it is too little to judge."""
-        return self._gathering.record(self._facts(), self.broken_off)
+        return self._collector.record(self._facts(), self.broken_off)
 
     def _facts(self) -> dict[str, Any]:
         info = self._info

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from app.compare import check, tune
+from app.compare.collector import RunCollector
 from app.compare.export import summary
-from app.compare.gathering import Gathering
 from app.compare.plan import Plan, Question, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.report.collect import Message
@@ -59,8 +59,8 @@ def measure_pair(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Me
 
 def _check(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Message]:
     checking = check.check_plan(pair, wanted.check_prompts, wanted.check_tokens)
-    for gathering, complete in _by_prompt(pair, checking, lambda text: show(f"check: {text}")):
-        yield Message("part", "check", {"complete": complete, **check.as_json(gathering.measured())})
+    for collector, complete in _by_prompt(pair, checking, lambda text: show(f"check: {text}")):
+        yield Message("part", "check", {"complete": complete, **check.as_json(collector.measured())})
 
 
 def _tune(pair: "LoadedPair", show: Show) -> Message:
@@ -77,17 +77,17 @@ def _bench(pair: "LoadedPair", wanted: Amounts, show: Show) -> Iterator[Message]
     questions = [Question.of(prompt) for prompt in wanted.bench_prompts]
     benching = plan(questions, [Setting.of(options)], options, wanted.repeats)
     about = {"max_tokens": options.max_tokens, "repeats": wanted.repeats, "temperature": options.temperature}
-    for gathering, complete in _by_prompt(pair, benching, lambda text: show(f"bench: {text}")):
-        yield Message("part", "bench", {"complete": complete, **about, **summary(gathering.measured())})
+    for collector, complete in _by_prompt(pair, benching, lambda text: show(f"bench: {text}")):
+        yield Message("part", "bench", {"complete": complete, **about, **summary(collector.measured())})
 
 
-def _by_prompt(pair: "LoadedPair", wanted: Plan, show: Show) -> Iterator[tuple[Gathering, bool]]:
+def _by_prompt(pair: "LoadedPair", wanted: Plan, show: Show) -> Iterator[tuple[RunCollector, bool]]:
     """What ran after each prompt, and whether it was the last one."""
-    gathering = Gathering(wanted)
-    for _, runs in groupby(run_plan(pair, gathering, show=show), key=lambda run: run.prompt):
+    collector = RunCollector(wanted)
+    for _, runs in groupby(run_plan(pair, collector, show=show), key=lambda run: run.prompt):
         for _ in runs:
             continue
-        yield gathering, gathering.count == wanted.count
+        yield collector, collector.count == wanted.count
 
 
 def main() -> None:

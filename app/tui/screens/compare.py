@@ -14,8 +14,8 @@ from app.compare import store
 from app.compare.export import export
 from app.compare.plan import Plan, Run, plan
 from app.compare.record import Record
+from app.compare.request import SWEEP_REPEATS, sweep_lengths
 from app.compare.setting import Setting
-from app.compare.wish import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.shell.errors import AppError

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.compare.gathering import Gathering
+from app.compare.collector import RunCollector
 from app.compare.plan import Plan, Question, plan
 from app.compare.prompts import BenchPrompt
 from app.compare.record import Measured, Outcome, Record
@@ -52,20 +52,20 @@ def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
 
 def gathered(
     plain: list[float], drafted: list[float], *, tokens: tuple[int, ...] = TOKENS, of: Plan | None = None
-) -> Gathering:
+) -> RunCollector:
     """Runs that take so many seconds a round, for as many repeats as there are numbers."""
-    gathering = Gathering(of or wanted())
-    for run in gathering.plan.runs:
-        drafts = gathering.plan.settings[run.setting].drafts
+    collector = RunCollector(of or wanted())
+    for run in collector.plan.runs:
+        drafts = collector.plan.settings[run.setting].drafts
         times = drafted if drafts else plain
         if run.kind == "counted" and run.repeat < len(times):
             ids = tokens if drafts else TOKENS
             pieces = [Piece("te", "accepted"), Piece("xt", "accepted")]
-            gathering.add(run, ids, stats(times[run.repeat], ids), pieces)
-    return gathering
+            collector.add(run, ids, stats(times[run.repeat], ids), pieces)
+    return collector
 
 
-def record_of(gathering: Gathering) -> Record:
-    record = gathering.record(FACTS)
+def record_of(collector: RunCollector) -> Record:
+    record = collector.record(FACTS)
     assert record is not None
     return record

@@ -11,8 +11,8 @@ import pytest
 
 from app.cli import main
 from app.commands import arguments as args
+from app.compare.collector import RunCollector
 from app.compare.comparison import by_category, compare
-from app.compare.gathering import Gathering
 from app.compare.plan import Question, Run, plan
 from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
 from app.compare.runner import run_plan
@@ -182,14 +182,14 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    add = Gathering.add
+    add = RunCollector.add
 
-    def pressed_in_the_second_repeat(gathering: Gathering, run: Run, *answer: Any) -> None:
+    def pressed_in_the_second_repeat(collector: RunCollector, run: Run, *answer: Any) -> None:
         if (run.prompt, run.repeat) == (prompt, 1):
             signal.raise_signal(signal.SIGINT)
-        add(gathering, run, *answer)
+        add(collector, run, *answer)
 
-    monkeypatch.setattr(Gathering, "add", pressed_in_the_second_repeat)
+    monkeypatch.setattr(RunCollector, "add", pressed_in_the_second_repeat)
     table = tmp_path / "rows.csv"
     more = ["--max-tokens", "4", "--repeats", "2", "--json", "--csv", str(table)]
     assert bench(tiny_pair, three_prompts, *more) == 130
@@ -203,9 +203,9 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_
 def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, three_prompts: Path) -> None:
     pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     questions = [Question.of(prompt) for prompt in read_prompts(three_prompts)]
-    gathering = Gathering(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=8), 2))
-    assert len(list(run_plan(pair, gathering))) == 2 + 3 * 2 * 2
-    runs = [stats for m in gathering.measured() for side in (m.plain, m.drafted) for stats in side.runs]
+    collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=8), 2))
+    assert len(list(run_plan(pair, collector))) == 2 + 3 * 2 * 2
+    runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side.runs]
     assert len(runs) == 3 * 2 * 2 and {stats.cached_tokens for stats in runs} == {0}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from app.cli import main
 from app.compare.check import verdict
-from app.compare.gathering import Gathering
+from app.compare.collector import RunCollector
 from app.engine.difference import Difference
 from app.engine.same_text import TOLERANCE, first_difference
 from mlx_spec.types import Options
@@ -96,7 +96,7 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    add, answered = Gathering.add, []
+    add, answered = RunCollector.add, []
 
     def pressed_at_the_third(*answer: Any) -> None:
         answered.append(answer)
@@ -104,7 +104,7 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
             signal.raise_signal(signal.SIGINT)
         add(*answer)
 
-    monkeypatch.setattr(Gathering, "add", pressed_at_the_third)
+    monkeypatch.setattr(RunCollector, "add", pressed_at_the_third)
     code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
     told = capfd.readouterr()
     report = json.loads(told.out)

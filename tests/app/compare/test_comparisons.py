@@ -13,12 +13,12 @@ import pytest
 
 from app.cli import main
 from app.compare import store
+from app.compare.collector import RunCollector
 from app.compare.export import export
-from app.compare.gathering import Gathering
 from app.compare.record import record_from_json
+from app.compare.request import read_compare, read_sweep
 from app.compare.series import series
 from app.compare.setting import Setting
-from app.compare.wish import read_compare, read_sweep
 from app.compare.words import sentence
 from app.engine.difference import Difference
 from app.shell.errors import BadInput
@@ -58,17 +58,17 @@ def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
 
 
 def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
-    gathering = Gathering(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
-    for run in list(gathering.plan.runs)[4:7]:
-        gathering.add(run, TOKENS, stats(0.01))
-    assert [setting.label for setting in record_of(gathering).settings] == ["plain", "model 1", "model 2"]
+    collector = RunCollector(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
+    for run in list(collector.plan.runs)[4:7]:
+        collector.add(run, TOKENS, stats(0.01))
+    assert [setting.label for setting in record_of(collector).settings] == ["plain", "model 1", "model 2"]
 
 
 def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_with_all_their_runs() -> None:
-    gathering = Gathering(wanted(prompts=3))
-    for run in list(gathering.plan.runs)[2:-1]:
-        gathering.add(run, TOKENS, stats(0.01))
-    record = record_of(gathering)
+    collector = RunCollector(wanted(prompts=3))
+    for run in list(collector.plan.runs)[2:-1]:
+        collector.add(run, TOKENS, stats(0.01))
+    record = record_of(collector)
     assert [prompt.id for prompt in record.prompts] == ["0", "1"] and record.repeats == 3
 
 
@@ -100,13 +100,13 @@ def test_figures_that_a_version_lacks_or_no_longer_has_cost_no_record() -> None:
 
 
 def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
-    gathering = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
-    record = record_of(gathering)
+    collector = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
+    record = record_of(collector)
     assert "differ from token 2 on" in sentence(record)
-    (differing,) = gathering.differing()
+    (differing,) = collector.differing()
     assert (differing.plain, differing.drafted) == ((1, 2, 3), (1, 5, 3))
-    gathering.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
-    assert "near-ties that rounding explains" in sentence(record_of(gathering))
+    collector.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
+    assert "near-ties that rounding explains" in sentence(record_of(collector))
     hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
     assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
 

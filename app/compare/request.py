@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CompareRequest:
     """Settings that draft, the prompts, how often."""
 
     drafting: tuple[Setting, ...]
@@ -37,16 +37,16 @@ class Wish:
     repeats: int
 
 
-def read_compare(text: str, options: Options) -> Wish:
+def read_compare(text: str, options: Options) -> CompareRequest:
     """`[last|all|FILE.jsonl]`: the chat's own setting against plain decoding.
 
     Raises:
         BadInput: the file cannot be used.
     """
-    return Wish((Setting.of(options),), _prompts(text.strip() or LAST), COMPARE_REPEATS)
+    return CompareRequest((Setting.of(options),), _prompts(text.strip() or LAST), COMPARE_REPEATS)
 
 
-def read_sweep(text: str, options: Options) -> Wish:
+def read_sweep(text: str, options: Options) -> CompareRequest:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
     What is left out: lengths 0 to 8, drafter and temperature of the chat, its last prompt.
@@ -64,7 +64,7 @@ def read_sweep(text: str, options: Options) -> Wish:
     ]
     if not any(setting.drafts for setting in wanted):
         raise BadInput("Nothing there drafts. Name a length above 0, for example length=1-4.")
-    return Wish(
+    return CompareRequest(
         tuple(wanted),
         _prompts(given.get("prompts", LAST)),
         _repeats(given["repeats"]) if "repeats" in given else SWEEP_REPEATS,
@@ -136,7 +136,7 @@ def sweep_lengths(drafting: Sequence[Setting]) -> tuple[Setting, ...]:
     return tuple(replace(kind, draft_length=n) for kind in kinds for n in _lengths(SWEEP_LENGTHS) if n)
 
 
-def plan_of(wish: Wish, conversation: Conversation, options: Options) -> Plan:
+def plan_of(request: CompareRequest, conversation: Conversation, options: Options) -> Plan:
     """The last prompt of the branch in view is asked as the chat asks it, attached files and all.
 
     A set's prompts are asked one by one, after the chat's instructions and nothing else.
@@ -144,12 +144,12 @@ def plan_of(wish: Wish, conversation: Conversation, options: Options) -> Plan:
     Raises:
         BadInput: the last prompt is wanted, and there is none.
     """
-    if wish.prompts is None:
+    if request.prompts is None:
         questions = [_last(conversation)]
     else:
         before = [Message(role="system", content=conversation.system)] if conversation.system else []
-        questions = [Question.of(prompt, *before) for prompt in wish.prompts]
-    return plan(questions, wish.drafting, replace(options, stop_tokens=frozenset()), wish.repeats)
+        questions = [Question.of(prompt, *before) for prompt in request.prompts]
+    return plan(questions, request.drafting, replace(options, stop_tokens=frozenset()), request.repeats)
 
 
 def _last(conversation: Conversation) -> Question:

@@ -26,7 +26,7 @@ class Differing:
     drafted: tuple[int, ...]
 
 
-class Gathering:
+class RunCollector:
     """Takes counted runs in any order."""
 
     def __init__(self, plan: Plan) -> None:
