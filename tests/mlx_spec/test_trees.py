@@ -21,7 +21,7 @@ from tests.mlx_spec.tiny_models import (
     tiny_sliding_llama,
 )
 
-OPTIONS = {"max_tokens": 40, "seed": 4}
+OPTIONS: dict[str, Any] = {"max_tokens": 40, "seed": 4}
 
 
 def text(engine: Engine, ids: list[int], drafter: str = "branching", **options) -> list[int]:
