@@ -17,8 +17,7 @@ from app.chat.kept_pulls import KeptPulls
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
-from app.compare.chat_plan import plan_of
-from app.compare.wish import Wish, read_compare
+from app.compare.request import CompareRequest, plan_of, read_compare
 from app.history.database import history_file
 from app.history.rows import ChatRow
 from app.history.saving import HistoryThread
@@ -246,7 +245,7 @@ class ChatApp(App[None]):
         except BadInput as error:
             self.chat.transcript.note(str(error), "warning")
 
-    def compare(self, wish: Wish) -> None:
+    def compare(self, request: CompareRequest) -> None:
         """Run a comparison, unless an answer is still being written.
 
         Raises:
@@ -257,7 +256,7 @@ class ChatApp(App[None]):
             raise BadInput(
                 self.keys.told("An answer is being written. Stop it with {chat.stop}, then compare.")
             )
-        plan = plan_of(wish, self.chat.conversation, self.chat.settings.for_answer(drafting=True))
+        plan = plan_of(request, self.chat.conversation, self.chat.settings.for_answer(drafting=True))
         self.push_screen(CompareScreen(self.link, self.keys, plan=plan))
 
     def action_comparisons(self) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
-from app.compare.wish import read_compare, read_sweep
+from app.compare.request import read_compare, read_sweep
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.pull_text import warning

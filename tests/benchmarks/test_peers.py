@@ -22,8 +22,8 @@ from benchmarks.peers.ratios import Ratio, best, ratios, speeds, worst
 from benchmarks.peers.readme import tables
 from benchmarks.peers.records import Record, Records
 from benchmarks.peers.sides import Side
-from tests.app.echo_side import Echo
 from tests.app.tiny_pair import TinyPair
+from tests.benchmarks.echo_side import Echo
 from train_builtin.corpus import is_held_out
 from train_builtin.texts import repeat_text
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.cli import main
-from app.compare.tune_report import best_lengths, pays_from
+from app.compare.tune import best_length, pays_from
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
 from mlx_spec import Options
@@ -176,12 +176,12 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
 
 def test_best_lengths_follow_from_costs() -> None:
     costs = Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1), 2: RoundCost(1.2), 4: RoundCost(1.4)}})
-    (rows,) = best_lengths(costs, 0).values()
-    assert [row["length"] for row in rows] == sorted(row["length"] for row in rows)
-    assert rows[-1] == {"acceptance": 0.95, "length": 4, "gain": pytest.approx(4.524 / 1.4, abs=0.01)}
+    lengths = [best_length(costs, "model", acceptance, 0)[0] for acceptance in (0.05, 0.3, 0.7, 0.95)]
+    assert lengths == sorted(lengths) and lengths[0] == 0
+    assert best_length(costs, "model", 0.95, 0) == (4, pytest.approx(4.524 / 1.4, abs=0.01))
     assert pays_from(costs, "model", 0) == 0.11
-    dear = Costs(RoundCost(1.0), {"model": {1: RoundCost(2.5)}})
-    assert best_lengths(dear, 0)["model"][0]["length"] == 0 and pays_from(dear, "model", 0) is None
+    costly = Costs(RoundCost(1.0), {"model": {1: RoundCost(2.5)}})
+    assert best_length(costly, "model", 0.9, 0) == (0, 1.0) and pays_from(costly, "model", 0) is None
 
 
 def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
@@ -193,7 +193,7 @@ def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr("app.compare.tune_plot.draw", full)
+    monkeypatch.setattr("app.compare.tune.draw", full)
     monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
     told = capsys.readouterr()

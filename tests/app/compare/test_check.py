@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import mlx.core as mx
 import pytest
 
 from app.cli import main
-from app.compare.check.lossless import Checked, Setting
-from app.compare.check.report import verdict
+from app.compare.check import verdict
+from app.compare.collector import RunCollector
 from app.engine.difference import Difference
 from app.engine.same_text import TOLERANCE, first_difference
+from mlx_spec.types import Options
 from mlx_spec.verify import rules as verify
+from models import load_pair
+from tests.app.compare.scripted_runs import measured
 from tests.app.tiny_pair import TinyPair
 
 QUICK = ["--max-tokens", "10"]
@@ -43,9 +47,7 @@ def test_without_a_draft_model_lookup_is_checked(
     assert {row["drafter"] for row in report["rows"]} == {"lookup"}
 
 
-@pytest.fixture
-def careless_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accepts one token too many."""
+def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     right = verify.coupled
 
     def careless(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
@@ -55,22 +57,7 @@ def careless_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "coupled", careless)
 
 
-@pytest.mark.usefixtures("careless_engine")
-def test_an_engine_that_accepts_one_token_too_many_fails_the_check(
-    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    code, report = run(tiny_pair.arguments, one_prompt, capfd)
-    assert (code, report["lossless"]) == (1, False)
-    assert report["unexplained"] > 0
-    assert "NOT lossless" in report["verdict"]
-
-
-def test_a_sampled_text_that_depends_on_drafting_fails_the_check(
-    tiny_pair: TinyPair,
-    one_prompt: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def draws_its_own_noise_where_it_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
     right = verify.coupled
 
     def own_noise(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
@@ -79,9 +66,28 @@ def test_a_sampled_text_that_depends_on_drafting_fails_the_check(
         return right(draft, target, gumbel)
 
     monkeypatch.setattr(verify, "coupled", own_noise)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "modes"),
+    [
+        (accepts_one_token_too_many, {"greedy", "sampled"}),
+        (draws_its_own_noise_where_it_drafts, {"sampled"}),
+    ],
+)
+def test_an_engine_whose_text_depends_on_drafting_fails_the_check(
+    breaks: Callable[[pytest.MonkeyPatch], None],
+    modes: set[str],
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    breaks(monkeypatch)
     code, report = run(tiny_pair.arguments, one_prompt, capfd)
-    assert code == 1
-    assert {row["mode"] for row in report["rows"] if not row["same_text"]} == {"sampled"}
+    assert (code, report["lossless"]) == (1, False)
+    assert report["unexplained"] > 0 and "NOT lossless" in report["verdict"]
+    assert {row["mode"] for row in report["rows"] if not row["same_text"]} <= modes
 
 
 def test_ctrl_c_in_check_keeps_what_was_compared(
@@ -90,15 +96,15 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    compared = []
+    add, answered = RunCollector.add, []
 
-    def pressed_at_the_third(*arguments: Any) -> Difference | None:
-        compared.append(arguments)
-        if len(compared) == 3:
+    def pressed_at_the_third(*answer: Any) -> None:
+        answered.append(answer)
+        if len(answered) == 4:  # the plain one came before them
             signal.raise_signal(signal.SIGINT)
-        return first_difference(*arguments)
+        add(*answer)
 
-    monkeypatch.setattr("app.compare.check.lossless.first_difference", pressed_at_the_third)
+    monkeypatch.setattr(RunCollector, "add", pressed_at_the_third)
     code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
     told = capfd.readouterr()
     report = json.loads(told.out)
@@ -106,10 +112,13 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
     assert (report["complete"], report["compared"]) == (False, 2)
 
 
-def test_the_verdict_on_one_text_speaks_of_one() -> None:
-    one = Checked("a", Setting("greedy", "lookup", 1), 5, 1, None)
-    assert verdict([one]) == "lossless: the one drafted text is identical to the plain one."
-    assert verdict([one, one]) == "lossless: all 2 drafted texts are identical to the plain ones."
+def test_the_verdict_counts_what_is_identical_tied_and_different() -> None:
+    same = measured([1], [1])
+    tied, wrong = (measured([1], [1], difference=Difference(1, "a", "b", m, 0.1)) for m in (0.01, None))
+    assert verdict([same]) == "lossless: the one drafted text is identical to the plain one."
+    assert verdict([same] * 2) == "lossless: all 2 drafted texts are identical to the plain ones."
+    assert verdict([same, tied]) == "lossless: 1 of 2 drafted texts are identical, 1 part at a near-tie."
+    assert verdict([same, tied, wrong]).startswith("NOT lossless: 1 of 3 drafted texts differ")
 
 
 def test_a_difference_is_a_near_tie_only_within_what_rounding_can_do() -> None:
@@ -119,10 +128,7 @@ def test_a_difference_is_a_near_tie_only_within_what_rounding_can_do() -> None:
 
 
 def test_the_margin_is_the_distance_of_the_two_tokens_in_logits(tiny_pair: TinyPair) -> None:
-    from app.commands.arguments import chosen_pair, loaded_pair
-    from mlx_spec.types import Options
-
-    pair = loaded_pair(chosen_pair(None, str(tiny_pair.target), str(tiny_pair.draft), None))
+    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     prompt = list(b"some text")
     logits = pair.engine.next_scores(prompt, Options())
     order: list[int] = mx.argsort(-logits).tolist()  # type: ignore[assignment]

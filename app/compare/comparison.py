@@ -1,12 +1,14 @@
-"""What the measurements say: ratios with their spread, and a verdict in words. Pure."""
+"""What runs say: ratios with their spread, and a verdict in words. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import geometric_mean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from app.compare.bench.measured import Measured
 from mlx_spec.stats import Stats
+
+if TYPE_CHECKING:
+    from app.compare.record import Measured
 
 NOTICEABLE = 0.02
 """Gains and losses below this share are called none."""
@@ -21,6 +23,7 @@ class Comparison:
     """
 
     prompts: int
+    repeats: int
     plain_tps: float
     """Tokens per second while decoding, the median of the repeats."""
     drafted_tps: float
@@ -49,55 +52,68 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """In words."""
-        if self.won:
-            return f"drafting pays: {self.ratio:.2f}x"
-        if self.lost:
-            return f"drafting does not pay here: {self.ratio:.2f}x"
-        if abs(self.ratio - 1) <= NOTICEABLE:
-            return f"no gain: {self.ratio:.2f}x"
-        if not self.accepted_per_round:
-            return f"no gain: {self.ratio:.2f}x, but no drafted token was accepted"
+        """Faster, no gain or slower, in words, with the spread."""
         low, high = self.ratio_spread
-        return f"no sure gain: {self.ratio:.2f}x, from {low:.2f}x to {high:.2f}x over the repeats"
+        spread = (
+            f"{low:.2f} to {high:.2f} over {self.repeats} repeats" if self.repeats > 1 else "one run each"
+        )
+        return f"{self._judgement} ({spread})"
+
+    @property
+    def _judgement(self) -> str:
+        if self.won:
+            return f"drafting is {self.ratio:.2f} times as fast"
+        if self.lost:
+            return f"drafting is slower, {self.ratio:.2f} times as fast"
+        if abs(self.ratio - 1) <= NOTICEABLE:
+            return f"no gain, {self.ratio:.2f} times as fast"
+        if not self.accepted_per_round:
+            return f"no gain, {self.ratio:.2f} times as fast, but no drafted token was accepted"
+        return f"no sure gain, {self.ratio:.2f} times as fast"
 
     def as_json(self) -> dict[str, Any]:
         """The fields, and the verdict."""
         return {**asdict(self), "ratio_spread": list(self.ratio_spread), "verdict": self.verdict}
 
 
-def compare(measured: Sequence[Measured]) -> Comparison:
-    """Fold the measurements of one or more prompts."""
-    plain = geometric_mean([_speed(m.plain) for m in measured])
-    drafted = geometric_mean([_speed(m.drafted) for m in measured])
-    ratios = [drafted / plain] + [
-        geometric_mean([_tps(m.drafted[r]) / _tps(m.plain[r]) for m in measured])
-        for r in range(len(measured[0].plain))
+def compare(measured: Sequence["Measured"]) -> Comparison:
+    """Fold the measurements of one or more prompts, equally often repeated."""
+    plain = [m.plain.runs for m in measured]
+    drafted = [m.drafted.runs for m in measured]
+    repeats = len(plain[0])
+    speeds = mean_speed(plain), mean_speed(drafted)
+    ratios = [speeds[1] / speeds[0]] + [
+        geometric_mean([_tps(d[r]) / _tps(p[r]) for p, d in zip(plain, drafted, strict=True)])
+        for r in range(repeats)
     ]
-    runs = [stats for m in measured for stats in m.drafted]
+    runs = [stats for prompt in drafted for stats in prompt]
+    both = [stats for prompt in (*plain, *drafted) for stats in prompt]
+    accepted = sum(s.draft_n_accepted for s in runs)
     return Comparison(
         prompts=len(measured),
-        plain_tps=plain,
-        drafted_tps=drafted,
-        ratio=drafted / plain,
+        repeats=repeats,
+        plain_tps=speeds[0],
+        drafted_tps=speeds[1],
+        ratio=ratios[0],
         ratio_spread=(min(ratios), max(ratios)),
-        accepted_per_round=_share(sum(s.draft_n_accepted for s in runs), sum(s.rounds for s in runs)),
-        acceptance_rate=_share(sum(s.draft_n_accepted for s in runs), sum(s.draft_n for s in runs)),
-        plain_time_to_first_token=median([s.time_to_first_token for m in measured for s in m.plain]),
+        accepted_per_round=_share(accepted, sum(s.rounds for s in runs)),
+        acceptance_rate=_share(accepted, sum(s.draft_n for s in runs)),
+        plain_time_to_first_token=median([s.time_to_first_token for prompt in plain for s in prompt]),
         drafted_time_to_first_token=median([s.time_to_first_token for s in runs]),
-        peak_memory_bytes=max(s.peak_memory_bytes for m in measured for s in (*m.plain, *m.drafted)),
+        peak_memory_bytes=max(s.peak_memory_bytes for s in both),
         same_text=sum(m.difference is None for m in measured),
     )
 
 
-def by_category(measured: Sequence[Measured]) -> dict[str, Comparison]:
+def by_category(measured: Sequence["Measured"]) -> dict[str, Comparison]:
     """One comparison per category, in the order of the prompts."""
-    categories = list(dict.fromkeys(m.prompt.category for m in measured))
+    categories = dict.fromkeys(m.prompt.category for m in measured)
     return {c: compare([m for m in measured if m.prompt.category == c]) for c in categories}
 
 
-def _speed(runs: Sequence[Stats]) -> float:
-    return median([_tps(stats) for stats in runs])
+def mean_speed(prompts: Sequence[Sequence[Stats]]) -> float:
+    """Tokens per second: the median of a prompt's repeats, the geometric mean of the prompts."""
+    return geometric_mean([median([_tps(stats) for stats in runs]) for runs in prompts])
 
 
 def _tps(stats: Stats) -> float:

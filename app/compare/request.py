@@ -1,4 +1,4 @@
-"""What a person asks to be compared, as typed after `/compare` and `/sweep`."""
+"""What a person asks to be compared, as typed after `/compare` and `/sweep`, and the plan it becomes."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
 
-from app.compare.bench.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
+from app.chat.conversation import Conversation
+from app.compare.plan import Plan, Question, plan
+from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.setting import Setting
+from app.engine.chat_prompt import Message
 from app.shell.errors import BadInput
 from app.shell.written_path import file_to_read
 from mlx_spec.errors import OutOfRange
@@ -25,7 +28,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CompareRequest:
     """Settings that draft, the prompts, how often."""
 
     drafting: tuple[Setting, ...]
@@ -34,16 +37,16 @@ class Wish:
     repeats: int
 
 
-def read_compare(text: str, options: Options) -> Wish:
+def read_compare(text: str, options: Options) -> CompareRequest:
     """`[last|all|FILE.jsonl]`: the chat's own setting against plain decoding.
 
     Raises:
         BadInput: the file cannot be used.
     """
-    return Wish((Setting.of(options),), _prompts(text.strip() or LAST), COMPARE_REPEATS)
+    return CompareRequest((Setting.of(options),), _prompts(text.strip() or LAST), COMPARE_REPEATS)
 
 
-def read_sweep(text: str, options: Options) -> Wish:
+def read_sweep(text: str, options: Options) -> CompareRequest:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
     What is left out: lengths 0 to 8, drafter and temperature of the chat, its last prompt.
@@ -61,7 +64,7 @@ def read_sweep(text: str, options: Options) -> Wish:
     ]
     if not any(setting.drafts for setting in wanted):
         raise BadInput("Nothing there drafts. Name a length above 0, for example length=1-4.")
-    return Wish(
+    return CompareRequest(
         tuple(wanted),
         _prompts(given.get("prompts", LAST)),
         _repeats(given["repeats"]) if "repeats" in given else SWEEP_REPEATS,
@@ -131,3 +134,32 @@ def sweep_lengths(drafting: Sequence[Setting]) -> tuple[Setting, ...]:
     """The same drafters and temperatures at every length of a default sweep."""
     kinds = dict.fromkeys(replace(setting, draft_length=None) for setting in drafting if setting.drafts)
     return tuple(replace(kind, draft_length=n) for kind in kinds for n in _lengths(SWEEP_LENGTHS) if n)
+
+
+def plan_of(request: CompareRequest, conversation: Conversation, options: Options) -> Plan:
+    """The last prompt of the branch in view is asked as the chat asks it, attached files and all.
+
+    A set's prompts are asked one by one, after the chat's instructions and nothing else.
+
+    Raises:
+        BadInput: the last prompt is wanted, and there is none.
+    """
+    if request.prompts is None:
+        questions = [_last(conversation)]
+    else:
+        before = [Message(role="system", content=conversation.system)] if conversation.system else []
+        questions = [Question.of(prompt, *before) for prompt in request.prompts]
+    return plan(questions, request.drafting, replace(options, stop_tokens=frozenset()), request.repeats)
+
+
+def _last(conversation: Conversation) -> Question:
+    asked = conversation.last
+    if asked is None:
+        raise BadInput("There is no prompt to compare yet. Send one first, or give a set: /compare all")
+    files = ", ".join(file.name for file in asked.attachments)
+    text = f"{asked.text} (with {files})" if files else asked.text
+    return Question(
+        BenchPrompt("last", "chat", text),
+        tuple(conversation.messages(asked)),
+        tuple(conversation.documents(asked)),
+    )

@@ -2,6 +2,8 @@
 
 import getpass
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +12,10 @@ from typing import Any
 import pytest
 
 from app.cli import main
-from app.compare.bench.prompts import BenchPrompt
-from app.compare.report import one_pair
-from app.compare.report.card import _energy, card
+from app.compare.prompts import BenchPrompt
+from app.compare.report.card import card
 from app.compare.report.collect import PairResult, collect
-from app.compare.report.energy import Energy
-from app.compare.report.one_pair import measure_pair
-from app.compare.report.plan import Plan, make_plan
+from app.compare.report.one_pair import Amounts, amounts, measure_pair
 from app.compare.report.private import without_names
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
@@ -39,12 +38,12 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
         patch.setenv("MLX_SPEC_HOME", str(home))
         patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-        return list(measure_pair(pair, Plan((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
+        return list(measure_pair(pair, Amounts((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
 
 
 @pytest.fixture
 def result(measured: list[Any]) -> PairResult:
-    return PairResult("builtin", "complete", parts={part.name: part.value for part in measured})
+    return PairResult("builtin", "complete", parts={part.text: part.value for part in measured})
 
 
 @pytest.fixture
@@ -54,25 +53,24 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
     def write(body: str) -> tuple[str, str]:
         script = tmp_path / "child.py"
         script.write_text(
-            "import sys, time\nfrom multiprocessing.connection import Connection\n"
-            "from app.compare.report.messages import Done, Failed, Part, Step\n"
-            "name, send = sys.argv[1], Connection(int(sys.argv[2]), readable=False).send\n" + body
+            "import json, sys, time\nname = sys.argv[1]\n"
+            "def send(kind, text, value={}):\n"
+            "    print(json.dumps({'kind': kind, 'text': text, 'value': value}), flush=True)\n" + body
         )
         return sys.executable, str(script)
 
     return write
 
 
-def test_check_tune_bench_and_energy_come_in_parts(measured: list[Any]) -> None:
-    assert [part.name for part in measured] == ["loaded", "check", "tune", "bench", "bench", "energy"]
-    parts = {part.name: part.value for part in measured}
+def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
+    assert [part.text for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
+    parts = {part.text: part.value for part in measured}
     assert parts["check"]["complete"] and parts["check"]["lossless"]
     assert parts["tune"]["plain_seconds"] > 0
     assert all(cost > 0 for costs in parts["tune"]["relative"].values() for cost in costs.values())
-    assert [part.value["complete"] for part in measured if part.name == "bench"] == [False, True]
+    assert [part.value["complete"] for part in measured if part.text == "bench"] == [False, True]
     assert set(parts["bench"]["by_category"]) == {"one", "two"}
     assert parts["bench"]["overall"]["same_text"] == 2
-    assert not parts["energy"]["measured"] and "left out" in parts["energy"]["why"]
     json.dumps(parts)
 
 
@@ -84,7 +82,7 @@ def test_what_a_report_measured_is_kept_for_answers(
 
 
 def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
-    whole, quick = make_plan(quick=False), make_plan(quick=True)
+    whole, quick = amounts(quick=False), amounts(quick=True)
     assert len(whole.bench_prompts) == 24 and len(whole.check_prompts) == 5
     categories = {prompt.category for prompt in whole.bench_prompts}
     assert {prompt.category for prompt in quick.bench_prompts} == categories
@@ -96,16 +94,14 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     installed_child: Callable[[str], tuple[str, str]],
 ) -> None:
     child = installed_child(
-        "send(Part('check', {'of': name, 'step': 1}))\n"
-        "if name == 'full': send(Failed('The memory is full.')); sys.exit()\n"
-        "if name == 'dead': sys.exit(9)\n"
-        "send(Step('benching'))\n"
-        "send(Part('check', {'of': name, 'step': 2}))\nsend(Done())\n"
+        "send('part', 'check', {'of': name, 'step': 1})\n"
+        "if name == 'full': send('failed', 'The memory is full.'); sys.exit()\n"
+        "if name == 'dead': print('{', end=''); sys.exit(9)\n"
+        "send('step', 'benching')\n"
+        "send('part', 'check', {'of': name, 'step': 2})\n"
     )
     seen: list[str] = []
-    found = collect(
-        ["one", "full", "dead", "two"], quick=True, stop=lambda: False, show=seen.append, command=child
-    )
+    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=child)
     assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
     assert found[1].why == "The memory is full."
     assert "code 9" in found[2].why
@@ -114,50 +110,25 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     assert seen == ["one: benching", "two: benching"]
 
 
-def test_stopping_keeps_what_arrived_and_ends_the_process(
+def test_ctrl_c_keeps_what_arrived_and_ends_the_process(
+    tmp_path: Path,
     installed_child: Callable[[str], tuple[str, str]],
 ) -> None:
     child = installed_child(
-        "send(Part('check', {'lossless': True}))\nsend(Step('at it'))\n"
-        "if name == 'second': time.sleep(60)\nsend(Done())\n"
+        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(__import__('os').getpid()))\n"
+        "send('part', 'check', {'lossless': True})\nsend('step', 'at it')\n"
+        "if name == 'second': time.sleep(60)\n"
     )
-    seen: list[str] = []
-    found = collect(
-        ["first", "second", "third"],
-        quick=False,
-        stop=lambda: "second: at it" in seen,
-        show=seen.append,
-        command=child,
-    )
+
+    def show(text: str) -> None:
+        if text == "second: at it":
+            signal.raise_signal(signal.SIGINT)
+
+    found = collect(["first", "second", "third"], quick=False, show=show, command=child)
     assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
     assert found[1].parts == {"check": {"lossless": True}}
-
-
-class ScriptedMeter:
-    """Finds that every piece of work took ten joules and two seconds."""
-
-    name = "scripted"
-    found: Energy | None = Energy(10.0, 2.0)
-
-    def measure(self, work: Callable[[], None]) -> Energy | None:
-        work()
-        return self.found
-
-
-def test_energy_per_token_is_measured_with_and_without_drafting(
-    monkeypatch: pytest.MonkeyPatch, tiny_pair: TinyPair, result: PairResult
-) -> None:
-    monkeypatch.setattr("app.compare.report.energy.SHORTEST_SECONDS", 0.0)
-    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-    plan, meter = Plan((), 0, (ONE,), 8, 1), ScriptedMeter()
-    part = one_pair._energy(pair, plan, lambda text: None, meter)
-    assert part.value["plain"] == part.value["drafted"] == {"joules_per_token": 10 / 8, "watts": 5.0}
-    assert list(_energy(part.value)) == [
-        "- energy of the whole chip (scripted), prefill included: "
-        "1.25 J a token plain (5 W) and 1.25 J a token drafted (5 W)"
-    ]
-    meter.found = None
-    assert not one_pair._energy(pair, plan, lambda text: None, meter).value["measured"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "second").read_text()), 0)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
@@ -197,7 +168,7 @@ def test_an_interrupted_report_is_written_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
 ) -> None:
     result.state = "interrupted"
-    del result.parts["bench"], result.parts["energy"]
+    del result.parts["bench"]
     rest = PairResult("qwen3-8b")
     assert run(monkeypatch, [result, rest], "--out", str(tmp_path), "--json") == 130
     document = json.loads(capfd.readouterr().out)

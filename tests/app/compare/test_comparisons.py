@@ -1,67 +1,38 @@
 """Comparisons without a screen: what runs, what is judged, what is kept."""
 
 import csv
+import json
 import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from app.cli import main
 from app.compare import store
-from app.compare.bench.prompts import BenchPrompt
+from app.compare.collector import RunCollector
 from app.compare.export import export
-from app.compare.gathering import Gathering
-from app.compare.plan import Plan, Question, plan
-from app.compare.record import Record, record_from_json
+from app.compare.record import record_from_json
+from app.compare.request import read_compare, read_sweep
 from app.compare.series import series
 from app.compare.setting import Setting
-from app.compare.wish import read_compare, read_sweep
 from app.compare.words import sentence
-from app.engine.chat_prompt import Message
 from app.engine.difference import Difference
-from app.engine.events import Piece, TurnEnded
 from app.shell.errors import BadInput
-from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
-
-PLAIN, MODEL = Setting.plain(0.0), Setting("model", 3, 0.0)
-FACTS = {
-    "pair": {"name": "a pair", "target": "t", "draft": "d"},
-    "device": "a machine",
-    "options": {"verify": "coupled", "seed": 0},
-    "versions": {"mlx": "1"},
-}
-
-
-def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
-    message = Message(role="user", content="x")
-    asked = [Question(BenchPrompt(str(n), f"kind {n}", f"prompt {n}"), (message,)) for n in range(prompts)]
-    return plan(asked, settings or (MODEL,), Options(), repeats)
-
-
-def ended(seconds: float, tokens: tuple[int, ...] = (1, 2, 3)) -> TurnEnded:
-    return TurnEnded(
-        "", tokens, "stop", 0, summarise([Round((t,), 1, (t,), "model", seconds) for t in tokens])
-    )
-
-
-def gathered(plain: list[float], drafted: list[float], *, tokens: tuple[int, ...] = (1, 2, 3)) -> Gathering:
-    """One prompt, one setting, run after run."""
-    gathering = Gathering(wanted())
-    for run in gathering.plan.runs:
-        times = (plain, drafted)[run.setting]
-        if run.kind == "counted" and run.repeat < len(times):
-            end = ended(times[run.repeat], tokens if run.setting else (1, 2, 3))
-            gathering.add(run, end, [Piece("te", "accepted"), Piece("xt", "accepted")])
-    return gathering
-
-
-def record_of(gathering: Gathering) -> Record:
-    record = gathering.record(FACTS)
-    assert record is not None
-    return record
+from mlx_spec.types import Options
+from tests.app.compare.scripted_runs import (
+    FACTS,
+    MODEL,
+    PLAIN,
+    TOKENS,
+    gathered,
+    record_of,
+    stats,
+    wanted,
+)
 
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
@@ -76,22 +47,6 @@ def test_each_temperature_has_a_plain_run_of_its_own() -> None:
     assert wanted(MODEL, hot).settings == (PLAIN, MODEL, Setting.plain(0.8), hot)
 
 
-@pytest.mark.parametrize(
-    ("plain", "drafted", "words"),
-    [
-        ([0.02, 0.022, 0.02], [0.01, 0.01, 0.01], "2.00 times as fast (2.00 to 2.20 over 3 repeats)"),
-        ([0.01] * 3, [0.0101] * 3, "no gain"),
-        ([0.01] * 3, [0.02] * 3, "drafting is slower (0.50 times)"),
-        ([0.02], [0.01], "(one run each)"),
-    ],
-)
-def test_the_verdict_says_faster_no_gain_or_slower_with_its_spread(
-    plain: list[float], drafted: list[float], words: str
-) -> None:
-    told = sentence(record_of(gathered(plain, drafted)))
-    assert words in told and "the texts are identical" in told
-
-
 def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
     record = gathered([0.02, 0.02], [0.01]).record(FACTS, "the engine ended.")
     assert record is not None and record.repeats == 1
@@ -103,20 +58,55 @@ def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
 
 
 def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
-    gathering = Gathering(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
-    for run in list(gathering.plan.runs)[4:7]:
-        gathering.add(run, ended(0.01), [])
-    assert [setting.label for setting in record_of(gathering).settings] == ["plain", "model 1", "model 2"]
+    collector = RunCollector(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
+    for run in list(collector.plan.runs)[4:7]:
+        collector.add(run, TOKENS, stats(0.01))
+    assert [setting.label for setting in record_of(collector).settings] == ["plain", "model 1", "model 2"]
+
+
+def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_with_all_their_runs() -> None:
+    collector = RunCollector(wanted(prompts=3))
+    for run in list(collector.plan.runs)[2:-1]:
+        collector.add(run, TOKENS, stats(0.01))
+    record = record_of(collector)
+    assert [prompt.id for prompt in record.prompts] == ["0", "1"] and record.repeats == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"version": 2}, "not a comparison of this version"),
+        ({"outcomes": None}, "incomplete"),
+        ({"outcomes": []}, "incomplete"),
+        ({"settings": [{"drafter": "model", "draft_length": "long", "temperature": 0}]}, "draft_length"),
+        ({"prompts": [{"id": 3, "category": "c", "prompt": "x"}]}, "id"),
+        ({"date": "yesterday"}, "isoformat"),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_refused_with_the_reason(change: dict[str, Any], why: str) -> None:
+    kept = record_of(gathered([0.02], [0.01])).as_json()
+    with pytest.raises(ValueError, match=why):
+        record_from_json(kept | change)
+
+
+def test_figures_that_a_version_lacks_or_no_longer_has_cost_no_record() -> None:
+    record = record_of(gathered([0.02], [0.01]))
+    kept = json.loads(json.dumps(record.as_json()))
+    for outcome in kept["outcomes"]:
+        for run in outcome["runs"]:
+            del run["draft_share"]
+            run["figure_of_another_version"] = 1
+    assert record_from_json(kept) == record
 
 
 def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
-    gathering = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
-    record = record_of(gathering)
+    collector = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
+    record = record_of(collector)
     assert "differ from token 2 on" in sentence(record)
-    (differing,) = gathering.differing()
+    (differing,) = collector.differing()
     assert (differing.plain, differing.drafted) == ((1, 2, 3), (1, 5, 3))
-    gathering.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
-    assert "near-ties that rounding explains" in sentence(record_of(gathering))
+    collector.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
+    assert "near-ties that rounding explains" in sentence(record_of(collector))
     hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
     assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
 
@@ -153,11 +143,8 @@ def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
-    gathering = Gathering(wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1))
-    for run in gathering.plan.runs:
-        if run.kind == "counted":
-            gathering.add(run, ended(0.02 if run.setting == 0 else 0.01 * run.setting), [])
-    store.keep(record_of(gathering))
+    several = wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1)
+    store.keep(record_of(gathered([0.02], [0.01], of=several)))
     assert main(["comparisons", "show", "last"]) == 0
     shown = capfd.readouterr().out
     assert "a machine, mlx 1, seed 0, verify coupled" in shown
@@ -166,17 +153,22 @@ def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("prompts", "drawn"), [(1, ["kind 0"]), (2, ["kind 0", "kind 1", "all"])])
-def test_a_picture_draws_all_prompts_together_only_beside_their_categories(
-    tmp_path: Path, prompts: int, drawn: list[str]
+@pytest.mark.parametrize(
+    ("categories", "bars"),
+    [(["kind"], ["kind"]), (["all", "red \x1b[31m", "$x$"], ["all", "red ␛[31m", "$x$", "all"])],
+)
+def test_a_picture_is_xml_whatever_its_words_and_draws_all_prompts_only_beside_their_categories(
+    tmp_path: Path, categories: list[str], bars: list[str]
 ) -> None:
-    gathering = Gathering(wanted(prompts=prompts, repeats=1))
-    for run in gathering.plan.runs:
-        if run.kind == "counted":
-            gathering.add(run, ended(0.01), [])
-    export(record_of(gathering), tmp_path / "bars.svg")
+    record = record_of(gathered([0.01], [0.01], of=wanted(prompts=len(categories), repeats=1)))
+    prompts = zip(record.prompts, categories, strict=True)
+    named = {**FACTS, "pair": {**FACTS["pair"], "name": "a pair \x07"}}
+    odd = replace(record, facts=named, prompts=tuple(replace(p, category=c) for p, c in prompts))
+    export(odd, tmp_path / "bars.svg")
+    ElementTree.parse(tmp_path / "bars.svg")
     texts = re.findall("<!-- (.*?) -->", (tmp_path / "bars.svg").read_text())
-    assert [text for text in texts if text == "all" or text.startswith("kind")] == drawn
+    assert [text for text in texts if text in bars] == bars
+    assert any(text.startswith("a pair ␇: ") for text in texts)
 
 
 def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path: Path) -> None:
@@ -186,11 +178,7 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path
         for length in (1, None)
         for temperature in (0.0, 0.8)
     ]
-    gathering = Gathering(wanted(*settings, repeats=1))
-    for run in gathering.plan.runs:
-        if run.kind == "counted":
-            gathering.add(run, ended(0.01), [])
-    export(record_of(gathering), tmp_path / "lines.svg")
+    export(record_of(gathered([0.01], [0.01], of=wanted(*settings, repeats=1))), tmp_path / "lines.svg")
     dashed = re.findall(r"stroke-dasharray: [^\"]*?stroke: (#\w+)", (tmp_path / "lines.svg").read_text())
     assert len(set(dashed)) == 4
 

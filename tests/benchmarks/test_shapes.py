@@ -7,7 +7,8 @@ from benchmarks import long_context, real_shapes
 from benchmarks.peers import mlx_lm_side, ours
 from benchmarks.peers.answering import Ask
 from benchmarks.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
-from mlx_spec import Engine, Options
+from mlx_spec import Engine
+from mlx_spec.drafters.model import ModelDrafter
 
 VOCAB = 512
 
@@ -19,7 +20,7 @@ def test_imposed_acceptance_is_what_was_asked_in_every_program(temperature: floa
     per_pass = {}
     for share in (0.0, 0.7, 1.0):
         scripted = ScriptedDraft(draft, VOCAB, share)
-        engine = Engine(target, scripted, context_limit=400)
+        engine = Engine(target, [ModelDrafter(scripted)], context_limit=400)
 
         def ask(way: str) -> Ask:
             return Ask((5, 6, 7), (), 64, temperature, 0, way, 3)
@@ -45,16 +46,12 @@ def test_every_side_is_measured_at_every_acceptance() -> None:
 
 
 def test_rounds_are_timed_at_every_context_with_the_share_of_the_host() -> None:
-    models = (
-        random_target(TARGETS["tiny"], VOCAB, None, mx.float32),
-        random_draft(DRAFTS["tiny"], VOCAB, None, mx.float32),
-    )
-    shaped = Engine(*models, context_limit=100)
-    list(shaped.generate([1] * 24, Options(max_tokens=4, draft_length=1)))
+    target = random_target(TARGETS["tiny"], VOCAB, None, mx.float32)
+    draft = random_draft(DRAFTS["tiny"], VOCAB, None, mx.float32)
     for bits in (None, 8):
-        engine = Engine(*models, context_limit=2000, kv_bits=bits)
-        costs = long_context.measure(engine, shaped, [64, 1500], 2, bits)
+        engine = Engine(target, [ModelDrafter(draft)], context_limit=2000, kv_bits=bits)
+        costs = long_context.measure(engine, [64, 1500], 2, bits)
         found = [(cost.context, cost.draft_length) for cost in costs]
         assert found == [(64, 0), (64, 3), (1500, 0), (1500, 3)]
         assert all(cost.round_seconds > 0 and cost.host_seconds > 0 for cost in costs)
-        assert engine.target.seen >= 1500 and engine.target.buffers[0].capacity >= 1500
+        assert engine.target.seen[0] >= 1500 and engine.target.buffers[0].capacity >= 1500

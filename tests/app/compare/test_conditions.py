@@ -7,7 +7,7 @@ import pytest
 
 from app.compare.report import conditions
 from app.compare.report.conditions import parse_battery, parse_low_power, parse_pressure, parse_therm
-from tests.app.report import recorded
+from tests.app.compare import recorded
 
 
 @pytest.mark.parametrize(
