@@ -15,19 +15,10 @@ if TYPE_CHECKING:
 EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n' | mlx-spec chat"
 
 
+@args.takes_options()
 def command(
     pair: args.PairName = None,
-    max_tokens: args.MaxTokens = 512,
-    temperature: args.Temperature = 0.0,
-    top_p: args.TopP = 1.0,
-    top_k: args.TopK = 0,
-    min_p: args.MinP = 0.0,
-    repetition_penalty: args.RepetitionPenalty = 1.0,
-    seed: args.Seed = None,
-    draft_length: args.DraftLength = "auto",
-    no_draft: args.NoDraft = False,
-    drafter: args.Drafter = None,
-    verify: args.Verify = "coupled",
+    options: Options = args.FROM_FLAGS,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -44,19 +35,6 @@ def command(
 
     From a pipe: one answer per group of lines, groups parted by empty lines.
     """
-    length = args.draft_length(draft_length)
-    options = Options(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_p=top_p,
-        top_k=top_k,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        seed=args.chosen_seed(seed),
-        draft_length=length,
-        drafter=args.drafter_name(drafter, no_draft, length, draft_head),
-        verify=verify,
-    )
     spec = args.chosen_pair(pair, target, draft, revision, draft_head)
     return _open(spec, options, resume, welcomes=not (pair or target or resume))
 

@@ -31,8 +31,8 @@ from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from tests.app.tiny_pair import write_tiny_pair
 
-SCRIPT = Path(__file__).parent / "scripted_engine.py"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / "tests" / "app" / "scripted_engine.py"
 
 
 def spec(name: str = "scripted") -> PairSpec:
