@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from app.engine.events import DraftRound, Mark, Piece
 from app.shell.printable import one_line
+from mlx_spec.errors import BadOption
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options
 
@@ -130,8 +131,15 @@ def as_value(options: Options) -> dict[str, Any]:
 
 
 def options_from(value: Any) -> Options:
-    """Options of another version keep what this one knows; where one cannot be used, all are the defaults."""
-    return read(Options, value) or Options()
+    """Options of another version keep what this one knows; where one cannot be used, all are the defaults.
+
+    They check themselves: the list of chats, read at the start, does not wait for pydantic.
+    """
+    known = {field.name for field in fields(Options)} - {"stop_tokens"}
+    try:
+        return Options(**{name: one for name, one in value.items() if name in known})
+    except (BadOption, TypeError, AttributeError):
+        return Options()
 
 
 def rounds_value(rounds: Sequence[DraftRound]) -> list[tuple[Any, ...]]:
