@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def _work(name: str, plan: Plan, send: Callable[[Message], None]) -> None:
-    from app.cli import told
+    from app.shell.failures import failure
     from models.load.engine import load
     from models.pairs.resolve import resolve
 
@@ -157,7 +157,7 @@ def _work(name: str, plan: Plan, send: Callable[[Message], None]) -> None:
     except BrokenPipeError:
         raise
     except Exception as error:  # whatever happens to one pair is told; the others go on
-        send(Failed(told(error)[1]))
+        send(Failed(failure(error)[1]))
 
 
 if __name__ == "__main__":
