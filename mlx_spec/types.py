@@ -14,8 +14,8 @@ StopReason = Literal["stop", "length"]
 Rule = Literal["coupled", "token", "block"]
 """How drafted tokens are verified above temperature 0. At 0 the three coincide."""
 
-DrafterName = Literal["auto", "model", "lookup", "none"]
-"""`auto`: lookup where it finds a match, the draft model elsewhere. `none`: plain decoding."""
+DrafterName = str
+"""`auto`: each round by the drafter that promises most. `none`: plain decoding. Else a drafter's name."""
 
 MAX_DRAFT_LENGTH = 31
 """With the token before it, a draft fills a matrix tile of 32 rows."""
@@ -69,8 +69,6 @@ class Options:
         if self.draft_length is not None:
             _check(0 <= self.draft_length <= MAX_DRAFT_LENGTH, "draft_length", self.draft_length,
                    f"between 0 and {MAX_DRAFT_LENGTH}")  # fmt: skip
-        _check(self.drafter in ("auto", "model", "lookup", "none"), "drafter", self.drafter,
-               "auto, model, lookup or none")  # fmt: skip
         _check(self.verify in ("coupled", "token", "block"), "verify", self.verify,
                "coupled, token or block")  # fmt: skip
 

@@ -1,78 +1,83 @@
-"""What a drafter is: read this to write one.
+"""What a drafter is: read this to write one (docs/add-a-drafter.md has an example).
 
-A drafter proposes the next few tokens of a text it is shown. It keeps itself in step (a rejected
-draft, another turn, rounds that others drafted), returns only its draft, and an empty draft is
-always legal. It knows nothing of how long is best or how drafts are verified.
+A drafter proposes the next few tokens of the texts it is shown. It keeps itself in step (a rejected
+draft, another answer, rounds that others drafted), returns only its draft, and no draft is always legal.
+It knows nothing of how long is best or how drafts are verified.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import mlx.core as mx
 from jaxtyping import Int
 
-from mlx_spec.policy.plan import Offer
-from mlx_spec.target.cache import Extent
-from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
+from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
+from mlx_spec.policy.plan import Candidate
+from mlx_spec.target.model import Model
+from mlx_spec.verify.batch import BatchVerifier
+
+Texts = Sequence[Sequence[int]]
+"""Token ids of each sequence."""
+Shadow = tuple[Candidate, list[bool]]
+"""Of tokens that a drafter did not draft: as what it would have drafted them, and which it had right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The text at the start of a round."""
+    """The texts at the start of a round."""
 
-    known: Sequence[int]
-    """Tokens the host has read; all of them where the drafter declares `reads_host`."""
-    tokens: Int[mx.array, " capacity"]
-    """All tokens, on the device; entries at and after `length` are meaningless."""
-    length: Extent
+    host_tokens: Texts
+    """What the host has read; all of it where the candidate asked for `host_text`."""
+    tokens: Int[mx.array, "b capacity"]
+    """The texts on the device; meaningless from `length` on."""
+    length: Length
+    trees: bool = False
+    """Whether a draft may be a tree."""
 
-    def last(self, count: int) -> Int[mx.array, " count"]:
-        """The last `count` tokens, lazily."""
-        start = self.length.value - count
-        if isinstance(start, int):
-            return self.tokens[start : start + count]
-        return mx.slice(self.tokens, start, (0,), (count,))
+    def last(self, count: int) -> Int[mx.array, "b {count}"]:
+        """The last `count` tokens of each, lazily."""
+        return take_rows(self.tokens, self.length.plus(-count).value, count, axis=1)
 
 
-@runtime_checkable
-class Drafter(Protocol):
+class Drafter(ABC):
     """One idea of how to guess."""
 
     name: str
+    """As in `Options.drafter`."""
+    models: Sequence[Model] = ()
+    """Models of its own whose caches it keeps."""
+    taps: Sequence[int] = ()
+    """Layers of the target whose hidden states it wants to observe."""
+    trees: bool = False
+    """Whether it may propose trees, where the target can read them."""
 
-    @property
-    def reads_host(self) -> bool:
-        """Whether `draft` needs `context.known` to be complete: the loop then reads first."""
-        ...
-
-    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
-        """A turn begins with this prompt; `documents` are other texts the answer may copy from.
+    def begin(self, prompts: Texts, documents: Texts) -> None:
+        """Answers to these prompts begin; `documents` are other texts they may copy from.
 
         What takes a pass of a model is left to `draft`: nothing here may delay the first token.
         """
-        ...
+        return None
 
-    def offer(self) -> Offer | None:
-        """What it could do for the text as far as it was read; None: nothing."""
-        ...
+    @abstractmethod
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        """What it could do for texts of `length` tokens, as far as it knows them; none: nothing."""
 
-    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
-        """Propose at most `length` (1 or more) tokens to follow the context."""
-        ...
+    @abstractmethod
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        """Propose at most `depth` tokens after one another for each text.
 
-    def review(self, context: Context, book: RuleBook) -> Int[mx.array, " count"]:
-        """Of the latest tokens that it did not draft: 1 where it would have. Only where its offer says so."""
-        ...
+        At depth 0, asked only where its candidate has shadows: the shadow of the latest tokens.
+        """
 
-    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
-        """The same of the tokens that were read since it was last asked, where the answer costs nothing."""
-        ...
+    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
+        """A pass of the target was built: of prefill (no verdict), or of a round."""
+        return None
 
-    def skipped(self, count: int) -> None:
-        """The text gained `count` tokens in a round this drafter did not draft."""
-        ...
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        """The host has read a round and knows the texts up to here.
 
-    def keep(self, known: Sequence[int]) -> None:
-        """The host has read up to here: what a later prefill may build on."""
-        ...
+        Returns:
+            What it would have drafted of the new tokens, where that costs nothing to tell.
+        """
+        return ()

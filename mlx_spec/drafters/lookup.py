@@ -9,16 +9,17 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from mlx_spec.drafters import Context
-from mlx_spec.policy.plan import Offer
-from mlx_spec.verify.verifiers import NO_DRAFT, Draft, RoundRule, RuleBook
+from mlx_spec.arrays import Draft, Length
+from mlx_spec.drafters import Context, Drafter, Shadow, Texts
+from mlx_spec.policy.plan import Candidate
+from mlx_spec.verify.batch import BatchVerifier
 
 MIN_MATCH = 3
 """Shorter endings occur by chance."""
 LINKS_REFRESHED = 32
 """How many shorter endings learn of a new occurrence; bounds the work on "aaaa"."""
-OFFERS = {
-    least: Offer("lookup", f"lookup {least}+", prior, limit=2 * least - 1)
+CANDIDATES = {
+    least: Candidate("lookup", f"lookup {least}+", prior, limit=2 * least - 1, host_text=True)
     for least, prior in ((16, 0.9), (8, 0.8), (5, 0.6), (MIN_MATCH, 0.3))
 }
 """By the length of the match, at least: the longer, the surer and the longer the copy. A draft model's
@@ -80,38 +81,73 @@ class SuffixAutomaton:
         return len(self._size) - 1
 
 
-class LookupDrafter:
-    """Copies from prompt, answer and documents; an empty draft where nothing matches."""
+class LookupDrafter(Drafter):
+    """Copies from prompt, answer and documents."""
 
     name = "lookup"
-    reads_host = True
 
     def __init__(self) -> None:
-        self._automaton = SuffixAutomaton()
+        self._copiers: list[Copier] = []
         self._documents: list[list[int]] = []
-        self._indexed: list[int] = []
-        self._hindsight: list[tuple[Offer, bool]] = []
 
-    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
+    def begin(self, prompts: Texts, documents: Texts) -> None:
         given = [list(document) for document in documents]
-        if given != self._documents or list(tokens[: len(self._indexed)]) != self._indexed:
-            self._automaton, self._documents, self._indexed = SuffixAutomaton(), given, []
-            for number, document in enumerate(given):
-                for token in (*document, -1 - number):  # a border that matches nothing
-                    self._automaton.extend(token)
+        same = given == self._documents
+        kept = [copier for copier in self._copiers if same][: len(prompts)]
+        self._copiers = kept + [Copier(given) for _ in prompts[len(kept) :]]
+        self._documents = given
+        for i, prompt in enumerate(prompts):
+            if not self._copiers[i].continues(prompt):
+                self._copiers[i] = Copier(given)
+            self._copiers[i].read(prompt)
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        found = [candidate for copier in self._copiers if (candidate := copier.candidate())]
+        return [max(found, key=lambda candidate: candidate.prior)] if found else []
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        copies = [copier.copy(depth) for copier in self._copiers]
+        longest = max(len(copy) for copy in copies)
+        # Any token is a legal guess: a shorter copy is filled up.
+        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
+        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        return [
+            shadow for copier, text in zip(self._copiers, texts, strict=True) for shadow in copier.read(text)
+        ]
+
+
+class Copier:
+    """One text with its documents: what followed earlier occurrences of its ending."""
+
+    def __init__(self, documents: Sequence[Sequence[int]]):
+        self._automaton = SuffixAutomaton()
+        self._indexed: list[int] = []
+        for number, document in enumerate(documents):
+            for token in (*document, -1 - number):  # a border that matches nothing
+                self._automaton.extend(token)
+
+    def continues(self, tokens: Sequence[int]) -> bool:
+        """Whether `tokens` begin with all that was read."""
+        return list(tokens[: len(self._indexed)]) == self._indexed
+
+    def read(self, tokens: Sequence[int]) -> list[Shadow]:
+        """Index what is new, and tell how a copy of one token would have done each time."""
+        shadows: list[Shadow] = []
         for token in tokens[len(self._indexed) :]:
-            self._index(token)
-        self._hindsight = []
+            if candidate := self.candidate():
+                shadows += [(candidate, [guess == token]) for guess in self.copy(1)]
+            self._automaton.extend(token)
+            self._indexed.append(token)
+        return shadows
 
-    def offer(self) -> Offer | None:
-        size = self.match_length
-        return next((offer for least, offer in OFFERS.items() if size >= least), None)
+    def candidate(self) -> Candidate | None:
+        """By the length of the match."""
+        size = self._automaton.longest_match()[0]
+        return next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
 
-    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
-        tokens = self.propose(length)
-        return Draft(mx.array(tokens, mx.int32)) if tokens else NO_DRAFT
-
-    def propose(self, length: int) -> list[int]:
+    def copy(self, length: int) -> list[int]:
         """What followed the longest earlier occurrence, repeated with its period at the text's end."""
         size, start = self._automaton.longest_match()
         if size < MIN_MATCH:
@@ -125,28 +161,3 @@ class LookupDrafter:
                 break
             copied.append(token)
         return copied
-
-    @property
-    def match_length(self) -> int:
-        """How many of the text's last tokens were seen before, in this order."""
-        return self._automaton.longest_match()[0]
-
-    def review(self, context: Context, book: RuleBook) -> mx.array:
-        raise NotImplementedError("its offers say that it tells by itself: hindsight")
-
-    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
-        said, self._hindsight = self._hindsight, []
-        return said
-
-    def skipped(self, count: int) -> None:
-        """Nothing to do: the automaton is fed by `keep`, whoever drafted."""
-
-    def keep(self, known: Sequence[int]) -> None:
-        for token in known[len(self._indexed) :]:
-            if offer := self.offer():
-                self._hindsight += [(offer, guess == token) for guess in self.propose(1)]
-            self._index(token)
-
-    def _index(self, token: int) -> None:
-        self._automaton.extend(token)
-        self._indexed.append(token)

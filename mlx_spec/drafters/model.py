@@ -1,18 +1,19 @@
 """A smaller model of the same vocabulary drafts, one token at a time, all on the device."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
 import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.drafters import Context
-from mlx_spec.policy.plan import Offer
-from mlx_spec.target.cache import Extent
-from mlx_spec.target.model import CachedModel
-from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
+from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict
+from mlx_spec.drafters import Context, Drafter, Shadow, Texts
+from mlx_spec.policy.plan import Candidate
+from mlx_spec.target.model import Model
+from mlx_spec.verify.batch import BatchVerifier
 
-OFFER = Offer("model", kind="model", prior=0.5, limit=15)
+CANDIDATE = Candidate("model", kind="model", prior=0.5, limit=15)
 """Up to a pass over 16 rows: passes hardly grow from about 10 rows on, on this project's CPU and by the
 published curves of M3 and M4. On an M5 they do, and what they cost keeps drafts shorter there."""
 STEADY_LAG = 2
@@ -22,8 +23,11 @@ LONG_LAG = 32
 """Tokens behind the text that the first step of a draft takes along; more are read in chunks before."""
 
 
-class ModelDrafter:
-    """Any model of mlx-lm whose cache rewinds.
+class ModelDrafter(Drafter):
+    """Any model of mlx-lm whose cache goes back.
+
+    Args:
+        context_limit: positions the model has; it rests where the text goes beyond. None: no limit.
 
     Raises:
         UnsupportedModel: its layers keep state that cannot be rewound.
@@ -31,69 +35,104 @@ class ModelDrafter:
 
     name = "model"
 
-    def __init__(self, model: nn.Module, target_vocab: int):
-        self.cached = CachedModel(model)
-        # The target may know ids beyond the draft model's embedding rows: MLX checks no bounds.
-        self.cached.clamps = target_vocab > self.cached.vocab
-        self.vocab = min(self.cached.vocab, target_vocab)
+    def __init__(self, model: nn.Module, context_limit: int | None = None):
+        self.cached = Model(model)
+        self.models = (self.cached,)
+        self._context_limit = context_limit
         self._lag = STEADY_LAG
+        """Tokens at the end of the longest text that it has not seen, at most."""
         self._others = 0
-        """Tokens at the end of the text that it neither drafted nor reviewed."""
+        """Of them, those that it neither drafted nor shadowed."""
+        self._own: Draft | None = None
+        self._assumed: deque[int] = deque()
+        """By round that is not read: what it was taken to add to `_lag`; 0 before a draft of its own."""
+        self._lengths: list[int] = []
+        """Of the texts, as far as the host has read them."""
 
-    @property
-    def reads_host(self) -> bool:
-        """Far behind, it first reads what it missed as a prompt, from the host's copy of the text."""
-        return self._lag > LONG_LAG
+    def begin(self, prompts: Texts, documents: Texts) -> None:
+        self.cached.resize(len(prompts))
+        resumed = [
+            self.cached.resume(tokens, max(0, len(tokens) - STEADY_LAG), i)
+            for i, tokens in enumerate(prompts)
+        ]
+        self._lag = max(len(tokens) - seen for tokens, seen in zip(prompts, resumed, strict=True))
+        self._others, self._lengths = 0, [len(tokens) for tokens in prompts]
+        self._assumed.clear()
 
-    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
-        self._lag = len(tokens) - self.cached.resume(tokens, max(0, len(tokens) - STEADY_LAG))
-        self._others = 0
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        room = CANDIDATE.room if self._context_limit is None else self._context_limit - length.high
+        if room <= 0:
+            return ()
+        behind = max(0, self._lag - STEADY_LAG)
+        far = self._is_far(length)
+        return [replace(CANDIDATE, shadows=self._others, behind=behind, host_text=far, room=room)]
 
-    def offer(self) -> Offer:
-        return replace(OFFER, reviews=self._others, behind=max(0, self._lag - STEADY_LAG))
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        self.cached.clamps = verifier.vocab > self.cached.vocab
+        if self._is_far(context.length):
+            self._catch_up(context)
+        self._own = self._chain(context, depth, verifier) if depth else self._shadow(context, verifier)
+        return self._own
 
-    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
-        self._catch_up(context)
-        ids, at = context.last(self._lag), context.length.plus(-self._lag)
-        drafted = mx.zeros((0,), mx.int32)
-        laws = []
-        for index in range(length):
-            logits = self._step(ids, at) if index == 0 else self.cached.follow(ids, at)
-            at = at.plus(ids.shape[0])
-            ids, law = rule.propose(logits[-1:, : self.vocab], index, drafted)
-            mx.async_eval(ids)  # the device begins while the host builds the next step
-            drafted = mx.concatenate([drafted, ids])
-            laws.append(law)
-        self._lag, self._others = STEADY_LAG, 0
-        return Draft(drafted, None if laws[0] is None else mx.concatenate(laws))
+    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
+        if verdict is None or p.draft is None:
+            return
+        gained = 0 if p.draft is self._own and p.draft.depth else p.draft.depth + 1
+        self._lag += gained
+        self._others += gained
+        self._assumed.append(gained)
 
-    def review(self, context: Context, book: RuleBook) -> mx.array:
-        self._catch_up(context)
-        ids, at = context.last(self._lag), context.length.plus(-self._lag)
-        logits = self._step(ids, at)
-        count = min(self._others, self._lag - 1)
-        known = ids[-count:]
-        rule = book.open(context.tokens, context.length.plus(-count), count - 1)
-        # One token is read again with what the text gains now: two are behind, as after a draft.
-        self._lag, self._others = STEADY_LAG - 1, 0
-        return (rule.guesses(logits[-1 - count : -1, : self.vocab], known) == known).astype(mx.int32)
-
-    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        gained = max(len(text) - before for text, before in zip(texts, self._lengths, strict=True))
+        excess = max(0, self._assumed.popleft() - gained)
+        self._lag -= excess
+        self._others -= excess
+        self._lengths = [len(text) for text in texts]
+        for i, text in enumerate(texts):
+            self.cached.read_to(text, max(0, len(text) - self._lag), i)
         return ()
 
+    def _is_far(self, length: Length) -> bool:
+        return self._lag > min(LONG_LAG, length.low)
+
     def _catch_up(self, context: Context) -> None:
-        if self.reads_host:
-            self.cached.prefill(context.known, len(context.known) - LONG_LAG)
-            self._lag = LONG_LAG
+        """Read what it missed as a prompt."""
+        self._lag = min(LONG_LAG, context.length.low)
+        for i, text in enumerate(context.host_tokens):
+            self.cached.prefill(text, len(text) - self._lag, sequence=i)
 
-    def _step(self, ids: mx.array, at: Extent) -> mx.array:
+    def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        p = self._first(context)
+        drafted = mx.zeros((p.ids.shape[0], 0), mx.int32)
+        probs = []
+        for index in range(depth):
+            logits = (self._step(p) if index == 0 else self.cached.follow(p).logits)[:, -1]
+            ids, q = verifier.propose(logits[:, : verifier.vocab], index, drafted)
+            mx.async_eval(ids)  # the device begins while the host builds the next step
+            drafted = mx.concatenate([drafted, ids], axis=1)
+            probs += [] if q is None else [q]
+            p = Pass(ids, p.start.plus(p.ids.shape[1]))
+        self._begin_anew(STEADY_LAG)
+        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+
+    def _shadow(self, context: Context, verifier: BatchVerifier) -> Draft:
+        p = self._first(context)
+        logits = self._step(p)[:, :, : verifier.vocab]
+        count = min(self._others, self._lag - 1)
+        known = p.ids[:, -count:]
+        guesses = verifier.before(count).guesses(logits[:, -1 - count : -1], known)
+        # One token is read again with what the text gains now: two are behind, as after a draft.
+        self._begin_anew(STEADY_LAG - 1)
+        return Draft.none(len(known), shadow=(guesses == known).astype(mx.int32))
+
+    def _begin_anew(self, lag: int) -> None:
+        self._lag, self._others = lag, 0
+        self._assumed = deque([0] * len(self._assumed))
+
+    def _first(self, context: Context) -> Pass:
         """The first step of a draft, over all the tokens the model has not seen."""
-        return (self.cached.decode if len(ids) <= STEADY_LAG else self.cached.forward)(ids, at)
+        return Pass(context.last(self._lag), context.length.plus(-self._lag))
 
-    def skipped(self, count: int) -> None:
-        self._lag += count
-        self._others += count
-
-    def keep(self, known: Sequence[int]) -> None:
-        self.cached.tokens = known
-        self.cached.seen = max(0, len(known) - self._lag)
+    def _step(self, p: Pass) -> mx.array:
+        recurs = p.ids.shape[1] <= STEADY_LAG
+        return (self.cached.decode(p) if recurs else self.cached.forward(p)).logits

@@ -56,7 +56,7 @@ class Acceptance:
         """Take a round. Positions after the first rejection say nothing."""
         self._learn(ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
 
-    def review(self, right: Iterable[bool]) -> None:
+    def shadow(self, right: Iterable[bool]) -> None:
         """Take tokens that nobody drafted: whether each would have been drafted."""
         for stood in right:
             self._learn(LEVELS if stood else 1 - LEVELS)

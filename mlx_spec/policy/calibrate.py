@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import mlx.core as mx
 import numpy as np
 
-from mlx_spec.drafters import Context
-from mlx_spec.drafters.model import OFFER
+from mlx_spec.arrays import Draft, Length
+from mlx_spec.drafters import Context, Drafter
+from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import Offer
+from mlx_spec.policy.plan import Candidate
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Round
-from mlx_spec.verify.verifiers import Draft, RoundRule, RuleBook
+from mlx_spec.verify.batch import BatchVerifier
 
 if TYPE_CHECKING:
     from mlx_spec.engine import Engine
@@ -53,32 +54,16 @@ def calibrate(engine: "Engine") -> "Calibration":
     return calibration
 
 
-class Guess:
+class Guess(Drafter):
     """Stands in for lookup: drafts at once, whatever the text is."""
 
     name = "lookup"
-    reads_host = True
 
-    def begin(self, tokens: Sequence[int], documents: Sequence[Sequence[int]]) -> None:
-        """Nothing to read."""
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        return [Candidate(self.name, "guess", prior=1.0, limit=MAX_DRAFT_LENGTH, host_text=True)]
 
-    def offer(self) -> Offer:
-        return Offer(self.name, kind="guess", prior=1.0, limit=MAX_DRAFT_LENGTH)
-
-    def draft(self, context: Context, length: int, rule: RoundRule) -> Draft:
-        return Draft(mx.array([1] * length, mx.int32))
-
-    def review(self, context: Context, book: RuleBook) -> mx.array:
-        raise NotImplementedError("it offers none")
-
-    def hindsight(self) -> Sequence[tuple[Offer, bool]]:
-        return ()
-
-    def skipped(self, count: int) -> None:
-        """Nothing to keep in step."""
-
-    def keep(self, known: Sequence[int]) -> None:
-        """Nothing to keep in step."""
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        return Draft.chain(mx.array([[1] * depth], mx.int32))
 
 
 class Calibration:
@@ -88,7 +73,7 @@ class Calibration:
         self.engine = engine
         limit = engine.context_limit
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
-        if not engine.can_assume:
+        if not engine.can_pretend:
             self.far = self.near  # to read a long text takes longer than there is
         self.plain: list[float] = []
         """Seconds of plain rounds at the near context, again and again."""
@@ -171,7 +156,7 @@ class Calibration:
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
                 kinds += [Kind("lookup", k, context) for k in fitting]
-                if lengths is FIRST and self.engine.can_draft:
+                if lengths is FIRST and "model" in self.engine.drafter_names:
                     kinds += [Kind("model", k, context) for k in DRAFTED if k in fitting]
         return kinds
 
@@ -185,12 +170,13 @@ class Calibration:
         wanted = TIMED_ROUNDS + left_out
         tokens = (kind.k + 1) * (wanted + 3)
         options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
-        lookup, self.engine.lookup = self.engine.lookup, Guess()
+        drafters = self.engine.drafters
+        self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
         try:
             rounds = self.engine.generate(self._text(kind.context), options)
             return self._steady(rounds, kind.k, wanted)[left_out:]
         finally:
-            self.engine.lookup = lookup
+            self.engine.drafters = drafters
             self.engine.forget()  # the text was never read
 
     def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
@@ -205,7 +191,7 @@ class Calibration:
     def _text(self, length: int) -> list[int]:
         """A text that the models are made to believe they have read."""
         text = [1] * length
-        self.engine.assume(text)
+        self.engine.pretend_cached(text)
         return text
 
     def _timed_at(self, drafter: str, context: int) -> dict[int, float]:
@@ -241,7 +227,7 @@ class Calibration:
             rounds["lookup"] = passes
         if passes and (drafting := self._drafting(context)):
             once, step = drafting
-            reach = range(1, min(max(passes), OFFER.limit) + 1)
+            reach = range(1, min(max(passes), CANDIDATE.limit) + 1)
             rounds["model"] = {k: _on_line(passes, k) + once + step * k for k in reach}
         return rounds
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.costs import PLAIN, Costs
-from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.policy.prospects import Prospect, best
 from mlx_spec.types import Round
 
@@ -50,9 +50,9 @@ BELIEVED = 0.3
 
 @dataclass(slots=True)
 class Settled:
-    """A choice that stands for some rounds as long as the same is offered."""
+    """A choice that stands for some rounds as long as the same is candidates_then."""
 
-    offered: list[tuple[str, int]] = field(default_factory=list)
+    candidates_then: list[tuple[str, int]] = field(default_factory=list)
     """Kinds and limits."""
     index: int = -1
     k: int = 0
@@ -97,52 +97,56 @@ class Controller:
         for known in self.acceptance.values():
             known.begin()
 
-    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        """Whose draft of how many tokens; 0 is a plain round, which the drafter of the offer reviews."""
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        """Whose draft of how many tokens; 0 is a plain round, which the drafter of the candidate reviews."""
         plain = self.costs.plain
-        if plain is None or plain.seen < PLAIN_FIRST or self._plain_left or not offers:
-            return NO_OFFER, 0
-        for offer in offers:
-            if self._look and self._look[0] == offer.drafter:
-                return offer, self._look[1]
-        offered = [(offer.kind, offer.limit) for offer in offers]
+        if plain is None or plain.seen < PLAIN_FIRST or self._plain_left or not candidates:
+            return NO_CANDIDATE, 0
+        for candidate in candidates:
+            if self._look and self._look[0] == candidate.drafter:
+                return candidate, self._look[1]
+        candidates_then = [(candidate.kind, candidate.limit) for candidate in candidates]
         settled = self._settled
-        if settled.rounds and offered == settled.offered and self._quiet < self._look_after(settled.k):
-            return offers[settled.index] if settled.k else NO_OFFER, settled.k
+        if (
+            settled.rounds
+            and candidates_then == settled.candidates_then
+            and self._quiet < self._look_after(settled.k)
+        ):
+            return candidates[settled.index] if settled.k else NO_CANDIDATE, settled.k
         pace = self.costs.of(PLAIN, 0, length) / MARGIN
-        prospects = [self._prospect(offer, length, pace) for offer in offers]
+        prospects = [self._prospect(candidate, length, pace) for candidate in candidates]
         index, k = best(prospects, pace, AHEAD)
-        offer = offers[index] if k else NO_OFFER
+        candidate = candidates[index] if k else NO_CANDIDATE
         if self._quiet >= self._look_after(k):
-            return self._look_at(offers, offer, k)
+            return self._look_at(candidates, candidate, k)
         if not k:
-            for offer, prospect in zip(offers, prospects, strict=True):
-                if offer.reviews >= self._review_after and self._worth_a_review(prospect, pace):
-                    return offer, 0
+            for candidate, prospect in zip(candidates, prospects, strict=True):
+                if candidate.shadows >= self._review_after and self._worth_a_review(prospect, pace):
+                    return candidate, 0
             # Nothing is learned before the next review.
-            unknown = self._review_after - max(offer.reviews for offer in offers)
+            unknown = self._review_after - max(candidate.shadows for candidate in candidates)
             rests = min(max(self._written // TOKENS_PER_REST, unknown), RESTS)
-            self._settled = Settled(offered, rounds=rests * (plain.seen >= WELL_TIMED))
-            return NO_OFFER, 0
-        self._settled = Settled(offered, index, k, is_longest=k == offer.limit)
-        return offer, k
+            self._settled = Settled(candidates_then, rounds=rests * (plain.seen >= WELL_TIMED))
+            return NO_CANDIDATE, 0
+        self._settled = Settled(candidates_then, index, k, is_longest=k == candidate.limit)
+        return candidate, k
 
-    def count(self, read: Round, offer: Offer, length: int) -> None:
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
         """Take a round that was read."""
         drafted = len(read.drafted)
-        if drafted and offer.behind >= FAR_BEHIND:
-            self._learn_reading(read, offer, length)
+        if drafted and candidate.behind >= FAR_BEHIND:
+            self._learn_reading(read, candidate, length)
         self._written += len(read.tokens)
         if drafted:
-            self._known(offer).count(drafted, read.accepted)
+            self._known(candidate).count(drafted, read.accepted)
             if read.accepted == drafted:
-                self._stood[offer.drafter] = max(drafted, self._stood.get(offer.drafter, 0))
-        elif offer is not NO_OFFER:
+                self._stood[candidate.drafter] = max(drafted, self._stood.get(candidate.drafter, 0))
+        elif candidate is not NO_CANDIDATE:
             self._review_after *= 2
         else:
             self._idle += 1
         self._plain_left = max(0, self._plain_left - (not drafted))
-        if self._look and self._look[0] == offer.drafter:
+        if self._look and self._look[0] == candidate.drafter:
             self._look = None
         self._quiet += 1
         settled = self._settled
@@ -159,9 +163,9 @@ class Controller:
             self._probe_after = PROBE_FIRST
             self._plain_left = PLAIN_PROBE if drafted else 0
 
-    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
         """Take what a drafter says it would have drafted of the latest tokens."""
-        self._known(offer).review(right)
+        self._known(candidate).shadow(right)
 
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
@@ -175,25 +179,25 @@ class Controller:
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
         self.costs, self.acceptance, self.reading = costs, counted, reading
 
-    def _known(self, offer: Offer) -> Acceptance:
-        if offer.kind not in self.acceptance:
-            self.acceptance[offer.kind] = Acceptance(offer.prior)
-        return self.acceptance[offer.kind]
+    def _known(self, candidate: Candidate) -> Acceptance:
+        if candidate.kind not in self.acceptance:
+            self.acceptance[candidate.kind] = Acceptance(candidate.prior)
+        return self.acceptance[candidate.kind]
 
-    def _prospect(self, offer: Offer, length: int, plain: float) -> Prospect:
+    def _prospect(self, candidate: Candidate, length: int, plain: float) -> Prospect:
         # Beyond what was timed, one token at a time, and only after all before it stood once.
-        timed = self.costs.timed(offer.drafter)
-        tried = timed + (self._stood.get(offer.drafter, 0) >= timed)
-        seconds = self.costs.curve(offer.drafter, min(offer.limit, tried), length)
+        timed = self.costs.timed(candidate.drafter)
+        tried = timed + (self._stood.get(candidate.drafter, 0) >= timed)
+        seconds = self.costs.curve(candidate.drafter, min(candidate.limit, tried), length)
         if self.edges:
             seconds *= AS_GOOD ** np.searchsorted(self.edges, np.arange(len(seconds)) + 1)
         seconds[0] = plain
-        reading = self.reading.get(offer.drafter, READING * float(seconds[-1] - seconds[-2]))
-        return Prospect(self._known(offer), seconds, max(0.0, offer.behind * reading))
+        reading = self.reading.get(candidate.drafter, READING * float(seconds[-1] - seconds[-2]))
+        return Prospect(self._known(candidate), seconds, max(0.0, candidate.behind * reading))
 
-    def _learn_reading(self, read: Round, offer: Offer, length: int) -> None:
+    def _learn_reading(self, read: Round, candidate: Candidate, length: int) -> None:
         expected = self.costs.of(read.drafter, len(read.drafted), length)
-        took = max(0.0, read.seconds - expected) / offer.behind
+        took = max(0.0, read.seconds - expected) / candidate.behind
         before = self.reading.get(read.drafter, took)
         self.reading[read.drafter] = before + BELIEVED * (took - before)
 
@@ -206,18 +210,20 @@ class Controller:
         """Rounds after which something else is looked at, where k is chosen."""
         return self._probe_after if k else RESTING * self._probe_after
 
-    def _look_at(self, offers: Sequence[Offer], offer: Offer, k: int) -> tuple[Offer, int]:
+    def _look_at(
+        self, candidates: Sequence[Candidate], candidate: Candidate, k: int
+    ) -> tuple[Candidate, int]:
         """By turns at plain rounds, one token more, another drafter: what is never run is never corrected."""
         self._quiet = 0
         self._looks += 1
         self._probe_after = min(2 * self._probe_after, PROBE_LAST)
-        others = [other for other in offers if other.drafter != offer.drafter]
-        turns = [*([NO_OFFER, offer] if k else []), *others]
+        others = [other for other in candidates if other.drafter != candidate.drafter]
+        turns = [*([NO_CANDIDATE, candidate] if k else []), *others]
         looked = turns[self._looks % len(turns)]
-        if looked is NO_OFFER:
+        if looked is NO_CANDIDATE:
             self._plain_left = PLAIN_PROBE
-            return NO_OFFER, 0
-        before = k if looked is offer else 0
+            return NO_CANDIDATE, 0
+        before = k if looked is candidate else 0
         longer = min(before + 1, len(self.costs.curve(looked.drafter, looked.limit)) - 1)
         self._look = looked.drafter, longer
         return looked, longer

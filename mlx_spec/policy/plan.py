@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from mlx_spec.types import Round
+from mlx_spec.types import MAX_DRAFT_LENGTH, Round
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Candidate:
     """What one drafter could do for the next round."""
 
     drafter: str
@@ -18,46 +18,50 @@ class Offer:
     """How often a first token of this kind stands, before anything was counted."""
     limit: int
     """The longest draft worth considering."""
-    reviews: int = 0
-    """Latest tokens of which it can be asked whether it would have drafted them."""
+    shadows: int = 0
+    """Latest tokens of which it can say whether it would have drafted them."""
     behind: int = 0
     """Tokens it has to read before it can draft."""
+    host_text: bool = False
+    """Whether it needs the host to know the whole text first."""
+    room: int = MAX_DRAFT_LENGTH
+    """Tokens that it is able to draft here."""
 
 
-NO_OFFER = Offer("none", "none", 0.0, 0)
+NO_CANDIDATE = Candidate("none", "none", 0.0, 0)
 """A plain round."""
 
 
 @runtime_checkable
-class Planner(Protocol):
+class Policy(Protocol):
     """Plans rounds from the rounds before. Whatever it says, the text stays the same."""
 
     def begin(self) -> None:
         """A new prompt."""
         ...
 
-    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         """Whose draft of how many tokens; may be asked more than once for a round.
 
         0 is a plain round; a drafter named with it reviews the text.
 
         Args:
-            offers: of the drafters that could draft, the surest first.
+            candidates: of the drafters that could draft, the surest first.
             length: tokens in the context.
         """
         ...
 
-    def count(self, read: Round, offer: Offer, length: int) -> None:
-        """A round was read, which drafted by `offer` at `length` tokens in the context."""
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
+        """A round was read, which drafted by `candidate` at `length` tokens in the context."""
         ...
 
-    def review(self, offer: Offer, right: Sequence[bool]) -> None:
-        """Of the latest tokens, which it did not draft, the drafter of `offer` would have had these right."""
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
+        """Which of the latest tokens, drafted by others, the drafter of `candidate` would have had right."""
         ...
 
 
 class Fixed:
-    """The same length every round, by the first that offers."""
+    """The same length every round, by the first that candidates."""
 
     def __init__(self, length: int):
         self.length = length
@@ -65,11 +69,11 @@ class Fixed:
     def begin(self) -> None:
         """Nothing to forget."""
 
-    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        return (offers[0], self.length) if offers and self.length else (NO_OFFER, 0)
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        return (candidates[0], self.length) if candidates and self.length else (NO_CANDIDATE, 0)
 
-    def count(self, read: Round, offer: Offer, length: int) -> None:
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
         """Nothing to learn."""
 
-    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
         """Nothing to learn."""

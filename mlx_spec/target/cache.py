@@ -6,7 +6,6 @@ overwrites them. Sliding windows keep every row and read only the window (docs/d
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
@@ -20,6 +19,7 @@ from mlx_lm.models.cache import (
     make_prompt_cache,
 )
 
+from mlx_spec.arrays import Length, Tree, put_rows
 from mlx_spec.errors import UnsupportedModel
 
 CAPACITY_STEP = 256
@@ -33,27 +33,8 @@ KV_GROUP_SIZE = 64
 """Values that share a scale in a quantized buffer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A count of tokens the device knows and the host may only know bounds of."""
-
-    value: int | mx.array
-    """The count: an int when `low == high`, else an int32 array of shape [1] on the device."""
-    low: int
-    high: int
-
-    @classmethod
-    def exact(cls, count: int) -> "Extent":
-        """A count that the host knows."""
-        return cls(count, count, count)
-
-    def plus(self, count: int) -> "Extent":
-        """So many more; fewer where `count` is negative."""
-        return Extent(self.value + count, self.low + count, self.high + count)
-
-
 class Buffer:
-    """Keys and values of one layer: `[1, heads, capacity, dim]`, plain or quantized.
+    """Keys and values of one layer: `[b, heads, capacity, dim]`, plain or quantized.
 
     A quantized buffer holds (packed, scales, biases) for each of the two, as mlx-lm's attention
     expects them.
@@ -101,21 +82,38 @@ class Buffer:
     def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:
         """Write rows from `start` on, in place where nothing else holds the buffer.
 
-        `keys` and `values` are `[1, heads, rows, dim]`, not quantized. `end` bounds the last row written
+        `keys` and `values` are `[b, heads, rows, dim]`, not quantized. `end` bounds the last row written
         plus one: MLX checks no bounds of a start on the device.
         """
         self.reserve(keys, values, end)
         new = (*self._encode(keys), *self._encode(values))
-        if isinstance(start, int):
-            for old, rows in zip(self.arrays, new, strict=True):
-                old[:, :, start:end] = rows
-            return
         self.arrays = tuple(
-            mx.slice_update(old, rows, start, axes=(2,)) for old, rows in zip(self.arrays, new, strict=True)
+            put_rows(old, rows, start, axis=2) for old, rows in zip(self.arrays, new, strict=True)
         )
 
+    def move(self, start: int | mx.array, path: mx.array) -> None:
+        """Bring the rows `start + path`, path `[b, count]`, together at `start`."""
+        starts = mx.array([start]) if isinstance(start, int) else start
+        places = (starts[:, None] + path)[:, None, :, None]
+        self.arrays = tuple(
+            put_rows(x, mx.take_along_axis(x, _spread(places, x), axis=2), start, axis=2) for x in self.arrays
+        )
+
+    def merge(self, whole: tuple[mx.array, ...], sequence: int, count: int) -> None:
+        """Put the rows of one sequence, held here, back among those of `count`: `whole`, if any."""
+        if not whole:
+            whole = tuple(mx.zeros((count, *x.shape[1:]), x.dtype) for x in self.arrays)
+        for old, one in zip(whole, self.arrays, strict=True):
+            old[sequence : sequence + 1] = one
+        self.arrays = whole
+
+    def resize(self, sequences: int) -> None:
+        """Hold the rows of so many sequences; the first keep theirs."""
+        kept = [x[:sequences] for x in self.arrays]
+        self.arrays = tuple(mx.pad(x, [(0, sequences - x.shape[0])] + [(0, 0)] * 3) for x in kept)
+
     def read(self, first: int, last: int) -> tuple[Any, Any]:
-        """Keys and values of rows `[first, last)`, `[1, heads, rows, dim]` each: views, no copy.
+        """Keys and values of rows `[first, last)`, `[b, heads, rows, dim]` each: views, no copy.
 
         Of a quantized buffer each is (packed, scales, biases).
         """
@@ -137,16 +135,18 @@ class View:
     kernels' own; else the view ends at the upper bound and a mask built on the device hides the rest.
     """
 
-    def __init__(self, buffer: Buffer, at: Extent):
+    def __init__(self, buffer: Buffer, at: Length, tree: Tree | None = None):
         self.buffer = buffer
         self.at = at
-        self.offset = at.value
+        self.tree = tree
+        self.offset = at.value if tree is None else _column(at) + tree.depths
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Any, Any]:
-        """mlx-lm's contract: write a pass's rows, `[1, heads, rows, dim]` each; read all it may look at."""
+        """mlx-lm's contract: write a pass's rows, `[b, heads, rows, dim]` each; read all it may look at."""
         start, count = self.at, keys.shape[2]
         self.buffer.write(keys, values, start.value, start.high + count)
-        self.offset = start.value + count
+        if self.tree is None:
+            self.offset = start.value + count
         self._read = self._first(), self._last(count)
         return self.keys_and_values()
 
@@ -161,20 +161,47 @@ class View:
         """mlx-lm's chunked attention, before each pass: every row is kept, its mask picks the chunk."""
 
     def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:
-        """mlx-lm's contract: None, "causal", or a boolean `[N, rows read]`."""
+        """mlx-lm's contract: None, "causal", or a boolean `[N, rows read]` (several: `[b, 1, ...]`)."""
+        window = min((w for w in (window_size, self.buffer.window) if w), default=None)
         first, last = self._first(), self._last(N)
-        windows = [w for w in (window_size, self.buffer.window) if w]
-        window = min(windows, default=None)
-        exact = isinstance(self.at.value, int)
-        if exact and (window is None or last - first <= window):
+        inside = window is None or last - first <= window
+        if isinstance(self.at.value, int) and self.tree is None and inside:
             if N == 1:
                 return None
             if not return_array:
                 return "causal"
-        queries = self.at.value + mx.arange(N)[:, None]
-        rows = mx.arange(first, last)[None]
+        mask = (
+            self._chain_mask(N, first, last, window)
+            if self.tree is None
+            else self._tree_mask(first, last, window)
+        )
+        return mask[0] if mask.shape[0] == 1 else mask[:, None]
+
+    def _chain_mask(self, count: int, first: int, last: int, window: int | None) -> mx.array:
+        """`[b, count, rows read]`, each row sees those before it."""
+        rows = mx.arange(first, last)
+        queries = (_column(self.at) + mx.arange(count))[:, :, None]
         mask = rows <= queries
         return mask if window is None else mask & (rows > queries - window)
+
+    def _tree_mask(self, first: int, last: int, window: int | None) -> mx.array:
+        """The same for a tree: each row sees the text before the pass, and the rows it follows."""
+        assert self.tree is not None
+        rows, start = mx.arange(first, last), _column(self.at)
+        count = self.tree.visible.shape[-1]
+        place = mx.broadcast_to(
+            mx.clip(rows - start, 0, count - 1), (self.tree.depths.shape[0], last - first)
+        )
+        spread = mx.broadcast_to(place[:, None], (place.shape[0], count, last - first))
+        of_pass = ((rows >= start) & (rows < start + count))[:, None]
+        mask = mx.where(
+            of_pass, mx.take_along_axis(self.tree.visible, spread, axis=2), (rows < start)[:, None]
+        )
+        if window is None:
+            return mask
+        depth = mx.take_along_axis(self.tree.depths, place, axis=1)
+        positions = mx.where(of_pass[:, 0], start + depth, rows)[:, None]
+        return mask & (positions > (start + self.tree.depths)[:, :, None] - window)
 
     def _first(self) -> int:
         if self.buffer.window is None:
@@ -210,8 +237,8 @@ class PlainView(View):
 class QuantizedView(View):
     """A view of a quantized buffer: mlx-lm's attention reads these two to choose its kernels."""
 
-    def __init__(self, buffer: Buffer, at: Extent):
-        super().__init__(buffer, at)
+    def __init__(self, buffer: Buffer, at: Length, tree: Tree | None = None):
+        super().__init__(buffer, at, tree)
         self.bits = buffer.bits
         self.group_size = KV_GROUP_SIZE
 
@@ -243,17 +270,22 @@ def buffers_in(entries: Iterable[Entry]) -> list[Buffer]:
     return [entry for entry in leaves(entries) if isinstance(entry, Buffer)]
 
 
-def views(entries: Iterable[Entry], at: Extent, recurrent: Iterator[ArraysCache]) -> list[Any]:
+def views(
+    entries: Iterable[Entry],
+    at: Length,
+    recurrent: Iterator[ArraysCache],
+    tree: Tree | None = None,
+) -> list[Any]:
     """What the model takes for its caches in one pass; `recurrent` in place of each ArraysCache."""
-    return [_view(entry, at, recurrent) for entry in entries]
+    return [_view(entry, at, recurrent, tree) for entry in entries]
 
 
-def _view(entry: Entry, at: Extent, recurrent: Iterator[ArraysCache]) -> Any:
+def _view(entry: Entry, at: Length, recurrent: Iterator[ArraysCache], tree: Tree | None) -> Any:
     if isinstance(entry, tuple):
-        return CacheList(*views(entry, at, recurrent))
+        return CacheList(*views(entry, at, recurrent, tree))
     if isinstance(entry, ArraysCache):
         return next(recurrent)
-    return PlainView(entry, at) if entry.bits is None else QuantizedView(entry, at)
+    return PlainView(entry, at, tree) if entry.bits is None else QuantizedView(entry, at, tree)
 
 
 def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:
@@ -286,3 +318,12 @@ def capacity_for(rows: int) -> int:
 def round_up(count: int, step: int) -> int:
     """The first multiple of `step` that is no less than `count`."""
     return -(-count // step) * step
+
+
+def _spread(places: mx.array, x: mx.array) -> mx.array:
+    return mx.broadcast_to(places, (x.shape[0], x.shape[1], places.shape[2], x.shape[3]))
+
+
+def _column(at: Length) -> mx.array:
+    """`[b, 1]`, or `[1, 1]` where it is the same for all."""
+    return mx.array(at.value).reshape(-1, 1)

@@ -1,219 +1,316 @@
-"""A model of mlx-lm with its buffers, and the record of which tokens their rows belong to."""
+"""A model of mlx-lm with caches that go back, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-from jaxtyping import Float, Int
 from mlx_lm.models.cache import ArraysCache
 
-from mlx_spec.target.cache import CAPACITY_STEP, Extent, buffers_in, capacity_for, make_entries, views
+from mlx_spec.arrays import Length, Output, Pass, Tree, Verdict
+from mlx_spec.target.cache import CAPACITY_STEP, buffers_in, capacity_for, make_entries, views
+from mlx_spec.target.positions import place_rows
 from mlx_spec.target.probe import Probe
 from mlx_spec.target.recording import States
 from mlx_spec.target.recurrent import plain_caches, states_in
+from mlx_spec.target.taps import Taps
 
 PREFILL_CHUNK = 512
-"""Prompt tokens per forward pass; progress is told after each."""
+"""Prompt tokens per forward pass; progress is reported after each."""
 
 COMPILES = "MLX_DISABLE_COMPILE" not in os.environ
 """MLX's own switch: compiling for the CPU takes a C++ compiler at run time."""
 
 Progress = Callable[[int, int], None]
 """Called with (tokens read, tokens to read). May raise to cancel."""
+Observe = Callable[[Pass, Output], None]
+"""Called with each pass of a prefill."""
 
 Rows = list[tuple[mx.array, ...]]
 """The arrays of every buffer."""
 
 
-class CachedModel:
+class Model:
     """Target or draft model: both are fed, remembered and rewound the same way.
 
-    `tokens[:seen]` are the tokens whose rows are valid. Going back is only a smaller `seen`, and
-    for recurrent layers also the states there (`recurrent.py`).
+    Of sequence i, `texts[i][:seen[i]]` are the tokens whose rows are valid. Going back is only a smaller
+    `seen`, and for recurrent layers also the states there (`recurrent.py`).
+
+    Args:
+        kv_bits: quantizes keys and values.
+        taps: layers whose hidden states every pass gives.
 
     Raises:
-        UnsupportedModel: the model keeps state that cannot be rewound.
+        UnsupportedModel: the model keeps state that cannot be rewound, or has no such layers.
     """
 
-    def __init__(self, model: nn.Module, kv_bits: int | None = None):
+    def __init__(self, model: nn.Module, kv_bits: int | None = None, taps: Sequence[int] = ()):
         self.model = model
-        self.clamps = False
-        """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
-        self.tokens: Sequence[int] = ()
-        self.seen = 0
+        self.texts: list[Sequence[int]] = [()]
+        self.seen = [0]
         self.graphs_built = 0
         """By compiled passes; one that builds its graph takes longer than those after it."""
-        probe = Probe(model, kv_bits)
+        self._probe = probe = Probe(model, kv_bits)
         self.vocab = probe.vocab
         self.lazy = probe.lazy
         """Whether a pass may begin where only the device knows."""
-        self._past = probe.past(self._replay)
+        self.clamps = False
+        """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
+        self.trees = False
+        """Whether a pass may be a tree: once `allow_trees` found so."""
+        self._history = probe.history(self._replay)
+        self._taps = Taps(model, taps) if taps else None
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
-        self._bounds = Extent.exact(0)
-        self._compiled = mx.compile(self._pure)
-        self._short_passes: dict[int, Callable[..., tuple[mx.array, Rows]]] = {}
+        self._bounds = Length.exact(0)
+        self._compiled: Callable[..., Any] = mx.compile(self._pure)
+        self._short_passes: dict[int, Callable[..., Any]] = {}
         """By the rows they read, all there are."""
         self.compiles = True
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
         nor where a model asks the device while it builds."""
-        self.compiles = COMPILES and self.lazy and self._past is None and self._traces()
+        self.compiles = COMPILES and self.lazy and self._history is None and self._traces()
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
 
     @property
     def recurrent(self) -> bool:
-        """Whether some layers can be gone on from at a few places only."""
-        return self._past is not None
+        """Whether some layers can be continued from at a few places only."""
+        return self._history is not None
 
-    def forward(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
-        """Logits after each of `ids`, the first of which stands at position `at`. Lazy.
+    @property
+    def batches(self) -> bool:
+        """Whether it can read several sequences of different lengths at once."""
+        return self.lazy and not self.recurrent
 
-        What stands before `at` is final: later passes begin there or later, unless `prefill` goes back.
+    def allow_trees(self) -> None:
+        """Find out whether its code can place the rows of a tree; `trees` says so afterwards."""
+        if self.batches and not self.trees:
+            place_rows(self.model)
+            self.trees = self._probe.trees()
+
+    def forward(self, p: Pass) -> Output:
+        """Read the rows of `p`. Lazy.
+
+        What is before `p.start` is final: later passes begin there or later, unless `prefill` goes back.
         """
-        if self._past is None:
-            return self._pass(ids, at, ())
-        self._past.go(at, ids.shape[0])
-        return self._recorded(ids)
+        if self._history is None:
+            return self._pass(p.ids, p.start, (), p.tree)
+        self._history.go(p.start, p.ids.shape[1])
+        return self._recorded(p.ids)
 
-    def decode(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
+    def decode(self, p: Pass) -> Output:
         """`forward` for the passes of decoding, which recur: their graph is built once per width.
 
         Such a pass reads as many rows as `capacity_for` gives the text and finds its place on the device, so
         that nothing in its graph changes from round to round until the text has grown past them.
         """
         if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
-            return self.forward(ids, at)
-        needed = capacity_for(at.high + ids.shape[0])
-        low = at.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
+            return self.forward(p)
+        self._fit(p.start, p.ids.shape[1])
+        start = p.start.value
+        if isinstance(start, int):
+            start = mx.full((p.ids.shape[0],), start, mx.int32)
+        try:
+            output, rows = self._compiled(
+                p.ids, start, [buffer.take() for buffer in self.buffers], _arrays(p.tree)
+            )
+        except BaseException:
+            # The rows were given away, and what a graph that was not finished left here is none.
+            self.drop()
+            raise
+        self._hold(rows)
+        return Output(*output)
+
+    def follow(self, p: Pass) -> Output:
+        """`decode` right after a pass over several tokens; the next of the others may go back into both."""
+        return self.decode(p) if self._history is None else self._recorded(p.ids)
+
+    def commit(self, p: Pass, verdict: Verdict) -> None:
+        """Bring the accepted rows of a tree together. Those of a chain are, and states go back later."""
+        if p.tree is not None:
+            for buffer in self.buffers:
+                buffer.move(p.start.value, verdict.path)
+
+    def drop(self) -> None:
+        """Forget all that was read, and the memory for it."""
+        for buffer in self.buffers:
+            buffer.drop()
+        self.forget()
+        self._bounds = Length.exact(0)
+
+    def forget(self) -> None:
+        """Read the next prompt from its first token, as after loading."""
+        self.seen = [0] * len(self.seen)
+
+    def resize(self, sequences: int) -> None:
+        """Read so many sequences at once; the first keep what was read."""
+        if sequences != len(self.texts):
+            for buffer in self.buffers:
+                buffer.resize(sequences)
+            self.texts = [*self.texts, *[()] * sequences][:sequences]
+            self.seen = [*self.seen, *[0] * sequences][:sequences]
+
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        count: int,
+        progress: Progress | None = None,
+        observe: Observe | None = None,
+        sequence: int = 0,
+    ) -> int:
+        """Bring one sequence to `tokens[:count]`, keeping the prefix it shares with what is there.
+
+        Returns:
+            How many of the tokens did not need to be read again.
+        """
+        kept = self.resume(tokens, count, sequence)
+        while self.seen[sequence] < count:
+            first = self.seen[sequence]
+            stop = min(first + PREFILL_CHUNK, count)
+            p = Pass(mx.array([list(tokens[first:stop])], mx.int32), Length.exact(first), sequence=sequence)
+            self._read(p, observe)
+            if stop - first == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
+                mx.clear_cache()
+            self.seen[sequence] = stop
+            if progress:
+                progress(stop - kept, count - kept)
+        if self._history is not None:
+            self._history.mark()
+        return kept
+
+    def resume(self, tokens: Sequence[int], limit: int, sequence: int = 0) -> int:
+        """Go back to the furthest place up to `limit` that is in `tokens` too, and say where it is."""
+        kept = min(self._common(tokens, sequence), limit)
+        if self._history is not None:
+            kept = self._history.resume(kept)
+            self._history.mark()
+        self.texts[sequence], self.seen[sequence] = tokens, kept
+        if len(self.texts) == 1 and capacity_for(len(tokens)) < self._bounds.high:
+            # After a longer text, or a calibration, passes would read all the rows there are.
+            self._bounds = Length.exact(0)
+            for buffer in self.buffers:
+                buffer.cut(len(tokens))
+        return kept
+
+    def read_to(self, tokens: Sequence[int], seen: int, sequence: int = 0) -> None:
+        """Rows of `tokens[:seen]` are valid now, by passes that were decoded."""
+        self.texts[sequence], self.seen[sequence] = tokens, seen
+
+    def pretend_cached(self, tokens: Sequence[int]) -> None:
+        """Act as if `tokens` had been read, where rows are all there is; they hold whatever they do."""
+        if not self.recurrent:
+            self.read_to(tokens, len(tokens))
+
+    def shared(self, tokens: Sequence[int], sequence: int = 0) -> int:
+        """How many of the first tokens need not be read again."""
+        common = self._common(tokens, sequence)
+        return common if self._history is None else self._history.reach(common)
+
+    def _common(self, tokens: Sequence[int], sequence: int) -> int:
+        return _common_prefix(self.texts[sequence][: self.seen[sequence]], tokens)
+
+    def _fit(self, start: Length, rows: int) -> None:
+        """Buffers and bounds for a compiled pass."""
+        needed = capacity_for(start.high + rows)
+        low = start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
         if low != self._bounds.low or self._bounds.high < needed:
-            self._bounds = Extent(0, low, needed)
+            self._bounds = Length(0, low, needed)
             self._compiled = self._short_passes.get(needed) or mx.compile(self._pure)
             if needed <= CAPACITY_STEP:
                 # Texts begin short again and again; the graphs of longer ones would hardly be used again.
                 self._short_passes[needed] = self._compiled
         for buffer in self.buffers:
             buffer.grow(self._bounds.high)
-        start = mx.array([at.value], mx.int32) if isinstance(at.value, int) else at.value
-        try:
-            logits, rows = self._compiled(ids, start, [buffer.take() for buffer in self.buffers])
-        except BaseException:
-            # The rows were given away, and what a graph that was not finished left here is none.
-            self.drop()
-            raise
-        self._hold(rows)
-        return logits
 
-    def drop(self) -> None:
-        """Forget all that was read, and the memory for it."""
-        for buffer in self.buffers:
-            buffer.drop()
-        self.seen, self._bounds = 0, Extent.exact(0)
-
-    def follow(self, ids: Int[mx.array, " n"], at: Extent) -> Float[mx.array, "n vocab"]:
-        """`decode` right after a pass over several tokens; the next of the others may go back into both."""
-        return self.decode(ids, at) if self._past is None else self._recorded(ids)
-
-    def _pure(self, ids: mx.array, start: mx.array, rows: Rows) -> tuple[mx.array, Rows]:
+    def _pure(
+        self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...] = ()
+    ) -> tuple[tuple[mx.array, dict[int, mx.array]], Rows]:
         """`forward` as a function of arrays alone, within `_bounds`. Run once per graph."""
         self.graphs_built += 1
         self._hold(rows)
-        logits = self.forward(ids, Extent(start, self._bounds.low, self._bounds.high - ids.shape[0]))
-        return logits, [buffer.take() for buffer in self.buffers]
+        at = Length(start, self._bounds.low, self._bounds.high - ids.shape[1])
+        output = self._pass(ids, at, (), Tree(*tree) if tree else None)
+        return (output.logits, dict(output.hidden)), [buffer.take() for buffer in self.buffers]
 
     def _hold(self, rows: Rows) -> None:
         for buffer, arrays in zip(self.buffers, rows, strict=True):
             buffer.arrays = arrays
 
-    def prefill(self, tokens: Sequence[int], count: int, progress: Progress | None = None) -> int:
-        """Bring the buffers to `tokens[:count]`, keeping the prefix they share with what is there.
+    def _read(self, p: Pass, observe: Observe | None) -> None:
+        """A pass right after what was read of its sequence, evaluated, that no rejection goes back into."""
+        assert p.sequence is not None
+        if self._history is None:
+            with self._only(p.sequence, p.start.high + p.ids.shape[1]):
+                output = self._pass(p.ids, p.start, ())
+                if observe:
+                    observe(p, output)
+                mx.eval([buffer.arrays for buffer in self.buffers])
+            return
+        caches = plain_caches(self._history.now.after(0))
+        output = self._pass(p.ids, p.start, caches)
+        states = states_in(caches)
+        self._history.stand(p.start.high + p.ids.shape[1], states)
+        if observe:
+            observe(p, output)
+        mx.eval(states, [buffer.arrays for buffer in self.buffers])
 
-        Returns:
-            How many of the tokens did not need to be read again.
-        """
-        kept = self.resume(tokens, count)
-        while self.seen < count:
-            stop = min(self.seen + PREFILL_CHUNK, count)
-            self._read(mx.array(list(tokens[self.seen : stop]), mx.int32))
-            if stop - self.seen == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
-                mx.clear_cache()
-            self.seen = stop
-            if progress:
-                progress(stop - kept, count - kept)
-        if self._past is not None:
-            self._past.mark()
-        return kept
+    @contextmanager
+    def _only(self, sequence: int, end: int) -> Iterator[None]:
+        """Let the buffers hold the rows of one sequence alone, with room for `end`."""
+        count = len(self.texts)
+        if count == 1:
+            yield
+            return
+        for buffer in self.buffers:
+            if buffer.arrays:
+                buffer.grow(end)
+        whole = [buffer.arrays for buffer in self.buffers]
+        self._hold([tuple(x[sequence : sequence + 1] for x in arrays) for arrays in whole])
+        try:
+            yield
+        finally:
+            for buffer, arrays in zip(self.buffers, whole, strict=True):
+                buffer.merge(arrays, sequence, count)
 
-    def resume(self, tokens: Sequence[int], limit: int) -> int:
-        """Go back to the furthest place up to `limit` that stands in `tokens` too, and say where it is."""
-        kept = min(_common_prefix(self.tokens[: self.seen], tokens), limit)
-        if self._past is not None:
-            kept = self._past.resume(kept)
-            self._past.mark()
-        self.tokens, self.seen = tokens, kept
-        if capacity_for(len(tokens)) < self._bounds.high:
-            # After a longer text, or a calibration, passes would read all the rows there are.
-            self._bounds = Extent.exact(0)
-            for buffer in self.buffers:
-                buffer.cut(len(tokens))
-        return kept
-
-    @property
-    def can_assume(self) -> bool:
-        """Whether `assume` does anything: recurrent states have to be read up to their place."""
-        return self._past is None
-
-    def assume(self, tokens: Sequence[int]) -> None:
-        """Act as if `tokens` had been read; their rows hold whatever they do."""
-        if self.can_assume:
-            self.tokens, self.seen = tokens, len(tokens)
-
-    def shared(self, tokens: Sequence[int]) -> int:
-        """How many of the first tokens need not be read again."""
-        common = _common_prefix(self.tokens[: self.seen], tokens)
-        return common if self._past is None else self._past.reach(common)
-
-    def _read(self, ids: mx.array) -> None:
-        """A pass right after `tokens[:seen]`, evaluated, that no rejection goes back into."""
-        at = Extent.exact(self.seen)
-        if self._past is None:
-            self._pass(ids, at, ())
-        else:
-            states = self._replay(ids, at, self._past.now.after(0))
-            self._past.stand(self.seen + ids.shape[0], states)
-            mx.eval(states)
-        mx.eval([buffer.arrays for buffer in self.buffers])
-
-    def _recorded(self, ids: mx.array) -> mx.array:
+    def _recorded(self, ids: mx.array) -> Output:
         """A pass right after the last one, which a rejection may go back into."""
-        assert self._past is not None
-        stretch = self._past.now
-        caches = stretch.caches(ids.shape[0])
-        logits = self._pass(ids, stretch.at.plus(stretch.rows), caches)
-        stretch.read(ids, caches)
-        return logits
+        assert self._history is not None
+        now = self._history.now
+        caches = now.caches(ids.shape[1])
+        output = self._pass(ids, now.at.plus(now.rows), caches)
+        now.read(ids, caches)
+        return output
 
-    def _replay(self, ids: mx.array, at: Extent, states: States) -> States:
+    def _replay(self, ids: mx.array, at: Length, states: States) -> States:
         """The recurrent states after `ids`, read from `at` on, where they were `states`."""
         caches = plain_caches(states)
         self._pass(ids, at, caches)
         return states_in(caches)
 
-    def _pass(self, ids: mx.array, at: Extent, recurrent: Iterable[ArraysCache]) -> mx.array:
+    def _pass(
+        self, ids: mx.array, at: Length, recurrent: Iterable[ArraysCache], tree: Tree | None = None
+    ) -> Output:
         if self.clamps:
             ids = mx.minimum(ids, self.vocab - 1)
-        return self.model(ids[None], cache=views(self._entries, at, iter(recurrent)))[0]
+        logits = self.model(ids, cache=views(self._entries, at, iter(recurrent), tree))
+        return Output(logits, self._taps.take() if self._taps else {})
 
     def _traces(self) -> bool:
         """Whether the graph of a pass can be built without the device; it is built and never run."""
-        ids = mx.zeros((2,), mx.int32)
+        ids = mx.zeros((1, 2), mx.int32)
         try:
-            self.forward(ids, Extent.exact(0))
-            self.decode(ids, Extent(mx.array([1], mx.int32), 1, 2))
+            self.forward(Pass(ids, Length.exact(0)))
+            self.decode(Pass(ids, Length(mx.array([1], mx.int32), 1, 2)))
         except ValueError:
             return False  # MLX: "Attempting to eval an array during function transformations"
         return True
+
+
+def _arrays(tree: Tree | None) -> tuple[mx.array, ...]:
+    return () if tree is None else (tree.parents, tree.depths, tree.visible)
 
 
 def _common_prefix(ours: Sequence[int], theirs: Sequence[int]) -> int:

@@ -7,10 +7,11 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.cache import ArraysCache
 
+from mlx_spec.arrays import Draft, Length, Tree
 from mlx_spec.errors import UnsupportedModel
-from mlx_spec.target.cache import Extent, leaves, make_entries, views
+from mlx_spec.target.cache import leaves, make_entries, views
 from mlx_spec.target.recording import Kinds, States, kinds_of, record_cores, records
-from mlx_spec.target.recurrent import Past, Recomputed, Replayed, plain_caches, states_in
+from mlx_spec.target.recurrent import Recomputed, Replayed, StateHistory, plain_caches, states_in
 
 COUNT = 2
 """Tokens of a built pass."""
@@ -25,6 +26,8 @@ No built pass can tell, nor of the next; the equality check of docs/model-types.
 """
 SEE_AHEAD = frozenset({"phi3small"})
 """Code whose several rows are not what single rows are: it adds its boolean mask to the scores."""
+WRONG_TREES: frozenset[str] = frozenset()
+"""Code that builds a tree pass and gets it wrong, as the equality check of docs/model-types.md found."""
 
 
 class Probe:
@@ -42,19 +45,19 @@ class Probe:
             for entry in leaves(make_entries(model, kv_bits))
             if isinstance(entry, ArraysCache)
         )
-        code = {type(part).__module__.removeprefix("mlx_lm.models.") for part in model.modules()}
+        self._code = code = {type(part).__module__.removeprefix("mlx_lm.models.") for part in model.modules()}
         if SEE_AHEAD & code:
             raise UnsupportedModel(
                 f"{', '.join(SEE_AHEAD & code)} gives other results for several tokens at once than one by "
                 "one, in mlx-lm's own code. Use another model: `mlx-spec pairs` lists some that work."
             )
         counts = bool(COUNT_THEIR_KEYS & code)
-        self._at = Extent.exact(1) if counts else Extent(mx.array([1], mx.int32), 1, 2)
+        self._at = Length.exact(1) if counts else Length(mx.array([1], mx.int32), 1, 2)
         caches = plain_caches(self._none)
         try:
             logits = self._pass(caches)
         except REFUSALS:
-            self._at = Extent.exact(1)
+            self._at = Length.exact(1)
             caches = plain_caches(self._none)
             logits = self._last_resort(caches)
         self.vocab: int = logits.shape[-1]
@@ -63,13 +66,25 @@ class Probe:
         self.lazy = self._at.low < self._at.high and (not self._none or self._kinds is not None)
         """Whether a pass may begin at a place that only the device knows."""
 
-    def past(self, replay: Callable[[mx.array, Extent, States], States]) -> Past | None:
+    def history(self, replay: Callable[[mx.array, Length, States], States]) -> StateHistory | None:
         """Where the recurrent layers stand at the start of a text; None where there are none."""
         if not self._none:
             return None
         if self._kinds is None:
-            return Past(partial(Replayed, replay), self._none)
-        return Past(partial(Recomputed, self._kinds), self._zeros)
+            return StateHistory(partial(Replayed, replay), self._none)
+        return StateHistory(partial(Recomputed, self._kinds), self._zeros)
+
+    def trees(self) -> bool:
+        """Whether rows at positions of their own can be passed."""
+        if self._none or WRONG_TREES & self._code:
+            return False
+        tree = Tree.of(Draft(mx.zeros((1, COUNT), mx.int32), 1, mx.zeros((1, COUNT), mx.int32)))
+        try:
+            entries = make_entries(self._model, self._kv_bits)
+            self._model(mx.zeros((1, COUNT + 1), mx.int32), cache=views(entries, self._at, iter(()), tree))
+        except REFUSALS:
+            return False
+        return True
 
     def _recordable(self, states: States) -> Kinds | None:
         """What kind each slot is, where all of them record what going back needs."""
@@ -78,7 +93,7 @@ class Probe:
         self._zeros = tuple(tuple(mx.zeros(slot.shape, slot.dtype) for slot in slots) for slots in states)
         kinds = kinds_of(states)
         record_cores(self._model)
-        caches = Recomputed(kinds, Extent.exact(0), self._zeros).caches(COUNT)
+        caches = Recomputed(kinds, Length.exact(0), self._zeros).caches(COUNT)
         try:
             self._pass(caches)
         except REFUSALS:

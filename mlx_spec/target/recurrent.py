@@ -18,7 +18,7 @@ from typing import Protocol, cast, runtime_checkable
 import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache
 
-from mlx_spec.target.cache import Extent
+from mlx_spec.arrays import Length
 from mlx_spec.target.recording import Kinds, Moved, Recorder, States, Windows
 
 MARKS = 4
@@ -26,10 +26,10 @@ MARKS = 4
 
 
 @runtime_checkable
-class Stretch(Protocol):
+class Checkpoint(Protocol):
     """The states at a place in the text, and what was read from there on."""
 
-    at: Extent
+    at: Length
     rows: int
 
     def caches(self, count: int) -> list[ArraysCache]:
@@ -48,7 +48,7 @@ class Stretch(Protocol):
 class Recomputed:
     """The recurrences run again over what they were given."""
 
-    def __init__(self, kinds: Kinds, at: Extent, states: States):
+    def __init__(self, kinds: Kinds, at: Length, states: States):
         self.at, self.rows = at, 0
         self._slots = tuple(
             tuple(
@@ -63,7 +63,7 @@ class Recomputed:
 
     def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
         self._slots = tuple(cast(Recorder, cache).recorded() for cache in caches)
-        self.rows += ids.shape[0]
+        self.rows += ids.shape[1]
 
     def after(self, count: int | mx.array) -> States:
         if self.rows == 0 or (isinstance(count, int) and count == self.rows):
@@ -75,7 +75,7 @@ class Recomputed:
 class Single:
     """One token was read: what may be gone back to is the state before it, and nothing is recorded."""
 
-    def __init__(self, at: Extent, states: States):
+    def __init__(self, at: Length, states: States):
         self.at, self.rows = at, 0
         self._start = self._end = states
 
@@ -98,7 +98,7 @@ class Single:
 class Replayed:
     """The model reads the tokens that stand again."""
 
-    def __init__(self, replay: Callable[[mx.array, Extent, States], States], at: Extent, states: States):
+    def __init__(self, replay: Callable[[mx.array, Length, States], States], at: Length, states: States):
         self.at, self.rows = at, 0
         self._replay = replay
         self._ids: list[mx.array] = []
@@ -110,13 +110,13 @@ class Replayed:
     def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
         self._end = states_in(caches)
         self._ids.append(ids)
-        self.rows += ids.shape[0]
+        self.rows += ids.shape[1]
 
     def after(self, count: int | mx.array) -> States:
         assert isinstance(count, int), "the engine reads each round before the next of such a model"
         if count in (0, self.rows):
             return self._end if count else self._start
-        return self._replay(mx.concatenate(self._ids)[:count], self.at, self._start)
+        return self._replay(mx.concatenate(self._ids, axis=1)[:, :count], self.at, self._start)
 
 
 def plain_caches(states: States) -> list[ArraysCache]:
@@ -134,23 +134,23 @@ def states_in(caches: Sequence[ArraysCache]) -> States:
     return tuple(tuple(cache.cache) for cache in caches)
 
 
-class Past:
+class StateHistory:
     """Where the recurrent layers of one model stand, and the places they can go back to.
 
-    The stretch before the last is kept too: a round in flight may turn out to lie beyond the end.
+    The checkpoint before the last is kept too: a round in flight may turn out to lie beyond the end.
     """
 
-    def __init__(self, stretch: Callable[[Extent, States], Stretch], fresh: States):
-        self._stretch = stretch
+    def __init__(self, checkpoint: Callable[[Length, States], Checkpoint], fresh: States):
+        self._stretch = checkpoint
         self._fresh = fresh
         self._marks: dict[int, States] = {}
-        self._before: Stretch | None = None
-        self.now = stretch(Extent.exact(0), fresh)
+        self._before: Checkpoint | None = None
+        self.now = checkpoint(Length.exact(0), fresh)
 
-    def go(self, at: Extent, count: int) -> None:
-        """Stand at `at`, which lies within the last stretch, to read `count` tokens or more.
+    def go(self, at: Length, count: int) -> None:
+        """Stand at `at`, which lies within the last checkpoint, to read `count` tokens or more.
 
-        What came before `at` is final. Where one token is read, none may follow in the same stretch.
+        What came before `at` is final. Where one token is read, none may follow in the same checkpoint.
         """
         assert at.high >= self.now.at.low, "a pass begins before what is final"
         if self.now.rows:
@@ -160,7 +160,7 @@ class Past:
 
     def stand(self, at: int, states: States) -> None:
         """The states at `at`, where a pass that nobody goes back into has ended."""
-        self._before, self.now = None, self._stretch(Extent.exact(at), states)
+        self._before, self.now = None, self._stretch(Length.exact(at), states)
 
     def mark(self) -> None:
         """Keep this place for later turns."""
@@ -184,12 +184,12 @@ class Past:
         places: dict[int, Callable[[], States]] = {0: lambda: self._fresh}
         for mark, states in self._marks.items():
             places[mark] = lambda states=states: states
-        for stretch in (self._before, self.now):
-            if stretch is not None and (first := _known(stretch.at)) <= limit:
-                count = min(limit - first, stretch.rows)
-                places[first + count] = partial(stretch.after, count)
+        for checkpoint in (self._before, self.now):
+            if checkpoint is not None and (first := _known(checkpoint.at)) <= limit:
+                count = min(limit - first, checkpoint.rows)
+                places[first + count] = partial(checkpoint.after, count)
         return {place: states for place, states in places.items() if place <= limit}
 
 
-def _known(at: Extent) -> int:
+def _known(at: Length) -> int:
     return at.value if isinstance(at.value, int) else cast(int, at.value.item())

@@ -4,6 +4,7 @@ On a CPU device weights become float32: quantized products are slow there and co
 which takes away what drafting lives on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from mlx_lm.tokenizer_utils import TokenizerWrapper
 from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, maybe_set_recommended_wired_limit
 
 from mlx_spec import Engine
+from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.draft_head import restrict_head
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
 from models.errors import (
     BrokenFiles,
@@ -74,12 +79,12 @@ def load(spec: PairSpec) -> LoadedPair:
     check_memory(folders, _capacity(), as_float32=_on_cpu())
     maybe_set_recommended_wired_limit()
     target, config = _load_model(target_folder)
-    draft = _load_model(draft_folder)[0] if draft_folder is not None else None
+    draft, draft_config = _load_model(draft_folder) if draft_folder is not None else (None, {})
     tokenizer = _load_tokenizer(target_folder, config)
     limit, shape, head = context_limit(config), target_shape(config), None
     if spec.draft_head is not None:
         head = frequent_tokens(tokenizer.get_vocab(), tokenizer.get_added_vocab(), spec.draft_head)
-    engine = Engine(target, draft, context_limit=limit, draft_head=head)
+    engine = Engine(target, _drafters(draft, draft_config, head), context_limit=limit)
     if shape is not None and not _on_cpu():
         engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(
@@ -92,6 +97,15 @@ def load(spec: PairSpec) -> LoadedPair:
         shape=shape,
         notes=notes,
     )
+
+
+def _drafters(draft: nn.Module | None, config: dict[str, Any], head: Sequence[int] | None) -> list[Drafter]:
+    """Lookup first: it costs nothing."""
+    if draft is None:
+        return [LookupDrafter()]
+    if head is not None:
+        restrict_head(draft, head)
+    return [LookupDrafter(), ModelDrafter(draft, context_limit(config))]
 
 
 def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:

@@ -31,7 +31,7 @@ from mlx_lm.generate import generate_step
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.target.cache import make_entries
 from mlx_spec.types import DrafterName
-from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, settled
+from tests.mlx_spec.tiny_models import VOCAB, engine_of, nearly, prompt, settled
 
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, LAYERS, EXPERTS = 32, 4, 2, 8, 2, 4
 WINDOW = 24
@@ -393,7 +393,7 @@ def check(name: str, ways: Sequence[tuple[DrafterName, int]] = WAYS) -> Result:
     except (Exception, SystemExit) as error:
         return Result(name, "not built", why=_first_line(error))
     try:
-        engine = Engine(target, draft, context_limit=2048)
+        engine = engine_of(target, draft, context_limit=2048)
     except UnsupportedModel as error:
         return Result(name, "refused", why=str(error).removesuffix(PAIRS_THAT_WORK))
     except RuntimeError as error:

@@ -21,8 +21,8 @@ prepare()
 import mlx.core as mx  # noqa: E402
 from mlx_lm.models import qwen3_5  # noqa: E402
 
-from mlx_spec.target.cache import Extent  # noqa: E402
-from mlx_spec.target.model import CachedModel  # noqa: E402
+from mlx_spec.arrays import Length  # noqa: E402
+from mlx_spec.target.model import Model  # noqa: E402
 from mlx_spec.target.probe import Probe  # noqa: E402
 from mlx_spec.target.recording import Core, Moved, Windows  # noqa: E402
 from mlx_spec.target.recurrent import Recomputed  # noqa: E402
@@ -67,14 +67,14 @@ WAYS: dict[str, tuple[AbstractContextManager[object], AbstractContextManager[obj
 """For each way: what differs at load, what differs in passes, and whether only the device knows the place."""
 
 
-def milliseconds(model: CachedModel, width: int, lazy: bool) -> float:
+def milliseconds(model: Model, width: int, lazy: bool) -> float:
     ids = prompt(400, 1, vocab=4096)
     model.seen = 0
     model.prefill(ids, 64)
     at, times = 64, []
     for number in range(PASSES):
         start = time.process_time()
-        place = Extent(mx.array([at], mx.int32), at - 1, at + 1) if lazy else Extent.exact(at)
+        place = Length(mx.array([at], mx.int32), at - 1, at + 1) if lazy else Length.exact(at)
         mx.eval(model.forward(mx.array(ids[at : at + width], mx.int32), place))
         times.append(1000 * (time.process_time() - start))
         at += 1 + number % width
@@ -87,7 +87,7 @@ def main() -> None:
     for _ in range(REPEATS):
         for name, (at_load, in_passes, lazy) in WAYS.items():
             with at_load:
-                cached = CachedModel(model)
+                cached = Model(model)
             with in_passes:
                 for width in (1, WIDTH):
                     times.setdefault((name, width), []).append(milliseconds(cached, width, lazy))

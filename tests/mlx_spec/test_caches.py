@@ -7,20 +7,29 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.target.cache import Buffer, Extent, View
-from mlx_spec.target.model import CachedModel
-from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, settled, tiny_gemma3, tiny_llama
+from mlx_spec.arrays import Length
+from mlx_spec.target.cache import Buffer, View
+from mlx_spec.target.model import Model
+from tests.mlx_spec.tiny_models import (
+    ARCHITECTURES,
+    engine_of,
+    nearly,
+    prompt,
+    settled,
+    tiny_gemma3,
+    tiny_llama,
+)
 
 
 def text(engine: Engine, ids: list[int], **options) -> list[int]:
     return [t for r in engine.generate(ids, Options(**options)) for t in r.tokens]
 
 
-def rows(model: CachedModel, count: int) -> list[mx.array]:
+def rows(model: Model, count: int) -> list[mx.array]:
     return [x[:, :, :count].astype(mx.float32) for buffer in model.buffers for x in buffer.arrays]
 
 
-def furthest(a: CachedModel, b: CachedModel, count: int) -> float:
+def furthest(a: Model, b: Model, count: int) -> float:
     pairs = zip(rows(a, count), rows(b, count), strict=True)
     return max(float(np.abs(np.array(x) - np.array(y)).max()) for x, y in pairs)
 
@@ -28,16 +37,16 @@ def furthest(a: CachedModel, b: CachedModel, count: int) -> float:
 @pytest.mark.parametrize(("name", "bits"), [*((name, None) for name in ARCHITECTURES), ("llama", 8)])
 def test_caches_after_many_rollbacks_equal_a_fresh_prefill(name, bits):
     make = ARCHITECTURES[name] if not bits else (lambda seed: tiny_llama(seed, dim=256))
-    engine = Engine(make(0), nearly(make, noise=0.1), context_limit=2048, kv_bits=bits)
+    engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=2048, kv_bits=bits)
     ids = prompt(13, 2)
     out = text(engine, ids, max_tokens=60, drafter="model", draft_length=4)
     target, drafter = engine.target, engine.model_drafter
     assert list(target.tokens) == ids + out and target.seen >= len(ids + out) - 1
-    fresh = CachedModel(target.model, bits)
+    fresh = Model(target.model, bits)
     fresh.prefill(ids + out, target.seen)
     assert furthest(target, fresh, target.seen) < 1e-4
     assert drafter is not None and drafter.cached.seen >= len(ids + out) - 4
-    fresh = CachedModel(drafter.cached.model)
+    fresh = Model(drafter.cached.model)
     fresh.prefill(ids + out, drafter.cached.seen)
     assert furthest(drafter.cached, fresh, drafter.cached.seen) < 1e-4
 
@@ -46,7 +55,7 @@ def test_every_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(mo
     """A write past the end would corrupt memory: MLX checks no start that lives on the device."""
     target = tiny_llama(0, layers=1)
     engine, ids = (
-        Engine(target, nearly(lambda s: tiny_llama(s, layers=1)), context_limit=4096),
+        engine_of(target, nearly(lambda s: tiny_llama(s, layers=1)), context_limit=4096),
         prompt(230, 3),
     )
     wanted = [int(t) for t, _ in generate_step(mx.array(ids), target, max_tokens=340)]
@@ -65,7 +74,7 @@ def test_every_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(mo
 
 
 def test_mutant_capacity_bound_that_forgets_the_round_in_flight_is_caught(monkeypatch):
-    engine = Engine(tiny_llama(0, layers=1), tiny_llama(0, layers=1), context_limit=4096)
+    engine = engine_of(tiny_llama(0, layers=1), tiny_llama(0, layers=1), context_limit=4096)
     write = Buffer.write
 
     def forgetful(self, keys, values, start, end):
@@ -80,7 +89,9 @@ def test_mutant_capacity_bound_that_forgets_the_round_in_flight_is_caught(monkey
 
 def test_a_round_copies_no_cache():
     """Peak memory of rounds against the size of the caches they write to, the draft's at every step."""
-    engine = Engine(tiny_llama(0, layers=2, dim=256), tiny_llama(0, layers=1, dim=256), context_limit=16384)
+    engine = engine_of(
+        tiny_llama(0, layers=2, dim=256), tiny_llama(0, layers=1, dim=256), context_limit=16384
+    )
     ids = prompt(3000, 1)
     text(engine, ids[:8], max_tokens=20, drafter="model", draft_length=6)
     engine.assume(ids)  # what the rows hold is no matter here
@@ -129,7 +140,7 @@ def test_quantized_caches_give_the_same_text_drafted_or_not(bits, window):
         return settled(gemma3_text.Model(args), seed)
 
     ids = prompt(20, 5)
-    engine = Engine(make(0), nearly(make), context_limit=2048, kv_bits=bits)
+    engine = engine_of(make(0), nearly(make), context_limit=2048, kv_bits=bits)
     wanted = text(engine, ids, max_tokens=50, drafter="none")
     for length in (1, 3):
         assert text(engine, ids, max_tokens=50, drafter="model", draft_length=length) == wanted
@@ -147,7 +158,7 @@ def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
         nn.quantize(model, **{"group_size": 32, **settings})
     ids = prompt(9, 4)
     wanted = [int(t) for t, _ in generate_step(mx.array(ids), target, max_tokens=30)]
-    engine = Engine(target, draft, context_limit=2048)
+    engine = engine_of(target, draft, context_limit=2048)
     assert text(engine, ids, max_tokens=30, drafter="none") == wanted
     assert text(engine, ids, max_tokens=30, drafter="model", draft_length=3) == wanted
 
@@ -158,8 +169,8 @@ def test_a_view_with_bounds_masks_like_one_that_knows():
         buffer = Buffer(window)
         keys = mx.random.normal((1, 1, 90, 8))
         buffer.write(keys, keys, 0, 90)
-        exact = View(buffer, Extent.exact(80))
-        lazy = View(buffer, Extent(mx.array([80], mx.int32), 77, 85))
+        exact = View(buffer, Length.exact(80))
+        lazy = View(buffer, Length(mx.array([80], mx.int32), 77, 85))
         known = exact.make_mask(4, return_array=True)
         guessed = lazy.make_mask(4)
         first = 0 if window is None else max(0, 80 + 1 - window)
@@ -193,7 +204,7 @@ def test_a_cache_of_an_unknown_kind_is_refused_at_load_by_name():
 
     for pair in ((Peculiar(), None), (tiny_llama(0), Peculiar())):
         with pytest.raises(UnsupportedModel, match="Own"):
-            Engine(*pair, context_limit=64)
+            engine_of(*pair, context_limit=64)
 
 
 def test_a_model_that_cannot_run_with_our_caches_is_refused_at_load():
@@ -202,20 +213,20 @@ def test_a_model_that_cannot_run_with_our_caches_is_refused_at_load():
             return cache[0].state  # pyright: ignore
 
     with pytest.raises(UnsupportedModel, match="rewinds"):
-        Engine(Foreign(), context_limit=64)
+        engine_of(Foreign(), context_limit=64)
 
 
 def test_rounds_of_a_model_that_needs_its_offset_on_the_host_are_read_at_once():
-    assert Engine(tiny_llama(0), context_limit=64).drafts_in_flight == 1
+    assert engine_of(tiny_llama(0), context_limit=64).drafts_in_flight == 1
     for pair in ((Positional(), None), (tiny_llama(0), Positional())):
-        assert Engine(*pair, context_limit=64).drafts_in_flight == 0
+        assert engine_of(*pair, context_limit=64).drafts_in_flight == 0
 
 
 def test_a_window_that_fills_during_prefill_reads_only_the_window():
-    model = CachedModel(tiny_gemma3(0))
+    model = Model(tiny_gemma3(0))
     ids = prompt(1100, 6)
     model.prefill(ids, 1099)
     sliding = next(b for b in model.buffers if b.window)
-    view = View(sliding, Extent.exact(1099))
+    view = View(sliding, Length.exact(1099))
     view.update_and_fetch(mx.zeros((1, 2, 1, 8)), mx.zeros((1, 2, 1, 8)))
     assert view.keys_and_values()[0].shape[2] == 24

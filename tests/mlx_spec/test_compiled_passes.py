@@ -9,7 +9,7 @@ import pytest
 from mlx_spec.engine import Engine
 from mlx_spec.target import model as cached_model
 from mlx_spec.types import Options
-from tests.mlx_spec.tiny_models import VOCAB, one_layer, prompt, tiny_gemma3, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, engine_of, one_layer, prompt, tiny_gemma3, tiny_llama
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
 
@@ -33,7 +33,7 @@ def texts(engine: Engine, **options) -> list[list[int]]:
 def test_compiled_passes_give_the_same_text(make, kv_bits):
     """Over a border where buffers grow, in a second turn too, with and without a draft."""
     big = {"dim": 256, "layers": 1} if kv_bits else {}
-    engine = Engine(make(0, **big), make(0, **big), context_limit=1000, kv_bits=kv_bits)
+    engine = engine_of(make(0, **big), make(0, **big), context_limit=1000, kv_bits=kv_bits)
     assert engine.target.compiles and engine.model_drafter and engine.model_drafter.cached.compiles
     engine.target.compiles = False
     wanted = texts(engine, temperature=0.9, drafter="none")
@@ -44,13 +44,13 @@ def test_compiled_passes_give_the_same_text(make, kv_bits):
 
 def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
     built = []
-    forward = cached_model.CachedModel.forward
+    forward = cached_model.Model.forward
     monkeypatch.setattr(
-        cached_model.CachedModel,
+        cached_model.Model,
         "forward",
         lambda self, ids, at: (built.append(ids.shape[0]), forward(self, ids, at))[1],
     )
-    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
+    engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     rounds = engine.generate(prompt(130, 1), Options(max_tokens=300, drafter="model", draft_length=3))
     read = [next(rounds) for _ in range(6)]
     built.clear()
@@ -65,7 +65,7 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
 
 
 def test_a_round_that_builds_a_graph_tells_nothing_of_what_rounds_cost():
-    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
+    engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     builds, steady = [], []
     for k in (0, 3):
         before = engine.graphs_built
@@ -80,13 +80,13 @@ def test_a_round_that_builds_a_graph_tells_nothing_of_what_rounds_cost():
 
 def test_graphs_for_few_rows_are_kept_for_the_next_text(monkeypatch):
     built = []
-    pure = cached_model.CachedModel._pure
+    pure = cached_model.Model._pure
     monkeypatch.setattr(
-        cached_model.CachedModel,
+        cached_model.Model,
         "_pure",
         lambda self, ids, start, rows: (built.append(self._bounds.high), pure(self, ids, start, rows))[1],
     )
-    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
+    engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     options = Options(max_tokens=200, drafter="model", draft_length=3)
     wanted = [r.tokens for r in engine.generate(prompt(20, 1), options)]
     assert {64, 128, 256} <= set(built), "few rows are read first"
@@ -99,7 +99,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text(monkeypatch):
 
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
     """Else every pass would read the rows of the long one, and their memory would stay taken."""
-    engine = Engine(one_layer(0), one_layer(1), context_limit=2000)
+    engine = engine_of(one_layer(0), one_layer(1), context_limit=2000)
     short = {"max_tokens": 40, "drafter": "model", "draft_length": 3}
     wanted = [r.tokens for r in engine.generate(prompt(20, 2), Options(**short))]
     list(engine.generate(prompt(700, 1), Options(**short)))
@@ -126,9 +126,9 @@ class AsksTheDevice(nn.Module):
 
 def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
     inner = one_layer()
-    asking = cached_model.CachedModel(AsksTheDevice(inner))
+    asking = cached_model.Model(AsksTheDevice(inner))
     assert not asking.compiles and asking.vocab == VOCAB
-    engine = Engine(inner, None, context_limit=400)
+    engine = engine_of(inner, None, context_limit=400)
     wanted = texts(engine)
     engine.target = asking
     assert texts(engine) == wanted
@@ -136,11 +136,11 @@ def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
 
 @pytest.mark.parametrize("whose", ["target", "draft"])
 def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, whose):
-    engine = Engine(one_layer(0), one_layer(1), context_limit=1000)
+    engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     assert engine.model_drafter is not None
     wanted = texts(engine, drafter="none")[0]
     broken = engine.target if whose == "target" else engine.model_drafter.cached
-    honest, left = cached_model.CachedModel._pass, [1]
+    honest, left = cached_model.Model._pass, [1]
 
     def interrupted(self, ids, at, recurrent):
         logits = honest(self, ids, at, recurrent)
@@ -150,7 +150,7 @@ def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch
                 raise KeyboardInterrupt
         return logits
 
-    monkeypatch.setattr(cached_model.CachedModel, "_pass", interrupted)
+    monkeypatch.setattr(cached_model.Model, "_pass", interrupted)
     with pytest.raises(KeyboardInterrupt):
         texts(engine, drafter="model", draft_length=3)
     assert texts(engine, drafter="model", draft_length=3) == [wanted, wanted]

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mlx_spec.drafters.lookup import OFFERS
-from mlx_spec.drafters.model import OFFER as MODEL
+from mlx_spec.drafters.lookup import CANDIDATES
+from mlx_spec.drafters.model import CANDIDATE as MODEL
 from mlx_spec.policy.acceptance import LEVELS, Acceptance
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.policy.prospects import Prospect, best
 from mlx_spec.types import Round
 
@@ -29,7 +29,7 @@ PLAIN = 0.01
 TOKENS, PROMPTS = 128, 10
 NOISE, OUTLIERS = 0.05, 0.01
 """Of the times that are seen: spread of the logarithm, and how often a round takes five times as long."""
-SHORT, LONG = OFFERS[3], OFFERS[16]
+SHORT, LONG = CANDIDATES[3], CANDIDATES[16]
 
 
 class World:
@@ -58,30 +58,33 @@ class World:
         )
 
     def answer(
-        self, controller: Controller, rate: float | dict[str, float], offers: Sequence[Offer] = (MODEL,)
+        self,
+        controller: Controller,
+        rate: float | dict[str, float],
+        candidates: Sequence[Candidate] = (MODEL,),
     ):
         """Seconds per token of one answer. A review takes as long as a step of the draft."""
         controller.begin()
         spent, tokens, rested, before = 0.0, 0, 0, None
         while tokens < TOKENS:
-            offered = [replace(o, reviews=rested * (o.drafter == "model")) for o in offers]
-            offer, k = controller.choose(offered, tokens)
-            likely = rate.get(offer.kind, 0.0) if isinstance(rate, dict) else rate
-            if offer.reviews and not k:
-                controller.review(offer, [self.rng.random() < likely for _ in range(rested)])
+            candidates_then = [replace(o, shadows=rested * (o.drafter == "model")) for o in candidates]
+            candidate, k = controller.choose(candidates_then, tokens)
+            likely = rate.get(candidate.kind, 0.0) if isinstance(rate, dict) else rate
+            if candidate.shadows and not k:
+                controller.shadow(candidate, [self.rng.random() < likely for _ in range(rested)])
                 spent += PLAIN * self.slower * self.step
                 rested = 0
             accepted = 0
             while accepted < k and self.rng.random() < likely:
                 accepted += 1
-            took = self.seconds(k, tokens, offer.drafter) * self.rng.lognormvariate(0, NOISE)
+            took = self.seconds(k, tokens, candidate.drafter) * self.rng.lognormvariate(0, NOISE)
             seen = took * (5 if self.rng.random() < OUTLIERS else 1)
-            steady = before is not None and (k > 0 or (before == "none" and offer == NO_OFFER))
-            drafter = offer.drafter if k else "none"
+            steady = before is not None and (k > 0 or (before == "none" and candidate == NO_CANDIDATE))
+            drafter = candidate.drafter if k else "none"
             gained = tuple(range(accepted + 1))
-            rested = 0 if k and offer.drafter == "model" else rested + len(gained)
+            rested = 0 if k and candidate.drafter == "model" else rested + len(gained)
             read = Round(tuple(range(k)), accepted, gained, drafter, seen, steady=steady)
-            controller.count(read, offer, tokens)
+            controller.count(read, candidate, tokens)
             spent, tokens, before = spent + took, tokens + accepted + 1, drafter
         return spent / tokens
 
@@ -184,7 +187,7 @@ def test_a_drafter_that_stays_bad_is_tried_rarely():
 
 def test_the_better_of_two_drafters_drafts_and_free_writing_pays_nothing_for_lookup():
     for sure, chance, wanted in ((0.95, 0.6, 1.6), (0.0, 0.6, 0.97), (0.0, 0.0, 0.97)):
-        offers, rates, times = (
+        candidates, rates, times = (
             [LONG, MODEL] if sure else [MODEL, SHORT],
             {"model": chance, LONG.kind: sure},
             [],
@@ -192,14 +195,14 @@ def test_the_better_of_two_drafters_drafts_and_free_writing_pays_nothing_for_loo
         for seed in range(4):
             world = World("m4pro", 0.1, seed)
             controller = Controller(world.measured(0.02, ("model", "lookup")))
-            times += [world.answer(controller, rates, offers) for _ in range(PROMPTS)]
+            times += [world.answer(controller, rates, candidates) for _ in range(PROMPTS)]
         alone = min(World("m4pro", 0.1).fixed(chance))
         assert alone / mean(times) > wanted, (sure, chance, alone / mean(times))
 
 
 def test_a_longer_match_earns_a_longer_draft():
     costs = Costs(RoundCost(1.0), {"lookup": {k: RoundCost(1 + 0.08 * k) for k in range(1, 32)}})
-    lengths = [Controller(costs).choose([offer], 0)[1] for offer in reversed(OFFERS.values())]
+    lengths = [Controller(costs).choose([candidate], 0)[1] for candidate in reversed(CANDIDATES.values())]
     assert lengths == sorted(lengths) and lengths[0] < 3 and lengths[-1] >= 8
     controller = Controller(costs)
     for _ in range(12):
@@ -229,11 +232,13 @@ def test_what_is_not_chosen_is_looked_at_ever_more_rarely():
     world = World("flat", 0.05)
     controller, seen = Controller(world.measured(0.0)), []
     for number in range(3000):
-        offer, k = controller.choose([MODEL], 0)
+        candidate, k = controller.choose([MODEL], 0)
         if k == 0:
             seen.append(number)
-        read = Round(tuple(range(k)), k, tuple(range(k + 1)), offer.drafter, world.seconds(k), steady=True)
-        controller.count(read, offer, 0)
+        read = Round(
+            tuple(range(k)), k, tuple(range(k + 1)), candidate.drafter, world.seconds(k), steady=True
+        )
+        controller.count(read, candidate, 0)
     gaps = [b - a for a, b in zip(seen, seen[1:], strict=False) if b - a > 1]
     assert seen and gaps == sorted(gaps) and 5 < len(seen) < 20
 
@@ -281,7 +286,7 @@ def test_positions_past_the_first_rejection_are_not_counted():
 def test_what_stood_and_what_would_have_stood_say_the_same():
     drafted, reviewed = Acceptance(), Acceptance()
     drafted.count(8, 5)
-    reviewed.review([True] * 5 + [False])
+    reviewed.shadow([True] * 5 + [False])
     assert rate(reviewed) == pytest.approx(rate(drafted), abs=0.05)
 
 
@@ -294,7 +299,7 @@ def test_an_answer_of_another_kind_is_told_within_a_few_tokens_and_the_usual_rem
     known.begin()
     before = rate(known)
     known.count(4, 0)
-    known.review([False] * 4)
+    known.shadow([False] * 4)
     assert before > 0.85 and rate(known) < 0.3
     known.begin()
     assert rate(known) > 0.55
@@ -305,19 +310,19 @@ def test_a_drafter_that_rests_is_asked_and_its_answer_decides():
     for right, drafts in ((True, True), (False, False)):
         controller = Controller(costs)
         controller.begin()
-        controller.count(Round((), 0, (1,), "none", 1.0), NO_OFFER, 0)
-        controller.review(MODEL, [False] * 6)
+        controller.count(Round((), 0, (1,), "none", 1.0), NO_CANDIDATE, 0)
+        controller.shadow(MODEL, [False] * 6)
         asked = rested = k = 0
         for _ in range(12):
             rested += 1
-            offer, k = controller.choose([replace(MODEL, reviews=rested)], 0)
+            candidate, k = controller.choose([replace(MODEL, shadows=rested)], 0)
             if k:
                 break
-            if offer != NO_OFFER:
+            if candidate != NO_CANDIDATE:
                 asked += 1
-                controller.review(offer, [right] * rested)
+                controller.shadow(candidate, [right] * rested)
                 rested = 0
-            controller.count(Round((), 0, (1,), "none", 1.0), offer, 0)
+            controller.count(Round((), 0, (1,), "none", 1.0), candidate, 0)
         assert asked >= 1 and (k > 0) == drafts
 
 
@@ -332,12 +337,12 @@ def test_a_plain_round_is_weighed_again_when_a_review_is_due_or_something_else_i
     dear = {name: {k: RoundCost(1.2 + k) for k in range(1, 9)} for name in ("model", "lookup")}
     controller = Controller(Costs(RoundCost(1.0, seen=8), dear))
     controller.begin()
-    controller.count(Round((), 0, (1,) * 40, "none", 1.0), NO_OFFER, 0)
+    controller.count(Round((), 0, (1,) * 40, "none", 1.0), NO_CANDIDATE, 0)
     for rested in (1, 2):
-        assert controller.choose([replace(MODEL, reviews=rested)], 0) == (NO_OFFER, 0)
-        controller.count(Round((), 0, (1,), "none", 1.0), NO_OFFER, 0)
+        assert controller.choose([replace(MODEL, shadows=rested)], 0) == (NO_CANDIDATE, 0)
+        controller.count(Round((), 0, (1,), "none", 1.0), NO_CANDIDATE, 0)
     assert weighed == [1]
-    controller.choose([SHORT, replace(MODEL, reviews=2)], 0)
+    controller.choose([SHORT, replace(MODEL, shadows=2)], 0)
     assert weighed == [1, 2]
 
 
@@ -345,11 +350,11 @@ def test_the_reading_of_a_long_prompt_has_to_pay_too():
     costs = Costs(RoundCost(1.0), {"model": {k: RoundCost(1 + 0.1 * k) for k in range(1, 9)}})
     controller = Controller(costs)
     assert controller.choose([MODEL], 0)[1] > 0
-    assert controller.choose([replace(MODEL, behind=16_000)], 0) == (NO_OFFER, 0)
+    assert controller.choose([replace(MODEL, behind=16_000)], 0) == (NO_CANDIDATE, 0)
     read = Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 160.0)
     controller.count(read, replace(MODEL, behind=16_000), 0)
     assert controller.reading["model"] == pytest.approx(0.01)
 
 
 def test_a_plain_round_is_what_nobody_offers():
-    assert Controller(Costs(RoundCost(1.0))).choose([], 0) == (NO_OFFER, 0)
+    assert Controller(Costs(RoundCost(1.0))).choose([], 0) == (NO_CANDIDATE, 0)

@@ -6,9 +6,9 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
-from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec import Options, UnsupportedModel
 from mlx_spec.drafters.draft_head import restrict_head
-from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, tiny_gemma3, tiny_llama, tiny_qwen3
+from tests.mlx_spec.tiny_models import VOCAB, engine_of, nearly, prompt, tiny_gemma3, tiny_llama, tiny_qwen3
 
 EVEN = range(0, VOCAB, 2)
 
@@ -30,7 +30,7 @@ def test_logits_of_the_tokens_kept_are_unchanged_and_the_others_are_never_the_be
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_the_text_is_the_same_with_a_cut_head(temperature):
     options = Options(max_tokens=60, temperature=temperature, drafter="model", draft_length=3)
-    cut = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=400, draft_head=EVEN)
+    cut = engine_of(tiny_llama(0), nearly(tiny_llama), context_limit=400, draft_head=EVEN)
     rounds = list(cut.generate(prompt(9, 1), options))
     plain = cut.generate(prompt(9, 1), replace(options, drafter="none"))
     assert [t for r in rounds for t in r.tokens] == [t for r in plain for t in r.tokens]
@@ -40,7 +40,7 @@ def test_the_text_is_the_same_with_a_cut_head(temperature):
 
 @pytest.mark.parametrize("verify", ["token", "block"])
 def test_a_cut_head_works_with_rejection_sampling(verify):
-    engine = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=400, draft_head=EVEN)
+    engine = engine_of(tiny_llama(0), nearly(tiny_llama), context_limit=400, draft_head=EVEN)
     options = Options(max_tokens=60, temperature=0.9, verify=verify, drafter="model", draft_length=3)
     rounds = list(engine.generate(prompt(9, 1), options))
     assert sum(len(r.tokens) for r in rounds) == 60 and any(r.accepted for r in rounds)

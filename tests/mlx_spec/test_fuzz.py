@@ -9,8 +9,8 @@ from dataclasses import replace
 import mlx.core as mx
 import pytest
 
-from mlx_spec import Engine, Options
-from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, nearly
+from mlx_spec import Options
+from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, engine_of, nearly
 
 CHATS, TURNS = 12, 14
 
@@ -39,7 +39,7 @@ def test_any_chat_gives_the_text_of_a_fresh_plain_engine(name, seed):
     limit = rng.choice([300, 2048])
     target = ARCHITECTURES[name](seed)
     draft = nearly(ARCHITECTURES[name], seed, noise=rng.choice([0.0, 0.02, 0.5]))
-    engine = Engine(target, draft, context_limit=limit)
+    engine = engine_of(target, draft, context_limit=limit)
     engine.drafts_in_flight = rng.choice([0, 1])
     text: list[int] = [rng.randrange(VOCAB)]
     for turn in range(TURNS):
@@ -49,7 +49,7 @@ def test_any_chat_gives_the_text_of_a_fresh_plain_engine(name, seed):
             break
         options = random_options(rng)
         documents = [text[-20:]] if rng.random() < 0.3 else []
-        fresh = Engine(target, context_limit=limit)
+        fresh = engine_of(target, context_limit=limit)
         plain = replace(options, drafter="none")
         wanted = [t for r in fresh.generate(text, plain) for t in r.tokens]
         kept: list[int] = []

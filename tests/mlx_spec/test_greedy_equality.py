@@ -5,8 +5,8 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.policy.plan import NO_OFFER, Fixed
-from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
+from mlx_spec.policy.plan import NO_CANDIDATE, Fixed
+from tests.mlx_spec.tiny_models import ARCHITECTURES, engine_of, nearly, prompt, tiny_llama
 
 TOKENS = 40
 PROMPTS = [prompt(1, 1), prompt(7, 2), prompt(30, 3), prompt(70, 5)]
@@ -29,7 +29,7 @@ def test_greedy_text_is_that_of_mlx_lm(name, ids):
     target, count = ARCHITECTURES[name](0), max(SHORTEST, TOKENS - len(ids) + 1)
     wanted = reference(target, ids, count)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
-    engine = Engine(target, nearly(ARCHITECTURES[name]), context_limit=2048)
+    engine = engine_of(target, nearly(ARCHITECTURES[name]), context_limit=2048)
     assert text(engine, ids, max_tokens=count, drafter="none") == wanted
     for length in (1, 4):
         assert text(engine, ids, max_tokens=count, drafter="model", draft_length=length) == wanted
@@ -45,7 +45,7 @@ def test_a_target_that_is_not_rewound_is_caught(name, ids, monkeypatch):
 
     target = ARCHITECTURES[name](0)
     wanted = reference(target, ids, SHORTEST)
-    engine = Engine(target, nearly(ARCHITECTURES[name], noise=0.3), context_limit=2048)
+    engine = engine_of(target, nearly(ARCHITECTURES[name], noise=0.3), context_limit=2048)
 
     honest = cached_model.views
     skew = {"rows": 0}
@@ -53,7 +53,7 @@ def test_a_target_that_is_not_rewound_is_caught(name, ids, monkeypatch):
     def not_rewound(entries, at, recurrent):
         return honest(entries, at.plus(skew["rows"]), recurrent)
 
-    forward = cached_model.CachedModel.forward
+    forward = cached_model.Model.forward
 
     def counting(self, tokens, at):
         logits = forward(self, tokens, at)
@@ -62,13 +62,13 @@ def test_a_target_that_is_not_rewound_is_caught(name, ids, monkeypatch):
         return logits
 
     monkeypatch.setattr(cached_model, "views", not_rewound)
-    monkeypatch.setattr(cached_model.CachedModel, "forward", counting)
+    monkeypatch.setattr(cached_model.Model, "forward", counting)
     assert text(engine, ids, max_tokens=SHORTEST, drafter="model", draft_length=3) != wanted
 
 
 def test_the_draft_is_right_often_enough_for_equality_to_mean_something():
     for name, make in ARCHITECTURES.items():
-        engine = Engine(make(0), nearly(make), context_limit=2048)
+        engine = engine_of(make(0), nearly(make), context_limit=2048)
         rounds = list(
             engine.generate(PROMPTS[2], Options(max_tokens=TOKENS, drafter="model", draft_length=3))
         )
@@ -80,7 +80,7 @@ def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing():
     target = tiny_llama(0, layers=1, vocab=100)
     wanted = reference(target, PROMPTS[1][:5])
     for rows in (80, 100, 140):
-        engine = Engine(target, tiny_llama(1, layers=1, vocab=rows), context_limit=2048)
+        engine = engine_of(target, tiny_llama(1, layers=1, vocab=rows), context_limit=2048)
         ids = PROMPTS[1][:5]
         for options in ({}, {"temperature": 1.0, "verify": "block"}, {"temperature": 1.0, "verify": "token"}):
             out = text(engine, ids, drafter="model", draft_length=3, **options)
@@ -91,33 +91,33 @@ def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing():
 
 def test_untied_embeddings_and_many_layers_change_nothing():
     target = tiny_llama(3, layers=5, tied=False)
-    engine = Engine(target, tiny_llama(3, layers=1, tied=False), context_limit=2048)
+    engine = engine_of(target, tiny_llama(3, layers=1, tied=False), context_limit=2048)
     assert text(engine, PROMPTS[0], drafter="model", draft_length=2) == reference(target, PROMPTS[0])
 
 
 def test_no_rounding_differs_between_plain_and_drafted_rows():
     """Bitwise: the verify pass gives each row the logits that a plain pass gives it."""
-    from mlx_spec.target.cache import Extent
-    from mlx_spec.target.model import CachedModel
+    from mlx_spec.arrays import Length
+    from mlx_spec.target.model import Model
 
     model, ids = tiny_llama(0), prompt(24, 9)
-    one, many = CachedModel(model), CachedModel(model)
+    one, many = Model(model), Model(model)
     one.prefill(ids, 20)
     many.prefill(ids, 20)
-    rows = [one.forward(mx.array([ids[i]]), Extent.exact(i))[0] for i in range(20, 24)]
-    lazy = many.forward(mx.array(ids[20:24]), Extent(mx.array([20], mx.int32), 18, 22))
+    rows = [one.forward(mx.array([ids[i]]), Length.exact(i))[0] for i in range(20, 24)]
+    lazy = many.forward(mx.array(ids[20:24]), Length(mx.array([20], mx.int32), 18, 22))
     assert mx.array_equal(mx.stack(rows), lazy)
 
 
 def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds(monkeypatch):
     """The target drafts for itself: one token out of step and it would not accept everything."""
     target, ids = tiny_llama(0), prompt(9, 1)
-    engine = Engine(target, target, context_limit=2048)
+    engine = engine_of(target, target, context_limit=2048)
     lengths = iter([3, 0, 0, 2, 0, 5, 1, 0, 0, 0, 4] * 20)
     monkeypatch.setattr(
         Fixed,
         "choose",
-        lambda self, offers, length: (offers[0], k) if (k := next(lengths)) else (NO_OFFER, 0),
+        lambda self, candidates, length: (candidates[0], k) if (k := next(lengths)) else (NO_CANDIDATE, 0),
     )
     rounds = list(engine.generate(ids, Options(max_tokens=TOKENS, drafter="model", draft_length=3)))
     assert [t for r in rounds for t in r.tokens] == reference(target, ids)

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from mlx_spec import Engine, Options
+from mlx_spec import Options
 from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter, SuffixAutomaton
-from tests.mlx_spec.tiny_models import prompt, settled, tiny_llama
+from tests.mlx_spec.tiny_models import engine_of, prompt, settled, tiny_llama
 
 
 def longest_ending_seen_before(tokens: list[int]) -> int:
@@ -69,7 +69,7 @@ def test_another_conversation_forgets_the_last_one():
 def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
     """A target that repeats its text: `auto` goes over to lookup once the text copies itself."""
     target = settled(tiny_llama(0), 0, spread=0.7)
-    engine = Engine(target, tiny_llama(1), context_limit=2048)
+    engine = engine_of(target, tiny_llama(1), context_limit=2048)
     ids = prompt(6, 1)
     out = [t for r in engine.generate(ids, Options(max_tokens=300)) for t in r.tokens]
     if longest_ending_seen_before(out) < 50:
@@ -83,7 +83,7 @@ def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
 def test_a_document_makes_its_copy_cheap():
     """The answer is known to stand in a document: lookup alone needs far fewer rounds than tokens."""
     target = tiny_llama(0)
-    engine = Engine(target, context_limit=2048)
+    engine = engine_of(target, context_limit=2048)
     ids = prompt(6, 2)
     out = [t for r in engine.generate(ids, Options(max_tokens=80, drafter="none")) for t in r.tokens]
     options = Options(max_tokens=80, drafter="lookup", draft_length=5)

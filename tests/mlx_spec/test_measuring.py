@@ -3,10 +3,10 @@
 import pytest
 
 from mlx_spec import Engine, Options
-from mlx_spec.drafters.model import OFFER
+from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy import calibrate as measuring
 from mlx_spec.policy.calibrate import FIRST, Calibration
-from tests.mlx_spec.tiny_models import nearly, prompt, tiny_gemma4, tiny_llama
+from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, tiny_gemma4, tiny_llama
 
 
 def text(engine: Engine, **options) -> list[int]:
@@ -16,7 +16,7 @@ def text(engine: Engine, **options) -> list[int]:
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gemma4])
 def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1, 3, 8))
-    engine = Engine(make(0), nearly(make), context_limit=512)
+    engine = engine_of(make(0), nearly(make), context_limit=512)
     wanted = text(engine, drafter="none")
     calibration = Calibration(engine)
     for done, _ in calibration.run(60.0):
@@ -31,7 +31,7 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
 
 
 def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2048)
+    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=2048)
     assert Calibration(engine).costs().plain is None
     calibration = Calibration(engine)
     assert list(calibration.run(0.0)) == [] and not calibration.times
@@ -43,7 +43,7 @@ def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
 
 def test_a_machine_that_is_slow_for_a_while_makes_no_kind_of_round_dearer(monkeypatch):
     """Times are given: 1 and 0.1 a row, half as much again for some of the kinds."""
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=2048)
+    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=2048)
     calibration, asked = Calibration(engine), []
 
     def timed(kind, warm):
@@ -59,7 +59,7 @@ def test_a_machine_that_is_slow_for_a_while_makes_no_kind_of_round_dearer(monkey
 
 def test_what_was_timed_becomes_costs_at_both_contexts():
     """Times are given: 1 and 0.1 a row, twice that far away; a drafted token is 0.05."""
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=8192)
+    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=8192)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
     for kind in calibration._kinds():
@@ -70,8 +70,8 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     assert calibration.draft_step(calibration.near) == pytest.approx(0.05)
     assert calibration.draft_step(calibration.far) == pytest.approx(0.1)
     costs = calibration.costs()
-    assert costs.longest("model") == OFFER.limit and costs.longest("lookup") == max(FIRST)
-    for k in range(1, OFFER.limit + 1):
+    assert costs.longest("model") == CANDIDATE.limit and costs.longest("lookup") == max(FIRST)
+    for k in range(1, CANDIDATE.limit + 1):
         assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
         assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
     assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)
@@ -81,7 +81,7 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
 
 def test_measuring_that_is_left_and_not_finished_leaves_nothing_that_was_not_read():
     """Its text is made of token 1: a prompt of the same must be read all the same."""
-    engine, ids = Engine(tiny_llama(0), nearly(tiny_llama), context_limit=512), [1] * 20
+    engine, ids = engine_of(tiny_llama(0), nearly(tiny_llama), context_limit=512), [1] * 20
     options = Options(max_tokens=20)
     wanted = [t for r in engine.generate(ids, options) for t in r.tokens]
     for _ in Calibration(engine).run(60.0):
@@ -91,5 +91,5 @@ def test_measuring_that_is_left_and_not_finished_leaves_nothing_that_was_not_rea
 
 @pytest.mark.parametrize("limit", [2, 3, 10])
 def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
-    engine = Engine(tiny_llama(0), tiny_llama(1), context_limit=limit)
+    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=limit)
     list(Calibration(engine).run(0.2))

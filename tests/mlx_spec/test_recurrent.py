@@ -10,11 +10,11 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.target.model import CachedModel
+from mlx_spec.target.model import Model
 from mlx_spec.target.recording import Moved, Windows
 from mlx_spec.target.recurrent import Recomputed, Replayed
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import nearly, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, tiny_llama
 
 RECOMPUTED = ["qwen3_next", "qwen3_5", "lfm2", "nemotron_h"]
 REPLAYED = ["mamba"]
@@ -32,10 +32,10 @@ def reference(model, ids: list[int], count: int = TOKENS) -> list[int]:
 
 
 def pair(name: str, noise: float = 0.02) -> Engine:
-    return Engine(build(name), nearly(lambda seed: build(name, seed), noise=noise), context_limit=2048)
+    return engine_of(build(name), nearly(lambda seed: build(name, seed), noise=noise), context_limit=2048)
 
 
-def states(model: CachedModel, at: int) -> list[np.ndarray]:
+def states(model: Model, at: int) -> list[np.ndarray]:
     assert model._past is not None and model._past.resume(at) == at
     return [np.array(x) for slots in model._past.now.after(0) for x in slots]
 
@@ -58,7 +58,7 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
         accepted |= {r.accepted for r in rounds}
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
     for model in (target, drafter.cached):
-        fresh = CachedModel(model.model)
+        fresh = Model(model.model)
         fresh.prefill(IDS + wanted, model.seen)
         ours, theirs = states(model, model.seen), states(fresh, model.seen)
         for a, b in zip(ours, theirs, strict=True):
@@ -68,14 +68,14 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
 def test_a_recurrent_model_drafts_for_itself_without_a_rejection():
     for name in ("qwen3_next", "mamba"):
         target = build(name)
-        engine = Engine(target, target, context_limit=2048)
+        engine = engine_of(target, target, context_limit=2048)
         rounds = list(engine.generate(IDS, Options(max_tokens=TOKENS, drafter="model", draft_length=3)))
         assert engine.stats(rounds).acceptance_rate == 1, name
 
 
 def test_a_recurrent_model_drafts_for_one_with_attention_and_the_other_way_round():
     for target, draft in ((tiny_llama(0), build("lfm2")), (build("lfm2"), tiny_llama(0))):
-        engine = Engine(target, draft, context_limit=2048)
+        engine = engine_of(target, draft, context_limit=2048)
         assert text(engine, IDS, drafter="model", draft_length=3) == reference(target, IDS)
 
 
@@ -200,6 +200,6 @@ def test_mutant_replay_that_reads_nothing_is_caught(monkeypatch):
 
 def test_mutant_draft_steps_that_nobody_can_go_back_into_are_caught(monkeypatch):
     engine = pair("qwen3_next", noise=0.2)
-    monkeypatch.setattr(CachedModel, "follow", CachedModel.forward)
+    monkeypatch.setattr(Model, "follow", Model.forward)
     with pytest.raises(AssertionError, match="begins before"):
         text(engine, IDS, drafter="model", draft_length=3)

@@ -6,15 +6,15 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
+from mlx_spec.arrays import Length
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.engine import Engine
-from mlx_spec.policy.plan import NO_OFFER, Offer
-from mlx_spec.target.cache import Extent
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Options, Round
-from mlx_spec.verify.verifiers import RuleBook
-from tests.mlx_spec.tiny_models import nearly, tiny_llama
+from mlx_spec.verify.verifiers import Verifier
+from tests.mlx_spec.tiny_models import engine_of, nearly, tiny_llama
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 TOKENS = 40
@@ -33,18 +33,18 @@ class Asking:
     def begin(self) -> None:
         self.rounds = 0
 
-    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        asked = [offer for offer in offers if offer.drafter == "model"]
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        asked = [candidate for candidate in candidates if candidate.drafter == "model"]
         if self.rounds < self.every:
-            return NO_OFFER, 0
+            return NO_CANDIDATE, 0
         return asked[0], 0 if len(self.said) <= len(self.accepted) else 3
 
-    def count(self, read: Round, offer: Offer, length: int) -> None:
-        self.rounds = 0 if offer != NO_OFFER else self.rounds + 1
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
+        self.rounds = 0 if candidate != NO_CANDIDATE else self.rounds + 1
         if read.drafted:
             self.accepted.append((read.accepted, len(read.drafted)))
 
-    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
         self.said.append((self.rounds, list(right)))
 
 
@@ -57,37 +57,37 @@ def other() -> nn.Module:
     return nearly(tiny_llama, 1, noise=0.3)
 
 
-def engine_of(draft: str) -> Engine:
-    return Engine(tiny_llama(1), tiny_llama(1) if draft == "same" else other(), context_limit=512)
+def engine_with(draft: str) -> Engine:
+    return engine_of(tiny_llama(1), tiny_llama(1) if draft == "same" else other(), context_limit=512)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("prompt", [PROMPT, PROMPT * 6], ids=["short", "far behind"])
 def test_reviews_change_nothing_and_a_twin_of_the_target_was_right_every_time(temperature, prompt):
-    engine, planner = engine_of("same"), Asking(5)
+    engine, policy = engine_with("same"), Asking(5)
     plain = spoken(
         engine, Options(max_tokens=TOKENS, temperature=temperature, seed=7, drafter="none"), prompt
     )
     engine.forget()
-    engine.controller = planner  # type: ignore[assignment]
+    engine.controller = policy  # type: ignore[assignment]
     options = Options(max_tokens=TOKENS, temperature=temperature, seed=7, drafter="model")
     assert spoken(engine, options, prompt) == plain
-    assert planner.said and all(all(right) for _, right in planner.said)
-    assert planner.accepted and all(accepted == drafted for accepted, drafted in planner.accepted)
+    assert policy.said and all(all(right) for _, right in policy.said)
+    assert policy.accepted and all(accepted == drafted for accepted, drafted in policy.accepted)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_a_review_says_of_each_token_what_drafting_it_would_have_shown(temperature):
     """Against drafts of one token before every token of the same text."""
-    engine = engine_of("other")
+    engine = engine_with("other")
     options = Options(max_tokens=TOKENS, temperature=temperature, seed=3, drafter="none")
     text = PROMPT + spoken(engine, options)
-    book = RuleBook(options, engine.target.vocab)
+    book = Verifier(options, engine.target.vocab)
 
     def drafted(length: int) -> int:
         drafter = ModelDrafter(other(), engine.target.vocab)
         drafter.begin(text[:length], ())
-        context = Context(text[:length], mx.array(text), Extent.exact(length))
+        context = Context(text[:length], mx.array(text), Length.exact(length))
         return drafter.draft(context, 1, book.open(context.tokens, context.length, 1)).tokens.item()  # type: ignore[return-value]
 
     wanted = [drafted(length) == text[length] for length in range(len(PROMPT), len(text))]
@@ -95,8 +95,8 @@ def test_a_review_says_of_each_token_what_drafting_it_would_have_shown(temperatu
         drafter = ModelDrafter(other(), engine.target.vocab)
         drafter.begin(text[:-count], ())
         drafter.skipped(count)
-        context = Context(text, mx.array(text), Extent.exact(len(text)))
-        assert drafter.review(context, book).tolist() == wanted[-count:]
+        context = Context(text, mx.array(text), Length.exact(len(text)))
+        assert drafter.shadow(context, book).tolist() == wanted[-count:]
     assert any(wanted) and not all(wanted)
 
 
@@ -104,18 +104,18 @@ def test_lookup_knows_without_being_asked():
     lookup = LookupDrafter()
     text = [1, 2, 3, 4, 5, 6, 7, 8]
     lookup.begin([*text, 1, 2, 3], ())
-    assert lookup.hindsight() == [], "the prompt is not the answer"
+    assert lookup.commit() == [], "the prompt is not the answer"
     lookup.keep([*text, 1, 2, 3, 4])
     lookup.keep([*text, 1, 2, 3, 4, 5, 9])
-    assert [right for _, right in lookup.hindsight()] == [True, True, False]
+    assert [right for _, right in lookup.commit()] == [True, True, False]
     lookup.keep([*text, 1, 2, 3, 4, 5, 9, 10])
-    assert lookup.hindsight() == [], "nothing matches"
+    assert lookup.commit() == [], "nothing matches"
 
 
 def test_what_lookup_drafted_itself_is_counted_once():
-    engine, planner = Engine(tiny_llama(1), context_limit=512), Asking(2)
-    engine.controller = planner  # type: ignore[assignment]
-    planner.choose = lambda offers, length: (offers[0], 2) if offers else (NO_OFFER, 0)  # type: ignore[method-assign]
+    engine, policy = engine_of(tiny_llama(1), context_limit=512), Asking(2)
+    engine.controller = policy  # type: ignore[assignment]
+    policy.choose = lambda candidates, length: (candidates[0], 2) if candidates else (NO_CANDIDATE, 0)  # type: ignore[method-assign]
     spoken(engine, Options(max_tokens=TOKENS, drafter="lookup"), [1, 2, 3] * 8)
-    drafts = len(planner.accepted)
-    assert drafts and len(planner.said) <= TOKENS - drafts
+    drafts = len(policy.accepted)
+    assert drafts and len(policy.said) <= TOKENS - drafts

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options
-from mlx_spec.policy.plan import NO_OFFER, Offer
+from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
-from mlx_spec.verify.distribution import logprobs
-from mlx_spec.verify.noise import streams
 from mlx_spec.verify import rules as verify
 from mlx_spec.verify import verifiers as rules
-from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, tiny_gemma3, tiny_llama
+from mlx_spec.verify.distribution import logprobs
+from mlx_spec.verify.noise import streams
+from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, tiny_gemma3, tiny_llama
 
 SAMPLED = {"max_tokens": 40, "temperature": 1.0, "seed": 11}
 
@@ -27,7 +27,7 @@ def text(engine: Engine, ids: list[int], **options) -> list[int]:
 
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3])
 def test_same_seed_same_text_whatever_drafts_and_how_long(make):
-    engine, ids = Engine(make(0), nearly(make), context_limit=2048), prompt(12, 3)
+    engine, ids = engine_of(make(0), nearly(make), context_limit=2048), prompt(12, 3)
     filters = {"top_k": 40, "top_p": 0.95, "min_p": 0.01, "repetition_penalty": 1.2}
     for extra in ({}, filters):
         wanted = text(engine, ids, drafter="none", **SAMPLED, **extra)
@@ -39,7 +39,7 @@ def test_same_seed_same_text_whatever_drafts_and_how_long(make):
 
 
 def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
-    engine, ids = Engine(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
+    engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     wanted = text(engine, ids, drafter="none", **SAMPLED)
     honest = rules.gumbel_rows
     monkeypatch.setattr(
@@ -58,7 +58,7 @@ def test_noise_of_a_place_has_the_same_bits_however_many_rows_are_drawn(vocab):
 
 
 def test_the_same_seed_repeats_itself_for_token_and_block():
-    engine, ids = Engine(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
+    engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     for rule in ("token", "block"):
         once = text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED)
         assert text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED) == once
@@ -68,7 +68,7 @@ def test_the_same_seed_repeats_itself_for_token_and_block():
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
 def test_a_target_that_drafts_for_itself_is_always_accepted(rule, temperature):
     target = one_layer()
-    engine = Engine(target, target, context_limit=2048)
+    engine = engine_of(target, target, context_limit=2048)
     options = Options(
         max_tokens=48, temperature=temperature, verify=rule, drafter="model", draft_length=4, seed=5
     )
@@ -79,8 +79,8 @@ def test_a_target_that_drafts_for_itself_is_always_accepted(rule, temperature):
 def test_an_answer_that_fills_its_context_keeps_its_seeded_text():
     ids = prompt(20, 2)
     target, draft = one_layer(), nearly(one_layer)
-    wide = text(Engine(target, draft, context_limit=2048), ids, drafter="none", **SAMPLED)
-    tight = Engine(target, draft, context_limit=40)
+    wide = text(engine_of(target, draft, context_limit=2048), ids, drafter="none", **SAMPLED)
+    tight = engine_of(target, draft, context_limit=40)
     for drafter in ("none", "model", "auto"):
         rounds = list(tight.generate(ids, Options(drafter=drafter, draft_length=5, **SAMPLED)))
         assert [t for r in rounds for t in r.tokens] == wide[:20]
@@ -126,7 +126,7 @@ def deviation(rule: str, drafter: str, trials: int, **filters) -> float:
     # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
     target = tiny_llama(16, layers=1, vocab=VOCAB, dim=16)
     draft = tiny_llama(18, layers=1, vocab=VOCAB, dim=16)
-    engine, ids = Engine(target, draft, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
+    engine, ids = engine_of(target, draft, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
     options = Options(temperature=1.5, verify=rule, drafter=drafter, **filters)  # type: ignore[arg-type]
     counts: Counter = Counter()
     for seed in range(trials):
@@ -169,14 +169,14 @@ class AtRandom:
     def begin(self) -> None:
         """Nothing to forget."""
 
-    def choose(self, offers: Sequence[Offer], length: int) -> tuple[Offer, int]:
-        chosen = self.rng.choice([NO_OFFER, *offers])
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        chosen = self.rng.choice([NO_CANDIDATE, *candidates])
         return chosen, self.rng.randint(not chosen.reviews, 8) if chosen.limit else 0
 
-    def count(self, read: Round, offer: Offer, length: int) -> None:
+    def count(self, read: Round, candidate: Candidate, length: int) -> None:
         """Nothing to learn."""
 
-    def review(self, offer: Offer, right: Sequence[bool]) -> None:
+    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
         """Nothing to learn."""
 
 
@@ -184,7 +184,7 @@ class AtRandom:
 @pytest.mark.parametrize("in_flight", [0, 1])
 def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
     """Drafters, lengths and reviews flip at random; the prompt repeats itself so that lookup drafts too."""
-    engine, ids = Engine(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
+    engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
     engine.drafts_in_flight = in_flight
     options = {**SAMPLED, "temperature": temperature}
     documents = [text(engine, ids, drafter="none", **options)]
@@ -201,7 +201,7 @@ def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
 @pytest.mark.parametrize("rule", ["coupled", "token", "block"])
 def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     """The documents hold the answer's first tokens and end: lookup drafts fewer than it was asked for."""
-    engine, ids = Engine(one_layer(), context_limit=2048), prompt(20, 3)
+    engine, ids = engine_of(one_layer(), context_limit=2048), prompt(20, 3)
     options = {**SAMPLED, "verify": rule}
     wanted, shorter = text(engine, ids, drafter="none", **options), 0
     for known in range(3, 30, 2):

@@ -9,9 +9,10 @@ from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
 
 from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
-from mlx_spec.policy.plan import NO_OFFER, Fixed
+from mlx_spec.policy.plan import NO_CANDIDATE, Fixed
 from tests.mlx_spec.tiny_models import (
     VOCAB,
+    engine_of,
     nearly,
     one_layer,
     prompt,
@@ -32,13 +33,13 @@ def reference(model, ids: list[int], count: int, **processors) -> list[int]:
 
 @pytest.fixture
 def engine() -> Engine:
-    return Engine(one_layer(0), nearly(one_layer, noise=0.05), context_limit=2048)
+    return engine_of(one_layer(0), nearly(one_layer, noise=0.05), context_limit=2048)
 
 
 @pytest.mark.parametrize("start", [3, 29, 50], ids=["before", "across", "after"])
 def test_d1_a_sliding_window_stays_right_when_it_fills(start):
     target = tiny_sliding_llama(0)
-    engine = Engine(target, nearly(tiny_sliding_llama, noise=0.1), context_limit=2048)
+    engine = engine_of(target, nearly(tiny_sliding_llama, noise=0.1), context_limit=2048)
     ids = prompt(start, 7)
     assert text(engine, ids, max_tokens=60, drafter="model", draft_length=3) == reference(target, ids, 60)
 
@@ -46,7 +47,7 @@ def test_d1_a_sliding_window_stays_right_when_it_fills(start):
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3, tiny_gemma4])
 def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
     target = make(0)
-    engine = Engine(target, nearly(make, noise=0.05), context_limit=2048)
+    engine = engine_of(target, nearly(make, noise=0.05), context_limit=2048)
     conversation: list[int] = []
     for turn in range(5):
         conversation += prompt(6, 20 + turn)
@@ -60,7 +61,7 @@ def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
 @pytest.mark.parametrize("count", [20, 150], ids=["a tail of the first round", "a prefill"])
 def test_a_chat_that_goes_another_way_is_read_again_from_where_it_parts(count):
     target = tiny_llama(0)
-    engine = Engine(target, target, context_limit=2048)
+    engine = engine_of(target, target, context_limit=2048)
     text(engine, prompt(200, 1), max_tokens=20, drafter="model", draft_length=3)
     other = prompt(200, 1)[:50] + prompt(count, 2)
     rounds = list(engine.generate(other, Options(max_tokens=30, drafter="model", draft_length=3)))
@@ -71,7 +72,7 @@ def test_a_chat_that_goes_another_way_is_read_again_from_where_it_parts(count):
 
 def test_d3_models_that_share_keys_and_values_keep_their_caches_apart():
     target = tiny_gemma4(0)
-    engine = Engine(target, target, context_limit=2048)
+    engine = engine_of(target, target, context_limit=2048)
     assert len(engine.target.buffers) == 2, "the last two of its four layers have none"
     ids = prompt(12, 1)
     rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="model", draft_length=3)))
@@ -96,7 +97,7 @@ def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
 
 def test_d6_a_draft_with_a_window_keeps_its_acceptance_past_the_window():
     target = tiny_gemma3(0)
-    engine = Engine(target, target, context_limit=2048)
+    engine = engine_of(target, target, context_limit=2048)
     rounds = list(engine.generate(prompt(20, 3), Options(max_tokens=80, drafter="model", draft_length=3)))
     assert engine.stats(rounds).acceptance_rate == 1
 
@@ -115,7 +116,7 @@ def test_d7_penalties_see_the_prompt_and_the_drafted_prefix(engine, penalty, len
 
 
 def test_d8_a_quantized_cache_holds_the_same_rows_drafted_or_not():
-    engine = Engine(
+    engine = engine_of(
         tiny_llama(0, dim=256), nearly(lambda s: tiny_llama(s, dim=256)), context_limit=512, kv_bits=4
     )
     ids = prompt(20, 2)
@@ -211,7 +212,7 @@ def test_a_prompt_beyond_the_context_is_refused_before_anything_is_lost(engine):
 def test_an_empty_prompt_and_a_missing_draft_model_are_refused(engine):
     with pytest.raises(BadOption, match="empty"):
         engine.generate([], Options())
-    alone = Engine(tiny_llama(0), context_limit=64)
+    alone = engine_of(tiny_llama(0), context_limit=64)
     with pytest.raises(BadOption, match="no draft model"):
         alone.generate([1], Options(drafter="model"))
     assert text(alone, [1, 2], max_tokens=5, drafter="auto") == reference(alone.target.model, [1, 2], 5)
@@ -243,8 +244,8 @@ def test_an_answer_that_begins_to_draft_late_is_timed_then_and_once_in_64_rounds
     """Otherwise a short one would show no shares of time."""
 
     class Late(Fixed):
-        def choose(self, offers, length):
-            return super().choose(offers, length) if length > 8 + 20 else (NO_OFFER, 0)
+        def choose(self, candidates, length):
+            return super().choose(candidates, length) if length > 8 + 20 else (NO_CANDIDATE, 0)
 
     engine.controller = Late(1)
     rounds = list(engine.generate(prompt(8, 1), Options(max_tokens=200, drafter="model")))
@@ -342,9 +343,9 @@ def test_tokens_that_the_target_does_not_have_are_refused(engine):
 def test_a_head_for_the_draft_is_refused_where_the_draft_is_the_target():
     target = tiny_llama(0)
     with pytest.raises(BadOption, match="a model of its own"):
-        Engine(target, target, context_limit=100, draft_head=[1, 2, 3])
+        engine_of(target, target, context_limit=100, draft_head=[1, 2, 3])
 
 
 def test_keys_and_values_that_cannot_be_quantized_are_named_as_the_reason():
     with pytest.raises(UnsupportedModel, match="keys and values of 7 bits.*Leave kv_bits out"):
-        Engine(tiny_llama(0, dim=256), context_limit=100, kv_bits=7)
+        engine_of(tiny_llama(0, dim=256), context_limit=100, kv_bits=7)

@@ -7,6 +7,10 @@ import mlx.nn as nn
 from mlx.utils import tree_map
 from mlx_lm.models import gemma3_text, gemma4_text, llama, qwen3
 
+from mlx_spec import Engine
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.model import ModelDrafter
+
 VOCAB = 120
 
 
@@ -109,3 +113,9 @@ def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02)
 def prompt(length: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
     ids: list[int] = mx.random.randint(1, vocab, (length,), key=mx.random.key(seed)).tolist()  # type: ignore[assignment]
     return ids
+
+
+def engine_of(target: nn.Module, draft: nn.Module | None = None, **options) -> Engine:
+    """An engine with lookup and, if there is a draft model, that."""
+    drafters = [LookupDrafter(), *([ModelDrafter(draft)] if draft is not None else [])]
+    return Engine(target, drafters, **options)

@@ -1,0 +1,148 @@
+"""The arrays of one round: what a drafter proposes, what the target reads, what verification decides.
+
+`b` sequences are written together, `n` tokens are drafted for each, a pass has `rows` rows a sequence.
+Everything is lazy, and no shape depends on what was accepted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import mlx.core as mx
+from jaxtyping import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Tokens of each sequence: the device knows how many, the host may only know bounds."""
+
+    value: int | mx.array
+    """An int where the host knows it and it is the same for all, else int32 `[b]` on the device."""
+    low: int
+    """Of the shortest sequence, at least."""
+    high: int
+    """Of the longest, at most."""
+
+    @classmethod
+    def exact(cls, count: int) -> "Length":
+        """A count that the host knows."""
+        return cls(count, count, count)
+
+    def plus(self, count: int) -> "Length":
+        """`count` more; fewer where it is negative."""
+        return Length(self.value + count, self.low + count, self.high + count)
+
+    def of(self, sequence: int) -> int | mx.array:
+        """The value of one sequence: an int, or `[1]`."""
+        return self.value if isinstance(self.value, int) else self.value[sequence : sequence + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a drafter proposes for one round. Any tokens are legal, none too: that is a plain round."""
+
+    tokens: Int[mx.array, "b n"]
+    depth: int
+    """The most of them that can be accepted: n for a chain."""
+    parents: Int[mx.array, "b n"] | None = None
+    """The row each hangs on: 0 is the text's last token, i + 1 is drafted token i. None: a chain."""
+    probs: Float[mx.array, "b n vocab"] | None = None
+    """What each token was drawn from. None: a guess, a point mass."""
+    shadow: Int[mx.array, "b m"] | None = None
+    """Of a drafter that rests: 1 for each of the text's latest tokens that it would have drafted."""
+
+    @classmethod
+    def chain(cls, tokens: mx.array, probs: mx.array | None = None) -> "Draft":
+        """Tokens `[b, n]`, each following the one before it."""
+        return cls(tokens, tokens.shape[1], probs=probs)
+
+    @classmethod
+    def none(cls, sequences: int, shadow: mx.array | None = None) -> "Draft":
+        """A plain round."""
+        return cls(mx.zeros((sequences, 0), mx.int32), 0, shadow=shadow)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Which rows of a pass follow which. Row 0 is the text's last token, row i + 1 drafted token i."""
+
+    parents: Int[mx.array, "b rows"]
+    """Row 0 is its own parent."""
+    depths: Int[mx.array, "b rows"]
+    """Drafted tokens on the way to each row, itself included."""
+    visible: Bool[mx.array, "b rows rows"]
+    """Which rows each row follows, itself included."""
+
+    @classmethod
+    def of(cls, draft: Draft) -> "Tree | None":
+        """None for a chain. Parents come before their children."""
+        if draft.parents is None:
+            return None
+        parents = mx.pad(draft.parents, [(0, 0), (1, 0)])
+        rows = parents.shape[1]
+        places = mx.broadcast_to(parents[:, :, None], (*parents.shape, rows))
+        own = mx.broadcast_to(mx.eye(rows, dtype=mx.bool_), places.shape)
+        visible = own
+        for _ in range(draft.depth):
+            visible = own | mx.take_along_axis(visible, places, axis=1)
+        return cls(parents, visible.sum(axis=-1).astype(mx.int32) - 1, visible)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One forward pass of a model."""
+
+    ids: Int[mx.array, "b rows"]
+    start: Length
+    """The position of the first row."""
+    draft: Draft | None = None
+    """What is verified: the last rows. None in prefill."""
+    tree: Tree | None = None
+    sequence: int | None = None
+    """The one sequence that is read, in prefill; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a pass gave."""
+
+    logits: Float[mx.array, "b rows vocab"]
+    hidden: Mapping[int, Float[mx.array, "b rows dim"]] = field(default_factory=dict)
+    """After the layers that were tapped, by layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What of a draft is accepted, and the target's own token after it."""
+
+    accepted: Int[mx.array, " b"]
+    path: Int[mx.array, "b depth+1"]
+    """Rows of the pass that are accepted, the text's last token first; meaningless after `accepted`."""
+    tokens: Int[mx.array, "b depth+1"]
+    """The tokens gained: accepted ones, then the bonus; meaningless after `accepted`."""
+
+
+def take_rows(x: mx.array, start: int | mx.array, count: int, axis: int) -> mx.array:
+    """`count` entries of `axis`, from `start`: one for all sequences (axis 0), or `[b]`."""
+    if isinstance(start, int):
+        return x[(slice(None),) * axis + (slice(start, start + count),)]
+    if start.shape[0] == 1:
+        sizes = [count if i == axis else size for i, size in enumerate(x.shape)]
+        return mx.slice(x, start, (axis,), sizes)
+    return mx.take_along_axis(x, _places(x, start, count, axis), axis=axis)
+
+
+def put_rows(x: mx.array, rows: mx.array, start: int | mx.array, axis: int) -> mx.array:
+    """`x` with `rows` written from `start` on; the reverse of `take_rows`. MLX checks no bounds."""
+    if isinstance(start, int):
+        x[(slice(None),) * axis + (slice(start, start + rows.shape[axis]),)] = rows
+        return x
+    if start.shape[0] == 1:
+        return mx.slice_update(x, rows, start, axes=(axis,))
+    return mx.put_along_axis(x, _places(rows, start, rows.shape[axis], axis), rows, axis=axis)
+
+
+def _places(x: mx.array, start: mx.array, count: int, axis: int) -> mx.array:
+    places = start[:, None] + mx.arange(count)
+    shape = [x.shape[0], *(count if i == axis else 1 for i in range(1, x.ndim))]
+    sizes = [count if i == axis else size for i, size in enumerate(x.shape)]
+    return mx.broadcast_to(places.reshape(shape), sizes)

@@ -1,0 +1,157 @@
+"""The texts that are written together, on the device, and the rounds in flight.
+
+Rounds are submitted without waiting, so the length of a text lives on the device and the host knows
+bounds of it. A text that has ended stays where it is until all have.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, put_rows
+from mlx_spec.drafters import Context, Drafter
+from mlx_spec.policy.plan import Candidate
+from mlx_spec.sequence import Sequence
+from mlx_spec.target.cache import CAPACITY_STEP, round_up
+from mlx_spec.verify.batch import BatchVerifier
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A round that was submitted and not yet read."""
+
+    result: mx.array
+    """`[b, ...]`: accepted and the drafted tokens, where there are any, the tokens gained, the shadow."""
+    draft: Draft
+    drafter: Drafter | None
+    candidate: Candidate
+    length: int
+    """Tokens of the first text when it was planned, as far as they were read."""
+    draft_seconds: float | None
+    in_flight: int
+    """Rounds in flight while it runs, as planned."""
+    steady: bool
+    """When it was submitted, just those were in flight, and of its own kind."""
+
+    def unpack(self, row: list[int]) -> "Result":
+        """One sequence's row of the result."""
+        count = self.draft.tokens.shape[1]
+        if not self.draft.depth:
+            return Result([], row[:1], row[1:])
+        tokens = row[1 + count :]
+        end = self.draft.depth + 1
+        return Result(row[1 : 1 + count], tokens[: row[0] + 1], tokens[end:])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the host read of one round of one text."""
+
+    drafted: list[int]
+    gained: list[int]
+    """The accepted tokens and the target's own."""
+    shadow: list[int]
+    """1 for each of the latest tokens that a resting drafter would have drafted."""
+
+
+class Batch:
+    """Several texts of one length or different ones; one is the usual case."""
+
+    def __init__(self, sequences: list[Sequence], context_limit: int):
+        self.sequences = sequences
+        self.context_limit = context_limit
+        lengths = [len(s.tokens) for s in sequences]
+        self.tokens = mx.zeros((len(sequences), round_up(max(lengths), CAPACITY_STEP)), mx.int32)
+        """`[b, capacity]`, meaningless from `length` on."""
+        self.pending: deque[Flight] = deque()
+        self.unseen = 1
+        """Tokens at the end of the texts that the target has not seen: one, more in the first round."""
+        self._alive: mx.array | None = None
+        """`[b]`, 0 for texts that have ended; None: all go on."""
+        for i, s in enumerate(sequences):
+            self.tokens[i, : len(s.tokens)] = mx.array(s.tokens, mx.int32)
+        self._settle()
+
+    @property
+    def live(self) -> list[Sequence]:
+        """Those that have not ended."""
+        return [s for s in self.sequences if not s.stopped]
+
+    def context(self, trees: bool = False) -> Context:
+        """What a drafter is shown."""
+        return Context([s.tokens for s in self.sequences], self.tokens, self.length, trees)
+
+    def verifier(self, depth: int) -> BatchVerifier:
+        """For a round that drafts `depth` tokens after one another."""
+        return BatchVerifier([s.verifier for s in self.sequences], self.tokens, self.length, depth)
+
+    def room(self) -> int:
+        """Tokens that can be drafted: a round gains at most one more."""
+        wanted = max(s.limit - len(s.tokens) for s in self.live) - len(self.pending)
+        return min(wanted, self.context_limit - self.length.high) - 1
+
+    def may_submit(self) -> bool:
+        """Whether one more round is wanted whatever the rounds in flight bring."""
+        ended = len(self.sequences) > 1 and len(self.live) < len(self.sequences)
+        return self.room() >= 0 and not (ended and self.pending)
+
+    def next_pass(self, draft: Draft) -> Pass:
+        """The target's pass over what it has not seen, and the draft."""
+        ids, unseen = self.context().last(self.unseen), self.unseen
+        self.unseen = 1
+        if draft.tokens.shape[1]:
+            ids = mx.concatenate([ids, draft.tokens], axis=1)
+        return Pass(ids, self.length.plus(-unseen), draft, Tree.of(draft))
+
+    def append(self, draft: Draft, verdict: Verdict) -> mx.array:
+        """Write the tokens gained, let the texts grow; what the host will read of it: `[b, ...]`."""
+        count, length = draft.depth + 1, self.length
+        self._reserve(length.high + count)
+        self.tokens = put_rows(self.tokens, verdict.tokens, length.value, axis=1)
+        grown = verdict.accepted + 1 if draft.depth else 1
+        if self._alive is not None:
+            grown = grown * self._alive
+        self.length = Length(length.value + grown, length.low + 1, length.high + count)
+        parts = [verdict.accepted[:, None], draft.tokens] if draft.depth else []
+        parts += [verdict.tokens, *([] if draft.shadow is None else [draft.shadow])]
+        return mx.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+    def submit(self, flight: Flight) -> None:
+        """Start what was built."""
+        self.pending.append(flight)
+        mx.async_eval(flight.result, self.tokens)
+
+    def read(self) -> tuple[Flight, list[Result]]:
+        """Wait for the oldest round in flight: the one host read of a round."""
+        flight = self.pending.popleft()
+        rows: list[list[int]] = flight.result.tolist()  # type: ignore[assignment]
+        return flight, [flight.unpack(row) for row in rows]
+
+    def settled(self) -> None:
+        """The texts were extended by what was read: bring the bounds of the length up to it."""
+        if self.live:
+            self._settle()
+
+    def _settle(self) -> None:
+        lengths = [len(s.tokens) for s in self.live]
+        low = min(lengths) + len(self.pending)
+        high = max(lengths) + sum(flight.draft.depth + 1 for flight in self.pending)
+        if self.pending:
+            value = low if low == high and self._alive is None else self.length.value
+        else:
+            value = self._exact(lengths)
+        self.length = Length(value, low, high)
+
+    def _exact(self, lengths: list[int]) -> int | mx.array:
+        """An ended text is kept at the shortest length, where nothing it writes is out of bounds."""
+        ended = len(lengths) < len(self.sequences)
+        self._alive = mx.array([not s.stopped for s in self.sequences], mx.int32) if ended else None
+        if min(lengths) == max(lengths) and not ended:
+            return lengths[0]
+        return mx.array([min(lengths) if s.stopped else len(s.tokens) for s in self.sequences], mx.int32)
+
+    def _reserve(self, end: int) -> None:
+        more = round_up(end, CAPACITY_STEP) - self.tokens.shape[1]
+        if more > 0:
+            self.tokens = mx.pad(self.tokens, [(0, 0), (0, more)])

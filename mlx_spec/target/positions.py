@@ -1,0 +1,35 @@
+"""Rows of one pass at positions of their own: the branches of a tree share positions.
+
+mlx-lm's attention asks its `rope` to turn consecutive rows from an offset on: a number, or one per sequence.
+In a tree pass the offset is `[b, rows]`, which a wrapper around each `rope` applies row by row.
+"""
+
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+
+class RowRope(nn.Module):
+    """A rotary embedding that takes a position per row too."""
+
+    def __init__(self, rope: nn.Module):
+        super().__init__()
+        self.rope = rope
+
+    def __call__(self, x: mx.array, offset: Any = 0, **rest: Any) -> mx.array:
+        if not isinstance(offset, mx.array) or offset.ndim < 2:
+            return self.rope(x, offset=offset, **rest)
+        b, heads, rows, dim = x.shape
+        alone = x.transpose(0, 2, 1, 3).reshape(b * rows, heads, 1, dim)
+        turned = self.rope(alone, offset=mx.broadcast_to(offset, (b, rows)).reshape(-1), **rest)
+        return turned.reshape(b, rows, heads, dim).transpose(0, 2, 1, 3)
+
+
+def place_rows(model: nn.Module) -> None:
+    """Wrap each rotary embedding of a model, in place; once is enough."""
+    for _, parent in model.named_modules():
+        for name, child in list(parent.items()):
+            wrapped = isinstance(child, RowRope) or isinstance(parent, RowRope)
+            if isinstance(child, nn.Module) and "rope" in type(child).__name__.lower() and not wrapped:
+                setattr(parent, name, RowRope(child))

@@ -1,0 +1,65 @@
+"""Hidden states of a model's layers, for drafters that see inside the target."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.errors import UnsupportedModel
+
+
+class Tap(nn.Module):
+    """A layer whose output is noted too; everything else of it is as before."""
+
+    def __init__(self, layer: nn.Module, noted: list[mx.array]):
+        super().__init__()
+        self.layer = layer
+        self._noted = noted
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        output = self.layer(*args, **kwargs)
+        self._noted.append(output[0] if isinstance(output, tuple) else output)
+        return output
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        if "layer" not in self:
+            raise AttributeError(name)
+        return getattr(self["layer"], name)
+
+
+class Taps:
+    """The tapped layers of one model, tapped in place.
+
+    Raises:
+        UnsupportedModel: the model has no such layer.
+    """
+
+    def __init__(self, model: Any, layers: Sequence[int]):
+        self.layers = tuple(sorted(set(layers)))
+        self._noted: list[mx.array] = []
+        stack = model.layers
+        for index in self.layers:
+            if not 0 <= index < len(stack):
+                raise UnsupportedModel(
+                    f"A drafter reads layer {index}, and the target has {len(stack)} layers. "
+                    "Use the drafter that was made for this target."
+                )
+            stack[index] = Tap(stack[index], self._noted)
+
+    def take(self) -> dict[int, mx.array]:
+        """What the last pass left: `[b, rows, dim]` by layer.
+
+        Raises:
+            UnsupportedModel: the model's code does not run its layers one by one.
+        """
+        noted = list(self._noted)
+        self._noted.clear()
+        if len(noted) != len(self.layers):
+            raise UnsupportedModel(
+                f"The target's code hides its layers: {len(noted)} of {len(self.layers)} were seen. "
+                "Use a drafter that does not read them."
+            )
+        return dict(zip(self.layers, noted, strict=True))

@@ -1,0 +1,81 @@
+"""The verifiers of the sequences that are written together, one beside the other."""
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+from jaxtyping import Float, Int
+
+from mlx_spec.arrays import Draft, Length, Tree, Verdict
+from mlx_spec.verify.history import History
+from mlx_spec.verify.verifiers import Verifier
+from mlx_spec.verify.walk import walk
+
+
+class BatchVerifier:
+    """One round of all sequences.
+
+    Args:
+        tokens: `[b, capacity]`, the texts; meaningless from `length` on.
+        depth: tokens drafted after one another, at most.
+    """
+
+    def __init__(
+        self, verifiers: Sequence[Verifier], tokens: Int[mx.array, "b capacity"], length: Length, depth: int
+    ):
+        self._verifiers, self._tokens, self._length = verifiers, tokens, length
+        self.vocab = verifiers[0].vocab
+        self._rounds = [
+            v.for_round(History(v.options, tokens, i, length.of(i)), length.of(i), depth)
+            for i, v in enumerate(verifiers)
+        ]
+
+    def before(self, count: int) -> "BatchVerifier":
+        """Of the round that would have drafted the latest `count` tokens."""
+        return BatchVerifier(self._verifiers, self._tokens, self._length.plus(-count), count - 1)
+
+    def scores(
+        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
+    ) -> Float[mx.array, "b vocab"]:
+        """What the drafter's choice at draft position `index` is the argmax of; its best b are a tree's."""
+        each = [r.scores(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
+        return mx.concatenate(each)
+
+    def propose(
+        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
+    ) -> tuple[Int[mx.array, "b 1"], Float[mx.array, "b 1 vocab"] | None]:
+        """The drafter's token at draft position `index`, and what it was drawn from if that is asked for."""
+        each = [r.propose(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
+        tokens = mx.stack([token for token, _ in each])
+        probs = [p for _, p in each if p is not None]
+        return tokens, mx.stack(probs) if probs else None
+
+    def judge(self, draft: Draft, tree: Tree | None, logits: Float[mx.array, "b rows vocab"]) -> Verdict:
+        """What is accepted, the logits being those after the last token and after each drafted one."""
+        judged = [
+            self._chain(i, draft, logits[i]) if tree is None else self._tree(i, draft, tree, logits[i])
+            for i in range(len(self._rounds))
+        ]
+        accepted, path, tokens = (mx.stack(list(each)) for each in zip(*judged, strict=True))
+        return Verdict(accepted, path, tokens)
+
+    def guesses(
+        self, logits: Float[mx.array, "b rows vocab"], known: Int[mx.array, "b rows"]
+    ) -> Int[mx.array, "b rows"]:
+        """What a drafter of these logits would have proposed, the tokens before each row being `known`."""
+        return mx.stack([r.guesses(logits[i], known[i]) for i, r in enumerate(self._rounds)])
+
+    def _chain(self, i: int, draft: Draft, logits: mx.array) -> tuple[mx.array, mx.array, mx.array]:
+        drafted, places = draft.tokens[i], mx.arange(draft.depth + 1)
+        probs = None if draft.probs is None else draft.probs[i]
+        accepted, bonus = self._rounds[i].judge(drafted, probs, logits)
+        if not draft.depth:
+            return accepted, places, bonus[None]
+        return accepted, places, mx.where(places < accepted, mx.pad(drafted, (0, 1)), bonus)
+
+    def _tree(
+        self, i: int, draft: Draft, tree: Tree, logits: mx.array
+    ) -> tuple[mx.array, mx.array, mx.array]:
+        drafted = draft.tokens[i]
+        own = self._rounds[i].own(logits, drafted, tree, i)
+        accepted, path = walk(own, drafted, tree.parents[i], draft.depth)
+        return accepted, path, own[path]

@@ -1,0 +1,51 @@
+"""The tokens before each row that the repetition penalty looks at."""
+
+import mlx.core as mx
+from jaxtyping import Float, Int
+
+from mlx_spec.arrays import Tree
+from mlx_spec.types import Options
+from mlx_spec.verify.distribution import penalise
+
+
+class History:
+    """Of one sequence, `length` tokens into it. Does nothing while the penalty is off."""
+
+    def __init__(
+        self, options: Options, tokens: Int[mx.array, "b capacity"], sequence: int, length: int | mx.array
+    ):
+        self.penalty = options.repetition_penalty
+        self.window = options.repetition_context
+        if self.penalty != 1:
+            places = length - self.window + mx.arange(self.window)
+            self._before = tokens[sequence, mx.maximum(places, 0)]
+
+    def penalise(
+        self, logits: Float[mx.array, "rows vocab"], first: int, drafted: Int[mx.array, " n"]
+    ) -> Float[mx.array, "rows vocab"]:
+        """Penalties for rows `first`, `first + 1`, ... of a chain."""
+        if self.penalty == 1:
+            return logits
+        tokens = mx.concatenate([self._before, drafted])
+        rows = mx.arange(first, first + logits.shape[0])[:, None] + mx.arange(self.window)[None]
+        return self._penalised(logits, tokens[rows])
+
+    def penalise_tree(
+        self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
+    ) -> Float[mx.array, "rows vocab"]:
+        """The same for the rows of a tree: each by the tokens on its own way."""
+        if self.penalty == 1:
+            return logits
+        parents, depths = tree.parents[sequence], tree.depths[sequence][:, None]
+        on_way = mx.concatenate([self._before[-1:], drafted])
+        back = mx.arange(self.window)[None]
+        ways, row = [], mx.arange(logits.shape[0])
+        for _ in range(min(self.window, logits.shape[0])):
+            ways.append(on_way[row])
+            row = parents[row]
+        ways += [ways[-1]] * (self.window - len(ways))
+        older = self._before[mx.clip(self.window - 1 - (back - depths), 0, self.window - 1)]
+        return self._penalised(logits, mx.where(back < depths, mx.stack(ways, axis=1), older))
+
+    def _penalised(self, logits: mx.array, recent: mx.array) -> mx.array:
+        return penalise(logits, mx.minimum(recent, logits.shape[-1] - 1), self.penalty)

@@ -1,0 +1,107 @@
+"""Drafters that prove the seams of the engine: trees of any shape, and heads that read hidden states."""
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict, take_rows
+from mlx_spec.drafters import Context, Drafter, Texts
+from mlx_spec.policy.plan import Candidate
+from mlx_spec.target.model import Model
+from mlx_spec.verify.batch import BatchVerifier
+
+CHAIN = (0, 1, 2, 3)
+BINARY = (0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6)
+LOPSIDED = (0, 0, 0, 1, 1, 3, 4, 7)
+SHAPES = {"chain": CHAIN, "binary": BINARY, "lopsided": LOPSIDED}
+
+
+class Branching(Drafter):
+    """The best few tokens of a draft model at each node of a tree whose shape is given."""
+
+    name = "branching"
+    trees = True
+
+    def __init__(self, model: nn.Module, parents: Sequence[int]):
+        self.cached = Model(model)
+        self.cached.allow_trees()
+        self.models = (self.cached,)
+        self.parents = parents
+        self.depths = [0]
+        for parent in parents:
+            self.depths.append(self.depths[parent] + 1)
+
+    def begin(self, prompts: Texts, documents: Texts) -> None:
+        self.cached.resize(len(prompts))
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        return [Candidate(self.name, "branching", 0.9, limit=max(self.depths), host_text=True)]
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        for i, text in enumerate(context.host_tokens):
+            self.cached.prefill(text, len(text) - 1, sequence=i)
+        if not context.trees:
+            return Draft.chain(mx.zeros((len(context.host_tokens), depth), mx.int32))
+        count = sum(d <= depth for d in self.depths[1:])
+        nodes = [i for i, d in enumerate(self.depths[1:]) if d <= depth]
+        assert nodes == list(range(count)), "a shape lists its nodes by depth or is drafted whole"
+        b = len(context.host_tokens)
+        parents = mx.broadcast_to(mx.array([self.parents[:count]], mx.int32), (b, count))
+        reach = max(self.depths[: count + 1])
+        tokens = mx.zeros((b, count), mx.int32)
+        for level in range(1, reach + 1):
+            draft = Draft(tokens, reach, parents)
+            ids = mx.concatenate([context.last(1), tokens], axis=1)
+            p = Pass(ids, context.length.plus(-1), draft, Tree.of(draft))
+            logits = self.cached.forward(p).logits
+            columns = [tokens[:, i : i + 1] for i in range(count)]
+            for parent in range(count + 1):
+                children = [i for i in range(count) if self.parents[i] == parent]
+                if children and self.depths[parent] == level - 1:
+                    path = self._path(columns, parent, b)
+                    scores = verifier.scores(logits[:, parent], level - 1, path)
+                    best = mx.argsort(-scores, axis=-1).astype(mx.int32)
+                    for rank, child in enumerate(children):
+                        columns[child] = best[:, rank : rank + 1]
+            tokens = mx.concatenate(columns, axis=1)
+        return Draft(tokens, reach, parents)
+
+    def _path(self, columns: list[mx.array], row: int, b: int) -> mx.array:
+        path: list[mx.array] = []
+        while row:
+            path.insert(0, columns[row - 1])
+            row = self.parents[row - 1]
+        return mx.concatenate(path, axis=1) if path else mx.zeros((b, 0), mx.int32)
+
+
+class Head(Drafter):
+    """An untrained linear head on a hidden state of the target: the next token but one, from the last row."""
+
+    name = "head"
+
+    def __init__(self, layer: int, weights: mx.array):
+        self.taps = (layer,)
+        self.layer, self.weights = layer, weights
+        self.observed: list[tuple[int, int]] = []
+        """(first position, rows) of each pass seen, where the host knows them."""
+        self._state: mx.array | None = None
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        return [Candidate(self.name, "head", 0.5, limit=1)] if self._state is not None else []
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        assert self._state is not None
+        logits = self._state @ self.weights
+        empty = mx.zeros((len(logits), 0), mx.int32)
+        tokens, probs = verifier.propose(logits, 0, empty)
+        return Draft.chain(tokens, probs)
+
+    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
+        hidden = output.hidden[self.layer]
+        if isinstance(p.start.value, int):
+            self.observed.append((p.start.value, hidden.shape[1]))
+        if verdict is not None:
+            # The row of the last accepted token: the state of the newest token that was read.
+            row = verdict.accepted + (hidden.shape[1] - verdict.path.shape[1])
+            self._state = take_rows(hidden, row, 1, axis=1)[:, 0]
