@@ -57,7 +57,7 @@ def change(settings: Settings, name: str, value: str) -> Settings:
     try:
         return replace(settings, options=replace(settings.options, **{setting.field: setting.read(value)}))
     except OutOfRange as error:
-        hint = " Switch drafting off with /draft off." if value in setting.left_out else ""
+        hint = " Switch drafting off with /draft off." if name == "drafter" and value == "none" else ""
         raise BadInput(error.of(f"/{name}") + hint) from error
 
 

@@ -233,7 +233,7 @@ def check_drafter(pair: "LoadedPair", options: Options) -> None:
     Raises:
         BadInput: the pair has no draft model.
     """
-    if options.drafter == "model" and not pair.engine.can_draft:
+    if options.drafter == "model" and "model" not in pair.engine.drafter_names:
         raise BadInput(
             f"{pair.spec.name} has no draft model. Use --drafter lookup, or name one with --draft."
         )

@@ -5,7 +5,7 @@ The type, the default and the range are those of the field of `Options`.
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
@@ -29,18 +29,12 @@ class OptionSetting:
     help: str
     command: str
     """The slash command, without its slash."""
-    left_out: tuple[str, ...] = ()
-    """Choices that are set in some other way."""
+    choices: tuple[str, ...] = ()
+    """The names it may have; none where it is a number."""
 
     @property
     def flag(self) -> str:
         return f"--{self.field.replace('_', '-')}"
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The names it may have; none where it is a number."""
-        names = get_args(_TYPES[self.field]) if get_origin(_TYPES[self.field]) is Literal else ()
-        return tuple(name for name in names if name not in self.left_out)
 
     @property
     def takes_auto(self) -> bool:
@@ -104,8 +98,8 @@ def _sampling(field: str, value: str, help: str, command: str = "") -> OptionSet
     return OptionSetting(field, f"sampling.{name}", value, help, command or name)
 
 
-def _drafting(field: str, name: str, value: str, help: str, *left_out: str) -> OptionSetting:  # noqa: A002
-    return OptionSetting(field, f"drafting.{name}", value, help, name, left_out)
+def _drafting(field: str, name: str, help: str, *choices: str, value: str = "") -> OptionSetting:  # noqa: A002
+    return OptionSetting(field, f"drafting.{name}", value or "|".join(choices), help, name, choices)
 
 
 OPTION_SETTINGS = (
@@ -119,22 +113,23 @@ OPTION_SETTINGS = (
     _drafting(
         "draft_length",
         "length",
-        "N|auto",
         f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}; 0 is plain decoding. "
         "auto is what pays here, measured at a pair's first use.",
+        value="N|auto",
     ),
     _drafting(
         "drafter",
         "drafter",
-        "model|lookup|auto",
         "Who drafts: the draft model, lookup in the text so far, or whichever fits (auto).",
-        "none",
+        AUTO,
+        "model",
+        "lookup",
     ),
     _drafting(
         "verify",
         "verify",
-        "coupled|token|block",
         "How drafts are checked above temperature 0; with coupled the text depends on the seed alone.",
+        *get_args(_TYPES["verify"]),
     ),
 )
 """In the order of `--help`."""
