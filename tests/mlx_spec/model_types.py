@@ -399,12 +399,12 @@ def check(name: str, ways: Sequence[tuple[DrafterName, int]] = WAYS) -> Result:
     except RuntimeError as error:
         make_entries(target)
         return Result(name, "by structure", why=_first_line(error))
-    past, lazy = engine.target._past, engine.target.lazy
+    past, lazy = engine.target._history, engine.target.lazy
     how = "rows" if past is None else type(past.now).__name__.lower()
     how += "" if lazy else ", read at once"
     wanted = expected(engine, name)
     for in_flight in (0, 1) if lazy else (0,):
-        engine.drafts_in_flight = in_flight
+        engine.drafts_in_flight = bool(in_flight)
         for drafter, length in ways:
             if texts(engine, drafter, length) != wanted:
                 return Result(name, "differs", how, f"{drafter}, length {length}, {in_flight} in flight")
