@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.engine import drafting_state
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
 from app.engine.difference import Difference
@@ -176,24 +175,6 @@ class Session:
             alone, twice = self._decode([token]), self._decode([token, token])
             self._token_texts[token] = twice[len(alone) :]
         return self._token_texts[token]
-
-
-class TunedSession(Session):
-    """A session that measures what drafting costs before its first answer, and keeps what it learns."""
-
-    def __init__(self, pair: "LoadedPair") -> None:
-        super().__init__(pair)
-        self.is_tuned = drafting_state.restore(pair)
-
-    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
-        """Measure what drafting costs here; see `drafting_state.measure`."""
-        drafting_state.measure(self._pair, progress, skipped)
-        self.keep()
-        self.is_tuned = True
-
-    def keep(self) -> None:
-        """Write down what the answers so far taught."""
-        drafting_state.keep(self._pair)
 
 
 class _Turn:
