@@ -1,6 +1,9 @@
 """Trees of drafted tokens: any shape, any cache, the same text; each mutant gives another one."""
 
+from typing import Any
+
 import mlx.core as mx
+import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options
@@ -18,7 +21,7 @@ from tests.mlx_spec.tiny_models import (
     tiny_sliding_llama,
 )
 
-OPTIONS = {"max_tokens": 40, "seed": 4}
+OPTIONS: dict[str, Any] = {"max_tokens": 40, "seed": 4}
 
 
 def text(engine: Engine, ids: list[int], drafter: str = "branching", **options) -> list[int]:
@@ -79,7 +82,11 @@ def test_a_tree_in_a_quantized_cache_gives_the_plain_text(bits):
 def test_penalties_see_the_way_to_each_row(length):
     engine, ids = branching(tiny_llama, "binary"), prompt(length, 8)
     for context in (2, 20):
-        options = {"repetition_penalty": 1.4, "repetition_context": context, "temperature": 0.8}
+        options: dict[str, Any] = {
+            "repetition_penalty": 1.4,
+            "repetition_context": context,
+            "temperature": 0.8,
+        }
         assert text(engine, ids, **options) == text(engine, ids, "none", **options)
 
 
@@ -92,15 +99,15 @@ def test_later_turns_build_on_the_rows_that_a_tree_left():
         ids = ids + out + prompt(3, turn)
 
 
-def shared_by_siblings(self, tree, first, last, window):
-    rows = mx.arange(first, last)
-    return mx.broadcast_to(
-        rows <= mx.array(self.at.value).reshape(-1, 1) + 99, (1, len(tree.depths[0]), last - first)
-    )
+def shared_by_siblings(self, first, last, window):
+    return mx.ones((1, self.tree.depths.shape[1], last - first), mx.bool_)
+
+
+honest = Tree.of
 
 
 def one_after_the_other(draft: Draft) -> Tree | None:
-    tree = Tree.of(draft)
+    tree = honest(draft)
     return tree and Tree(tree.parents, mx.arange(tree.depths.shape[1])[None], tree.visible)
 
 
@@ -123,7 +130,7 @@ def test_parents_may_come_in_any_order_that_has_them_before_their_children():
     draft = Draft(mx.zeros((1, 5), mx.int32), 3, mx.array([[0, 1, 0, 2, 3]], mx.int32))
     tree = Tree.of(draft)
     assert tree is not None and tree.depths.tolist() == [[0, 1, 2, 1, 3, 2]]
-    visible = [[i for i, seen in enumerate(row) if seen] for row in tree.visible[0].tolist()]
+    visible = [[i for i, seen in enumerate(row) if seen] for row in np.array(tree.visible[0]).tolist()]
     assert visible == [[0], [0, 1], [0, 1, 2], [0, 3], [0, 1, 2, 4], [0, 3, 5]]
 
 
