@@ -75,8 +75,6 @@ def _refused(error: typer.BadParameter) -> str | None:
             must = "a whole number"
         case "int_parsing_size":
             must = "a number of fewer digits"
-        case "float_parsing":
-            must = "a number"
         case "greater_than_equal":
             must = f"at least {bounds['ge']}"
         case "less_than_equal":
