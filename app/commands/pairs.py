@@ -129,6 +129,7 @@ def _shown(key: str, value: object) -> str:
 
 
 def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
+    from app.chat.pair_facts import NOT_VERIFIED
     from app.shell.expected_speed import ASK, SOURCE, why_none
     from app.shell.tables import plain_table, print_table
 
@@ -149,4 +150,4 @@ def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
         if pair["fits"] != "fits":
             data(one_line(f"{pair['name']}: {pair['fits']}, {pair['why']}."))
     if not all(pair["verified"] for pair in facts):
-        data("* Unverified: sizes are computed, licences from memory; the repository was not read.")
+        data(f"* {NOT_VERIFIED}")

@@ -53,15 +53,15 @@ def command(
 def _say_what_to_expect(name: str) -> None:
     """Does it fit, how fast will it be. A pair may be fetched for another machine: this only warns."""
     from app.shell.expected_speed import sentence
+    from app.shell.pull_text import warning
     from models.pairs.catalogue import find
     from models.pairs.fit import fit
     from models.speed.machine import this_chip
     from models.speed.roofline import expect
 
     pair = find(name)
-    found = fit(pair)
-    if found.verdict != "fits":
-        talk(f"{name}: {found.verdict} here, {found.why}.")
+    if not_fitting := warning(fit(pair)):
+        talk(not_fitting)
     if (chip := this_chip()) and (expected := expect(pair, chip)):
         talk(sentence(name, expected))
 
@@ -87,10 +87,7 @@ class _Report:
 
 
 def _text(progress: "Progress") -> str:
-    from app.shell.pull_text import PHASES, amount, pace
+    from app.shell.pull_text import parts
 
-    phase = PHASES[progress.phase]
-    parts = [phase[0].upper() + phase[1:]]
-    if progress.total_bytes:
-        parts += [f"{progress.fraction:.0%}", amount(progress)]
-    return ", ".join([*parts, *pace(progress)])
+    text = ", ".join(parts(progress))
+    return text[0].upper() + text[1:]

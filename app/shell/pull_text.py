@@ -1,7 +1,8 @@
-"""How far a download is, in words: what the command line and the screens say alike."""
+"""Downloads in words: the same on the command line and on the screens."""
 
 from app.shell.duration_text import duration_text
 from models.hub.progress import Phase, Progress
+from models.pairs.fit import Fit
 from models.size_text import size_text
 
 PHASES: dict[Phase, str] = {
@@ -13,18 +14,24 @@ PHASES: dict[Phase, str] = {
 }
 
 
-def amount(progress: Progress) -> str:
-    """`1.2 GB of 4.7 GB`."""
-    return f"{size_text(progress.done_bytes)} of {size_text(progress.total_bytes)}"
-
-
-def pace(progress: Progress) -> list[str]:
-    """How fast it goes and how long it still takes, as far as that is known."""
+def parts(progress: Progress) -> list[str]:
+    """Phase, share, bytes, speed and time left, as far as they are known."""
+    out: list[str] = []
+    # The phase that takes almost all of the time needs no name: its bytes say what it is.
+    if progress.phase != "weights" or not progress.total_bytes:
+        out.append(PHASES[progress.phase])
+    if progress.total_bytes:
+        out.append(f"{progress.fraction:.0%}")
+        out.append(f"{size_text(progress.done_bytes)} of {size_text(progress.total_bytes)}")
     if progress.stalled_seconds:
-        return [f"stalled, no data for {progress.stalled_seconds:.0f} s"]
-    if not progress.bytes_per_second:
-        return []
-    told = [f"{size_text(int(progress.bytes_per_second))}/s"]
-    if progress.seconds_left is not None:
-        told.append(f"{duration_text(progress.seconds_left)} left")
-    return told
+        out.append(f"stalled, no data for {progress.stalled_seconds:.0f} s")
+    elif progress.bytes_per_second:
+        out.append(f"{size_text(int(progress.bytes_per_second))}/s")
+        if progress.seconds_left is not None:
+            out.append(f"{duration_text(progress.seconds_left)} left")
+    return out
+
+
+def warning(fit: Fit) -> str:
+    """Said before a download of a pair that does not fit here, or only just; empty for one that fits."""
+    return "" if fit.verdict == "fits" else f"{fit.verdict.capitalize()} here: it {fit.why}."

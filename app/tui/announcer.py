@@ -4,7 +4,7 @@ import queue
 from typing import TYPE_CHECKING
 
 from app.history.saving import News
-from app.tui.pair_facts import outcome, paused_line, short_pull
+from app.tui.widgets.download_list import outcome, paused_line, short_line
 
 if TYPE_CHECKING:
     from app.tui.app import ChatApp
@@ -37,6 +37,6 @@ class Announcer:
         if app.pulls.problem:
             app.chat.transcript.note(app.pulls.problem, "warning")
             app.pulls.problem = ""
-        app.chat.state.take_download(short_pull(app.pulls.unfinished))
+        app.chat.state.take_download(short_line(app.pulls.unfinished))
         while not self.saving.empty():
-            app.saved.tell(self.saving.get())
+            app.history_actions.report_saving(self.saving.get())

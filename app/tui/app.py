@@ -12,8 +12,12 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
-from app.chat.comparison_plan import plan_of
+from app.chat.first_run import is_first_run
+from app.chat.kept_pulls import KeptPulls
+from app.chat.pull_queue import PullQueue
+from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
+from app.compare.chat_plan import plan_of
 from app.compare.wish import Wish, read_compare
 from app.history.database import history_file
 from app.history.rows import ChatRow
@@ -26,14 +30,14 @@ from app.tui.announcer import Announcer
 from app.tui.command_runner import CommandRunner
 from app.tui.ending import end_on_signals
 from app.tui.engine_link import PUMP_SECONDS, EngineLink
-from app.tui.first_run import is_first_run
-from app.tui.kept_pulls import KeptPulls
+from app.tui.history_actions import HistoryActions
 from app.tui.keys.in_force import Keys
 from app.tui.keys.key_help import about_focus, described_keys
 from app.tui.keys.keymap import short_key_name
 from app.tui.markdown_text import MARKDOWN_STYLES
 from app.tui.messages import (
     CommandChosen,
+    ComparisonChosen,
     ComparisonEnded,
     EngineDied,
     PairFailed,
@@ -43,8 +47,6 @@ from app.tui.messages import (
     PromptSubmitted,
 )
 from app.tui.palette import Palette, SlashCommandProvider
-from app.tui.pull_queue import PullQueue
-from app.tui.saved_chats import SavedChats
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
@@ -110,7 +112,8 @@ class ChatApp(App[None]):
         self._announcer = Announcer(self)
         self.history = HistoryThread(history_file(), self._announcer.saving.put)
         self.chat = ChatScreen(link, settings, self.history)
-        self.saved = SavedChats(self.chat, self.history)
+        self.saved = SavedChats(self.history, lambda: self.chat.conversation, self.chat.clear)
+        self.history_actions = HistoryActions(self.chat, self.saved, self.keys)
         self.unsaved = 0
         """Messages that could not be written until the end."""
         self._resume = resume
@@ -142,7 +145,7 @@ class ChatApp(App[None]):
         if self._resume is not None:
             self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
         else:
-            self.run_worker(self.saved.offer_last())
+            self.run_worker(self.history_actions.offer_last())
         if self._welcomes:
             self.action_welcome()
 
@@ -215,6 +218,14 @@ class ChatApp(App[None]):
         else:
             await self.action_command(message.name)
 
+    def on_comparison_chosen(self, message: ComparisonChosen) -> None:
+        if isinstance(self.screen, ComparisonsScreen):  # the second Enter in one read opens nothing more
+            self.push_screen(CompareScreen(self.link, self.keys, record=message.record))
+
+    async def ask(self, question: str, yes: str, no: str) -> bool:
+        """Show a question with two answers; True for the first. A worker has to wait for it."""
+        return bool(await self.push_screen_wait(QuestionScreen(question, yes, no)))
+
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""
         if isinstance(self.screen, HelpScreen):
@@ -247,17 +258,20 @@ class ChatApp(App[None]):
                 self.keys.told("An answer is being written. Stop it with {chat.stop}, then compare.")
             )
         plan = plan_of(wish, self.chat.conversation, self.chat.settings.for_answer(drafting=True))
-        self.push_screen(CompareScreen(self.link, plan=plan))
+        self.push_screen(CompareScreen(self.link, self.keys, plan=plan))
 
     def action_comparisons(self) -> None:
         """List the comparisons that were kept."""
         self.return_to_chat()
-        self.push_screen(ComparisonsScreen(self.link))
+        self.push_screen(ComparisonsScreen(self.keys, self.ask))
 
     def action_welcome(self) -> None:
         """Explain the built-in pair and offer real ones, as at the first start."""
         self.return_to_chat()
-        self.push_screen(FirstRunScreen(), self._show_pair)
+        self.push_screen(
+            FirstRunScreen(self.link.pair.name, self.keys, lambda text: self.chat.prompt.area.insert(text)),
+            self._show_pair,
+        )
 
     def action_sessions(self) -> None:
         self.show_sessions("")
@@ -265,7 +279,7 @@ class ChatApp(App[None]):
     def show_sessions(self, text: str) -> None:
         """List the saved chats, those that fit a search if there is a text."""
         self.return_to_chat()
-        sessions = SessionsScreen(self.saved, text)
+        sessions = SessionsScreen(self.saved, self.keys, text)
 
         async def open_chat(row: ChatRow | None) -> None:
             if row is not None:
@@ -281,7 +295,7 @@ class ChatApp(App[None]):
     def action_pairs(self, chosen: str | None = None) -> None:
         """The pairs there are, with one of them in view."""
         self.return_to_chat()
-        self.push_screen(PairsScreen(self.link.pair.name, chosen), self.use)
+        self.push_screen(PairsScreen(self.link.pair, self.pulls, self.keys, self.ask, chosen), self.use)
 
     async def action_quit(self) -> None:
         """Leave; ask first if that would end downloads."""

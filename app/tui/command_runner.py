@@ -3,11 +3,12 @@
 import re
 from typing import TYPE_CHECKING
 
+from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
 from app.compare.wish import read_compare, read_sweep
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
-from app.tui.pair_removal import remove_after_asking
+from app.shell.pull_text import warning
 from app.tui.palette import ThemePalette
 from app.tui.slash_commands import SlashCommand, parse
 from mlx_spec.types import Options
@@ -27,7 +28,7 @@ class CommandRunner:
     def __init__(self, app: "ChatApp") -> None:
         self._app = app
         self._chat = app.chat
-        self._saved = app.saved
+        self._saved = app.history_actions
 
     async def run(self, text: str) -> None:
         """Run a typed command; what cannot be done is said in the conversation."""
@@ -81,19 +82,18 @@ class CommandRunner:
         pair = self._pair(value)
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
-        here = fit(pair)
         self._app.pulls.add(pair.spec)
-        what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. "
-        what += self._app.keys.told("{app.pairs} shows how far it is.")
-        self._say(
-            what if here.verdict == "fits" else f"{what} {here.verdict.capitalize()} here: it {here.why}."
-        )
+        where = self._app.keys.told("{app.pairs} shows how far it is.")
+        what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
+        self._say(what.rstrip())
 
     async def do_remove(self, value: str) -> None:
         pair = self._pair(value)
 
+        app = self._app
+
         async def remove() -> None:
-            self._say(await remove_after_asking(self._app, pair))
+            self._say(await remove_after_asking(pair, app.link.pair, app.pulls, app.ask))
 
         self._app.run_worker(remove())
 
@@ -179,13 +179,13 @@ class CommandRunner:
         await self._saved.delete()
 
     async def do_undo(self, value: str) -> None:
-        await self._saved.undo(reopens=True)
+        await self._saved.undo()
 
     async def do_export(self, value: str) -> None:
         await self._saved.export(value)
 
     async def do_import(self, value: str) -> None:
-        await self._saved.take_in(value)
+        await self._saved.import_file(value)
 
     async def do_preset(self, value: str) -> None:
         await self._saved.preset(value)

@@ -2,6 +2,7 @@
 
 from textual.message import Message
 
+from app.compare.record import Record
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, TurnEvent
 from app.engine.protocol import Tuning, TuningEnded
@@ -103,3 +104,11 @@ class ComparisonEnded(Message):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
+
+
+class ComparisonChosen(Message):
+    """A kept comparison was picked from their list, to be shown."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.record = record

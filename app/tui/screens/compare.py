@@ -1,43 +1,35 @@
-"""A comparison: its runs one after the other, side by side, then what they say; or one that was kept."""
+"""A comparison: its runs one after the other, side by side, then the verdict; or one that was kept."""
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
-from textual.content import Content
-from textual.widgets import ContentSwitcher, Static
+from textual.message_pump import MessagePump
 
 from app.compare import store
+from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
-from app.compare.plan import Plan, Run, plan
+from app.compare.plan import Plan, plan
 from app.compare.record import Record
-from app.compare.setting import Setting
 from app.compare.wish import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.shell.errors import AppError
-from app.shell.printable import one_line, printable
-from app.tui.comparison_in_progress import ComparisonInProgress
+from app.shell.printable import printable
 from app.tui.engine_link import EngineLink
+from app.tui.keys.in_force import Keys
 from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.compare_pane import ComparePane
-from app.tui.widgets.comparison_figures import ComparisonFigures
+from app.tui.widgets.comparison_view import ComparisonView
 from app.tui.widgets.key_line import KeyLine
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 EXPORTED = (".json", ".csv", ".png")
 
 
 class CompareScreen(OpenedScreen[None]):
     """Runs a plan, or shows a record. Left and right walk prompts, up and down settings."""
-
-    app: "ChatApp"
 
     HELP = """\
 The same prompts without and with drafting, one after the other on the same engine. {compare.left} and \
@@ -64,33 +56,28 @@ The same prompts without and with drafting, one after the other on the same engi
                 tooltip="Scroll both texts, or the figures, up"),
     ]  # fmt: skip
 
-    def __init__(self, link: EngineLink, *, plan: Plan | None = None, record: Record | None = None) -> None:
+    def __init__(
+        self, link: EngineLink, keys: Keys, *, plan: Plan | None = None, record: Record | None = None
+    ) -> None:
         super().__init__()
-        self.link = link
+        self._link = link
+        self._keys = keys
         self.plan = plan
         """None for a comparison that is only shown."""
         self.record = record
         """None until there is something to judge."""
-        self.progress: ComparisonInProgress | None = None
+        self.progress: ComparisonInProgress[MessagePump] | None = None
         """None once the comparison ended."""
-        self.place = (0, 0)
-        """Prompt and drafting setting in the panes of a finished comparison."""
-        self._shown_prompt = -1
         self._exports = False
+        self._view = ComparisonView(keys)
 
     def compose(self) -> ComposeResult:
-        yield Static(id="compare-prompt")
-        with ContentSwitcher(initial="panes", id="compare-views"):
-            with Container(id="panes"):
-                yield ComparePane("Without drafting", "plain")
-                yield ComparePane("With drafting", "drafted")
-            yield ComparisonFigures(id="figures")
-        yield Static(id="verdict")
+        yield self._view
         yield KeyLine()
 
     async def on_mount(self) -> None:
         if self.record is not None:
-            await self._show_record(self.record)
+            await self._view.show(self.record)
         else:
             assert self.plan is not None, "a screen has a plan or a record"
             await self._start(self.plan)
@@ -110,17 +97,15 @@ The same prompts without and with drafting, one after the other on the same engi
         run = progress.run
         match message.event:
             case PrefillProgressed(done, total):
-                self._say(f"Reading the prompt: {done} of {total} tokens.")
+                self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
             case TextAdded(pieces=pieces):
                 progress.add(pieces)
-                if _is_shown(run):
-                    self._pane(run).add(message.event)
+                self._view.add(progress.plan, run, message.event)
             case TurnEnded(stats=stats):
                 if not progress.end_run(message.event):
                     await self._judge(progress)
                     return
-                if _is_shown(run):
-                    self._pane(run).end((stats,))
+                self._view.end_run(progress.plan, run, stats)
                 await self._go_on(progress)
 
     async def on_difference_found(self, message: DifferenceFound) -> None:
@@ -135,7 +120,7 @@ The same prompts without and with drafting, one after the other on the same engi
         if progress.run is not None:
             progress.break_off(message.reason)
         progress.leave_unexplained()
-        self.link.wake()
+        self._link.wake()
         await self._end(progress)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -162,35 +147,16 @@ The same prompts without and with drafting, one after the other on the same engi
         await self._start(self.plan)
 
     def action_view(self) -> None:
-        views = self.query_one("#compare-views", ContentSwitcher)
-        views.current = "figures" if views.current == "panes" else "panes"
-        assert self.record is not None, "the key is not offered without one"
-        self._show_title(self.record)
+        self._view.switch()
 
     def action_prompt(self, step: int) -> None:
-        if self.record is not None:
-            prompt, setting = self.place
-            self.place = (prompt + step) % len(self.record.prompts), setting
-            self._show_texts(self.record)
+        self._view.walk_prompts(step)
 
     def action_setting(self, step: int) -> None:
-        if self.record is None:
-            return
-        if self.query_one("#compare-views", ContentSwitcher).current == "figures":
-            self.query_one(ComparisonFigures).scroll_relative(y=step * 2, animate=False, immediate=True)
-            return
-        prompt, setting = self.place
-        self.place = prompt, (setting + step) % len(self.record.drafting)
-        self._show_texts(self.record)
+        self._view.walk_settings(step)
 
     def action_scroll_texts(self, step: int) -> None:
-        shown = self.query_one("#compare-views", ContentSwitcher).visible_content
-        assert shown is not None, "one of the two is always shown"
-        for view in (shown, *shown.query(VerticalScroll)):
-            if step < 0:
-                view.scroll_page_up(animate=False)
-            else:
-                view.scroll_page_down(animate=False)
+        self._view.scroll_page(step)
 
     def action_export(self) -> None:
         assert self.record is not None, "the key is not offered without one"
@@ -215,52 +181,46 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def _start(self, plan: Plan) -> None:
         self.record = None
-        self.progress = ComparisonInProgress(self.link, self, plan)
+        self.progress = ComparisonInProgress(self._link, self, plan)
         self.refresh_bindings()
-        self._shown_prompt = -1
-        self.query_one("#compare-views", ContentSwitcher).current = "panes"
+        self._view.clear()
         await self._go_on(self.progress)
 
-    async def _go_on(self, progress: ComparisonInProgress) -> None:
+    async def _go_on(self, progress: ComparisonInProgress[MessagePump]) -> None:
         """Begin the run that is due; after the last one, judge."""
         run = progress.begin_next()
         if run is None:
             await self._judge(progress)
             return
-        self._title(progress.plan.prompts[run.prompt].prompt)
-        if _is_shown(run):
-            if run.prompt != self._shown_prompt:
-                self.query_one("#drafted", ComparePane).begin("With drafting")
-            self._shown_prompt = run.prompt
-            self._pane(run).begin(_pane_title(progress.plan.settings[run.setting]))
-        self._say(progress.doing(run, self.app.keys.name("compare.stop")))
+        self._view.begin_run(progress.plan, run)
+        self._view.show_message(progress.doing(run, self._keys.name("compare.stop")))
 
-    async def _judge(self, progress: ComparisonInProgress) -> None:
+    async def _judge(self, progress: ComparisonInProgress[MessagePump]) -> None:
         progress.look_for_differences()
         await self._explain(progress)
 
-    async def _explain(self, progress: ComparisonInProgress) -> None:
+    async def _explain(self, progress: ComparisonInProgress[MessagePump]) -> None:
         if progress.explain_next():
-            self._say("The texts differ: asking the engine why.")
+            self._view.show_message("The texts differ: asking the engine why.")
         else:
             await self._end(progress)
 
-    async def _end(self, progress: ComparisonInProgress) -> None:
+    async def _end(self, progress: ComparisonInProgress[MessagePump]) -> None:
         """Make the record of what ran, keep it, show it."""
         self.progress = None
         self.record = progress.record()
         self.refresh_bindings()
         if self.record is None:
             after = f"after {progress.count} of {progress.plan.count} runs"
-            how = self.app.keys.told("{compare.again} runs it again, {compare.stop} goes back.")
-            self._say(
+            how = self._keys.told("{compare.again} runs it again, {compare.stop} goes back.")
+            self._view.show_message(
                 f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
                 f"judge: both ways have to run once. {how}",
                 "$text-warning",
             )
             return
         self._keep(self.record)
-        await self._show_record(self.record)
+        await self._view.show(self.record)
 
     def _keep(self, record: Record) -> None:
         try:
@@ -268,57 +228,3 @@ The same prompts without and with drafting, one after the other on the same engi
         except AppError as error:
             self.app.notify(printable(str(error)), severity="error", markup=False)
         self.app.post_message(ComparisonEnded(sentence(record)))
-
-    async def _show_record(self, record: Record) -> None:
-        self.place = (0, 0)
-        self._show_texts(record)
-        several = len(record.drafting) > 1 or len(record.prompts) > 1
-        self.query_one("#compare-views", ContentSwitcher).current = "figures" if several else "panes"
-        self._show_title(record)
-        same = all(outcome.difference is None for outcome in record.outcomes)
-        self._say(
-            sentence(record), "bold $text-success" if record.best_ratio > 1 and same else "bold $text-warning"
-        )
-        await self.query_one(ComparisonFigures).show(record)
-
-    def _show_texts(self, record: Record) -> None:
-        prompt, setting = self.place[0], record.drafting[self.place[1]]
-        self._show_title(record)
-        plain = record.outcome(prompt, record.plain_of(setting))
-        self.query_one("#plain", ComparePane).show(_pane_title(record.settings[plain.setting]), plain)
-        drafted = record.outcome(prompt, setting)
-        self.query_one("#drafted", ComparePane).show(_pane_title(record.settings[setting]), drafted)
-
-    def _show_title(self, record: Record) -> None:
-        """The prompt in the panes; over figures, what they are of."""
-        count, prompt = len(record.prompts), self.place[0]
-        text = record.prompts[prompt].prompt
-        if count > 1 and self.query_one("#compare-views", ContentSwitcher).current == "figures":
-            text = f"{count} prompts together"
-        elif count > 1:
-            text = self.app.keys.told(f"{prompt + 1}/{count} ({{compare.left}}, {{compare.right}}) ") + text
-        self._title(text)
-
-    def _pane(self, run: Run) -> ComparePane:
-        assert self.plan is not None
-        return self.query_one("#drafted" if self.plan.settings[run.setting].drafts else "#plain", ComparePane)
-
-    def _title(self, prompt: str) -> None:
-        when = f"{self.record.when}  " if self.record is not None else ""
-        self.query_one("#compare-prompt", Static).update(
-            Content.assemble(("Compare  ", "bold"), (when, "dim"), one_line(prompt))
-        )
-
-    def _say(self, text: str, style: str = "") -> None:
-        self.query_one("#verdict", Static).update(Content.styled(text, style))
-
-
-def _is_shown(run: Run) -> bool:
-    """The first answer of each setting fills a pane; the repeats are the same text."""
-    return run.kind == "counted" and run.repeat == 0
-
-
-def _pane_title(setting: Setting) -> str:
-    if setting.drafts:
-        return f"With drafting: {setting.label}"
-    return f"Without drafting at {setting.temperature:g}" if setting.temperature else "Without drafting"

@@ -1,6 +1,6 @@
 """The kept comparisons: look at one again, export it, delete it."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -8,27 +8,22 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.chat.ask import Ask
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line, printable
-from app.tui.engine_link import EngineLink
-from app.tui.screens.compare import CompareScreen
+from app.tui.keys.in_force import Keys
+from app.tui.messages import ComparisonChosen
 from app.tui.screens.opened import OpenedScreen
-from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
-
 
 class ComparisonsScreen(OpenedScreen[None]):
-    """The newest first."""
-
-    app: "ChatApp"
+    """The newest first; a chosen one is asked for with `ComparisonChosen`."""
 
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
@@ -41,15 +36,16 @@ class ComparisonsScreen(OpenedScreen[None]):
                 tooltip="Delete the chosen comparison"),
     ]  # fmt: skip
 
-    def __init__(self, link: EngineLink) -> None:
+    def __init__(self, keys: Keys, ask: Ask) -> None:
         super().__init__()
-        self.link = link
+        self._keys = keys
+        self._ask = ask
         self.records: tuple[Record, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="comparisons-title")
         yield ItemList(markup=False, id="comparisons")
-        yield Static(id="comparison-told")
+        yield Static(id="comparison-summary")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -59,27 +55,23 @@ class ComparisonsScreen(OpenedScreen[None]):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         record = self.records[event.option_index]
         # The list has room for the beginning of a prompt, and in a narrow terminal not for that.
-        told = f"{_what(record)}\n{printable(sentence(record))}\n{one_line(circumstances(record))}"
-        self.query_one("#comparison-told", Static).update(Content(told))
+        summary = f"{_what(record)}\n{printable(sentence(record))}\n{one_line(circumstances(record))}"
+        self.query_one("#comparison-summary", Static).update(Content(summary))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if self.is_active:  # a second Enter in one read opens nothing more
-            self.app.push_screen(CompareScreen(self.link, record=self.records[event.option_index]))
+        if not self.asks:
+            self.post_message(ComparisonChosen(self.records[event.option_index]))
 
     def action_show(self) -> None:
         self.query_one(OptionList).action_select()
 
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted
-        if place is not None and self.is_active:  # the key twice in one read asks once
-            record = self.records[place]
-            question = f"Delete the comparison of {record.when}?"
-            self.app.push_screen(
-                QuestionScreen(question, "Delete", "Keep"), lambda wanted: self._delete(record, wanted)
-            )
+        if place is not None:
+            self.ask_once(self._delete(self.records[place]))
 
-    def _delete(self, record: Record, wanted: bool | None) -> None:
-        if not wanted:
+    async def _delete(self, record: Record) -> None:
+        if not await self._ask(f"Delete the comparison of {record.when}?", "Delete", "Keep"):
             return
         try:
             store.delete(record)
@@ -96,11 +88,11 @@ class ComparisonsScreen(OpenedScreen[None]):
         rows.highlighted = 0 if kept.records else None
         count = counted(len(kept.records), "comparison")
         if not kept.records:
-            count = self.app.keys.told("No comparison yet: in the chat, {chat.compare} runs one")
+            count = self._keys.told("No comparison yet: in the chat, {chat.compare} runs one")
         bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
         self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
         if not kept.records:
-            self.query_one("#comparison-told", Static).update(Content(""))
+            self.query_one("#comparison-summary", Static).update(Content(""))
 
 
 def _row(record: Record) -> Content:

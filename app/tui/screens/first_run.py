@@ -1,6 +1,7 @@
-"""The first thing that a person sees, once: the built-in pair, real ones for this machine, and the way on."""
+"""The screen of the first start: the built-in pair, real ones for this machine, and the way to the chat."""
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,18 +11,16 @@ from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.chat.first_run import BUILTIN, Suggestion, about_suggestions, remember_first_run, suggestions
 from app.shell.printable import one_line
-from app.tui.first_run import BUILTIN, Offer, about_offers, offers, remember_first_run
+from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from models.pairs.catalogue import DEFAULT_PAIR
 from models.speed.machine import Machine, this_chip, this_machine
 
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
-
 NARROW = 60
-"""Columns below which the rows say what matters most only."""
+"""Columns below which the rows have only what matters most."""
 
 WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this again."
 
@@ -29,10 +28,8 @@ WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this ag
 class FirstRunScreen(OpenedScreen[str | None]):
     """Gives the name of a real pair to look at; None to go on with the pair in use.
 
-    What is typed here is the first prompt: nothing that a person writes is lost.
+    What is typed here begins the first prompt.
     """
-
-    app: "ChatApp"
 
     HELP = """\
 A pair is two models: the large one answers, the small one guesses ahead. Enter on the first row goes on \
@@ -44,11 +41,18 @@ with what answers now; on another row it shows that pair, with the key that down
                 tooltip="Chat with the pair in use"),
     ]  # fmt: skip
 
+    def __init__(self, in_use: str, keys: Keys, write_prompt: Callable[[str], object]) -> None:
+        """`in_use`: the pair's name. `write_prompt` adds text to the chat's prompt."""
+        super().__init__()
+        self._in_use = in_use
+        self._keys = keys
+        self._write_prompt = write_prompt
+
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="welcome", can_focus=False):
             yield Static(Content.styled("Welcome to mlx-spec", "bold"), id="welcome-title")
             yield Static(Content(BUILTIN))
-            yield Static(Content("Looking at what fits this machine…"), id="offers-told")
+            yield Static(Content("Looking at what fits this machine…"), id="suggestions")
             yield OptionList(markup=False)
             yield Static(Content(WAY_ON), id="way-on")
         yield KeyLine()
@@ -68,7 +72,7 @@ with what answers now; on another row it shows that pair, with the key that down
         text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
         if text is None:
             return False
-        self.app.chat.prompt.area.insert(text)
+        self._write_prompt(text)
         self.dismiss(None)
         return True
 
@@ -83,30 +87,26 @@ with what answers now; on another row it shows that pair, with the key that down
         return self.app.size.width < NARROW
 
     def _first_row(self) -> Content:
-        name = self.app.link.pair.name
         what = "a demo" if self._is_narrow else "a demonstration"
-        about = f"answers at once: {what}" if name == DEFAULT_PAIR else "in use"
-        return Content.assemble((one_line(name), "bold"), f"  {about}")
+        about = f"answers at once: {what}" if self._in_use == DEFAULT_PAIR else "in use"
+        return Content.assemble((one_line(self._in_use), "bold"), f"  {about}")
 
     def _look(self) -> None:
         """On a thread, because asking the machine takes a moment."""
         machine, chip = this_machine(), this_chip()
-        self.app.call_from_thread(self._take, machine, offers(machine, chip))
+        self.from_thread(self._show, machine, suggestions(machine, chip))
         remember_first_run()
 
-    def _take(self, machine: Machine, found: list[Offer]) -> None:
-        if not self.was_closed:
-            self.query_one("#offers-told", Static).update(
-                Content(about_offers(machine, found, self.app.keys))
-            )
-            rows = (Option(_row(offer, narrow=self._is_narrow), id=offer.pair.name) for offer in found)
-            self.query_one(OptionList).add_options(rows)
+    def _show(self, machine: Machine, found: list[Suggestion]) -> None:
+        about = self._keys.told(about_suggestions(machine, found))
+        self.query_one("#suggestions", Static).update(Content(about))
+        rows = (Option(_row(one, narrow=self._is_narrow), id=one.pair.name) for one in found)
+        self.query_one(OptionList).add_options(rows)
 
 
-def _row(offer: Offer, *, narrow: bool) -> Content:
-    speed = offer.short_speed if narrow else offer.speed
-    about = f"  {offer.size}  {speed}".rstrip()
-    lines = [Content.assemble((one_line(offer.pair.name), "bold"), about)]
+def _row(one: Suggestion, *, narrow: bool) -> Content:
+    speed = one.short_speed if narrow else one.speed
+    lines = [Content.assemble((one_line(one.pair.name), "bold"), f"  {one.size}  {speed}".rstrip())]
     if not narrow:
-        lines.append(Content.styled(f"  {one_line(offer.pair.good_for)}", "dim"))
+        lines.append(Content.styled(f"  {one_line(one.pair.good_for)}", "dim"))
     return Content("\n").join(lines)

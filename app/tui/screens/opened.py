@@ -1,9 +1,12 @@
 """What the screens that are opened over the chat have in common: they close once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import ParamSpec
 
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
+
+P = ParamSpec("P")
 
 
 class OpenedScreen(Screen[ScreenResultType]):
@@ -13,6 +16,9 @@ class OpenedScreen(Screen[ScreenResultType]):
     Textual would close the screen below instead, the chat's at last.
     """
 
+    asks = False
+    """A question is asked here, or its answer carried out."""
+
     @property
     def was_closed(self) -> bool:
         """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
@@ -21,6 +27,25 @@ class OpenedScreen(Screen[ScreenResultType]):
     def every(self, seconds: float, do: Callable[[], None]) -> None:
         """Do it again and again until it is closed: its timers may outlive its widgets."""
         self.set_interval(seconds, lambda: None if self.was_closed else do())
+
+    def ask_once(self, work: Coroutine[None, None, None]) -> None:
+        """Start work that asks a question; the same key again in one read starts nothing."""
+        if self.asks:
+            work.close()
+            return
+        self.asks = True
+
+        async def run() -> None:
+            try:
+                await work
+            finally:
+                self.asks = False
+
+        self.run_worker(run())
+
+    def from_thread(self, show: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Have the screen show what a thread found out, unless it was closed meanwhile."""
+        self.app.call_from_thread(lambda: None if self.was_closed else show(*args, **kwargs))
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close this screen and what was opened over it; once it is closed, do nothing."""

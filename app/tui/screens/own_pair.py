@@ -1,7 +1,7 @@
-"""A pair of one's own: two repositories or folders, checked before they are taken."""
+"""A pair of your own: two repositories or folders, checked before they are added."""
 
 import threading
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,8 +10,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from app.tui.pair_facts import pulling
+from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.download_list import progress_line
 from app.tui.widgets.key_line import KeyLine
 from models.errors import BadSource, ModelsError, PullCancelled
 from models.hub.download import check
@@ -20,14 +21,9 @@ from models.pairs.catalogue import Pair, fitting_draft
 from models.pairs.own_pairs import add_own, describe_own, name_own
 from models.pairs.pair import PairSpec, Source, read_source
 
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
-
 
 class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
-
-    app: "ChatApp"
 
     HELP = "Target and draft have to read text alike. Enter fetches their small files and compares them."
 
@@ -35,8 +31,9 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         Binding("escape", "leave", "Cancel", id="own.leave", tooltip="Stop checking and close"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Keys) -> None:
         super().__init__()
+        self._hint = keys.told("Enter checks both. {own.leave} closes.")
         self._stop = threading.Event()
         self._checking = False
 
@@ -46,9 +43,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target", select_on_focus=False)
             yield Static("Draft: a smaller model of the same family")
             yield Input(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
-            yield Static(
-                self.app.keys.told("Enter checks both. {own.leave} closes."), id="own-said", markup=False
-            )
+            yield Static(self._hint, id="own-message", markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -69,28 +64,28 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     def action_leave(self) -> None:
         self.dismiss(None)
 
-    def say(self, text: str) -> None:
-        self.query_one("#own-said", Static).update(Content(text))
+    def show_message(self, text: str) -> None:
+        self.query_one("#own-message", Static).update(Content(text))
 
     def _suggest_draft(self) -> bool:
         """Offer one that fits the target; False if the target cannot be one."""
         try:
             fitting = fitting_draft(self._source("target"))
         except ModelsError as error:
-            self.say(f"✗ {error}")
+            self.show_message(f"✗ {error}")
             return False
         if fitting:
             self.query_one("#own-draft", Input).value = fitting
-            self.say("This draft should fit. Enter checks both.")
+            self.show_message("This draft should fit. Enter checks both.")
         else:
-            self.say("Name a draft of the same family, then Enter.")
+            self.show_message("Name a draft of the same family, then Enter.")
         return True
 
     def _source(self, which: Literal["target", "draft"]) -> Source:
-        """What was written in one of the two fields.
+        """The model named in one of the two fields.
 
         Raises:
-            BadSource: nothing was, or neither a folder nor a repository.
+            BadSource: the field is empty, or names neither a folder nor a repository.
         """
         text = self.query_one(f"#own-{which}", Input).value.strip()
         if not text:
@@ -101,10 +96,10 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         try:
             spec = name_own(PairSpec("", self._source("target"), self._source("draft")))
         except ModelsError as error:
-            self.say(f"✗ {error}")
+            self.show_message(f"✗ {error}")
             return
         self._checking = True
-        self.say("Checking…")
+        self.show_message("Checking…")
         self.run_worker(lambda: self._check(spec), thread=True)
 
     def _check(self, spec: PairSpec) -> None:
@@ -112,26 +107,17 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         try:
             progress: Progress | None = None
             for progress in check(spec, cancelled=self._stop.is_set):
-                self.app.call_from_thread(self._show, spec.name, progress)
+                self.from_thread(self.show_message, progress_line(spec.name, progress))
             assert progress is not None, "a check ends with its last progress"
             pair = describe_own(spec, progress)
             add_own(pair)
         except PullCancelled:
             return
         except (ModelsError, OSError) as error:
-            self.app.call_from_thread(self._refuse, str(error))
-            return
-        self.app.call_from_thread(self._accept, pair)
-
-    def _show(self, name: str, progress: Progress) -> None:
-        if not self.was_closed:
-            self.say(pulling(name, progress))
+            self.from_thread(self._refuse, str(error))
+        else:
+            self.from_thread(self.dismiss, pair)
 
     def _refuse(self, why: str) -> None:
         self._checking = False
-        if not self.was_closed:
-            self.say(f"✗ {why}")
-
-    def _accept(self, pair: Pair) -> None:
-        if not self.was_closed:
-            self.dismiss(pair)
+        self.show_message(f"✗ {why}")

@@ -1,6 +1,6 @@
 """F2: the pairs there are, what they need and do here; getting, using and removing one."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,24 +9,24 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.last_speeds import last_speeds
-from app.tui.pair_facts import Facts, details, download_line, header, in_order, matches, outcome, row
-from app.tui.pair_removal import remove_after_asking
-from app.tui.pull_queue import PullJob
+from app.chat.ask import Ask
+from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
+from app.chat.pair_removal import remove_after_asking
+from app.chat.pull_queue import PullJob, PullQueue
+from app.compare.last_speeds import last_speeds
+from app.shell.pull_text import warning
+from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.pair_rows import header, row, state
 from models.pairs.catalogue import Pair, all_pairs
-from models.pairs.fit import fit
-from models.pairs.installed import find_folder, installed
+from models.pairs.installed import installed
+from models.pairs.pair import PairSpec
 from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
-from models.speed.roofline import expect
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 WATCH_SECONDS = 0.25
 HINT = """\
@@ -37,15 +37,13 @@ Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.own} ad
 class PairsScreen(OpenedScreen[Pair | None]):
     """Gives the pair to use, or None. Downloads go on when the screen is left."""
 
-    app: "ChatApp"
-
     HELP = "Pairs of models: the large one answers, the small one guesses ahead."
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Use or pull", id="pairs.choose",
                 tooltip="Use the pair, or download it first"),
         Binding("space", "more", "More", id="pairs.more",
-                tooltip="Scroll what is said about the pair; from its end back to its beginning"),
+                tooltip="Scroll the facts about the pair; from their end back to their beginning"),
         Binding("slash", "filter", "Filter", id="pairs.filter",
                 tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
         Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
@@ -60,17 +58,22 @@ class PairsScreen(OpenedScreen[Pair | None]):
                 tooltip="Close the filter; then back to the chat"),
     ]  # fmt: skip
 
-    def __init__(self, current: str, chosen: str | None = None) -> None:
+    def __init__(
+        self, in_use: PairSpec, pulls: PullQueue, keys: Keys, ask: Ask, chosen: str | None = None
+    ) -> None:
         """`chosen`: the pair that is highlighted first; the one in use without it."""
         super().__init__()
-        self.current = current
-        self._highlight = chosen or current
-        self.facts = {pair.name: Facts(pair, installed(pair.spec), 0) for pair in all_pairs()}
+        self._in_use = in_use
+        self._pulls = pulls
+        self._keys = keys
+        self._ask = ask
+        self._highlight = chosen or in_use.name
+        self.hint = keys.told(HINT)
+        """What can be done here."""
+        self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
         """By name. The slow part is filled in on a thread."""
         self._on_their_way: set[PullJob] = set()
-        """Downloads whose end has not been said here."""
-        self._removing = False
-        """A pair is being removed, or the person asked about it."""
+        """Downloads whose end has not been shown here."""
         self._details = Static()
         """Held, not looked up: a row is also highlighted while the screen is being taken down."""
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
@@ -82,7 +85,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         yield Static(id="pairs-header")
         yield ItemList(markup=False)
         yield self._details_view
-        yield Static(id="downloads")
+        yield DownloadList(id="downloads")
         yield Static(Content(self.hint), id="pull-line")
         yield KeyLine()
 
@@ -98,16 +101,15 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.show_list()
 
     @property
-    def hint(self) -> str:
-        """What can be done here."""
-        return self.app.keys.told(HINT)
-
-    @property
     def chosen(self) -> Pair | None:
         """The highlighted pair."""
         option = self.query_one(OptionList).highlighted_option
         facts = self.facts.get(option.id) if option is not None and option.id else None
         return facts.pair if facts else None
+
+    @property
+    def _chosen_spec(self) -> PairSpec | None:
+        return self.chosen.spec if self.chosen else None
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id:
@@ -115,18 +117,20 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self._details_view.scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if not self.is_active:
-            return  # a second Enter in one read: the question is there already
+        if self.asks or not self.is_active:
+            return  # a second Enter in one read
         assert event.option_id is not None, "every row has its pair's name"
         pair = self.facts[event.option_id].pair
         if installed(pair.spec):
             self.dismiss(pair)
-        elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
-            self.say(f"{pair.name} is on its way. {self.app.keys.name('pairs.cancel')} cancels it.")
+        elif (job := self._pulls.of(pair.spec)) and job.unfinished:
+            self.show_message(
+                f"{pair.name} is being downloaded. {self._keys.name('pairs.cancel')} cancels it."
+            )
         elif pair.target.is_folder:
-            self.say(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
+            self.show_message(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
         else:
-            self._ask_to_pull(pair)
+            self.ask_once(self._pull(pair))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.show_list()
@@ -158,51 +162,38 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.dismiss(None)
 
     def action_cancel_pull(self) -> None:
-        pulls, pair = self.app.pulls, self.chosen
-        wanted = [job for job in pulls.jobs if job.is_wanted]
-        of_pair = [job for job in wanted if pair and job.pair == pair.spec]
-        for job in (of_pair or pulls.unfinished or wanted)[:1]:
-            self.say(f"Cancelling {job.pair.name}…" if job.state == "running" else self.hint)
-            job.cancel()
+        if (job := self._pulls.cancel(self._chosen_spec)) is not None:
+            self.show_message(f"Cancelling {job.pair.name}…" if job.state == "running" else self.hint)
         self.show_downloads()
 
     def action_retry(self) -> None:
-        pair = self.chosen
-        self.say(self.hint)
-        job = self.app.pulls.of(pair.spec) if pair else None
-        if job is not None and not job.unfinished and job.state != "done":
-            self.app.pulls.add(job.pair)
-        else:
-            self.app.pulls.resume()
+        self.show_message(self.hint)
+        self._pulls.resume(self._chosen_spec)
         self.show_downloads()
 
     def action_add_own(self) -> None:
         if self.is_active:
-            self.app.push_screen(OwnPairScreen(), self._take_own)
+            self.app.push_screen(OwnPairScreen(self._keys), self._add_own)
 
     def action_remove(self) -> None:
-        if (pair := self.chosen) is not None and not self._removing:
-            self._removing = True
-            self.run_worker(self._remove(pair))
+        if (pair := self.chosen) is not None:
+            self.ask_once(self._remove(pair))
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """A sentence under the list."""
         self.query_one("#pull-line", Static).update(Content(text))
 
     def show_downloads(self) -> None:
-        """Show the app's downloads as they stand."""
-        jobs = in_order(self.app.pulls.not_here, self.chosen)
-        panel = self.query_one("#downloads", Static)
-        panel.display = bool(jobs)
-        panel.update(Content("\n".join(download_line(job, self.app.keys) for job in jobs)))
-        for job in self.app.pulls.jobs:
+        """Show how far the downloads are."""
+        self.query_one(DownloadList).show(self._pulls.not_here, self._chosen_spec, self._keys)
+        for job in self._pulls.jobs:
             if job.unfinished:
                 self._on_their_way.add(job)
                 self._show_row(job.pair.name)
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
-                # What went wrong stands with the download itself, as long as it is there.
-                self.say(outcome(job, self.app.keys) if job.state == "done" else self.hint)
+                # Why one failed is in its own line, as long as that is there.
+                self.show_message(outcome(job, self._keys) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()
 
@@ -223,7 +214,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
-            nothing = self.app.keys.told("No pair has these words. {pairs.back} shows all.")
+            nothing = self._keys.told("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
     @property
@@ -232,70 +223,44 @@ class PairsScreen(OpenedScreen[Pair | None]):
         return self.app.size.width >= 100 and any(facts.expected for facts in self.facts.values())
 
     def _row(self, name: str) -> Content:
-        width = self.app.size.width
-        return Content(row(self.facts[name], self._state(name), width=width, predicts=self._predicts))
+        facts = self.facts[name]
+        here = state(facts, self._pulls.of(facts.pair.spec), in_use=name == self._in_use.name)
+        return Content(row(facts, here, width=self.app.size.width, predicts=self._predicts))
 
     def _show_row(self, name: str) -> None:
         options = self.query_one(OptionList)
         if any(option.id == name for option in options.options):
             options.replace_option_prompt(name, self._row(name))
 
-    def _state(self, name: str) -> str:
-        facts = self.facts.get(name)
-        job = self.app.pulls.of(facts.pair.spec) if facts else None
-        if job is not None and job.state == "running":
-            return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
-        if job is not None and job.state in ("waiting", "paused", "failed"):
-            return job.state
-        if facts is None or facts.installed:
-            return "in use" if name == self.current else "installed"
-        return facts.fit.verdict if facts.fit else "…"
-
-    def _ask_to_pull(self, pair: Pair) -> None:
-        facts = self.facts[pair.name]
+    async def _pull(self, pair: Pair) -> None:
+        fit = self.facts[pair.name].fit
         question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
-        if facts.fit and facts.fit.verdict != "fits":
-            question += f" {facts.fit.verdict.capitalize()} here: it {facts.fit.why}."
-
-        def start(wanted: bool | None) -> None:
-            if wanted:
-                self.app.pulls.add(pair.spec)
-                self.show_downloads()
-
-        self.app.push_screen(QuestionScreen(question, "Download", "Not now"), start)
-
-    def _take_own(self, pair: Pair | None) -> None:
-        if pair is not None:
-            self.facts[pair.name] = Facts(pair, installed(pair.spec), 0)
-            self.show_list(pair.name)
-            self.look_again()
-            self.say(f"{pair.name} was added: its models belong together. Enter uses it or downloads it.")
+        if fit is not None:
+            question = f"{question} {warning(fit)}".rstrip()
+        if await self._ask(question, "Download", "Not now"):
+            self._pulls.add(pair.spec)
+            self.show_downloads()
 
     async def _remove(self, pair: Pair) -> None:
-        try:
-            self.say(await remove_after_asking(self.app, pair))
-        finally:
-            self._removing = False
+        self.show_message(await remove_after_asking(pair, self._in_use, self._pulls, self._ask))
         self.look_again()
 
-    def _look(self) -> None:
-        from models.hub.removal import removable_bytes
-
-        machine, chip, measured = this_machine(), this_chip(), last_speeds()
-        seen: dict[str, Facts] = {}
-        for pair in all_pairs():
-            here = any(find_folder(source) for source in pair.spec.sources if not source.is_folder)
-            seen[pair.name] = Facts(
-                pair,
-                installed(pair.spec),
-                removable_bytes(pair.spec) if here else 0,
-                fit(pair, machine),
-                expect(pair, chip) if chip else None,
-                measured.get(pair.name, ""),
+    def _add_own(self, pair: Pair | None) -> None:
+        if pair is not None:
+            self.facts[pair.name] = first_facts(pair)
+            self.show_list(pair.name)
+            self.look_again()
+            self.show_message(
+                f"{pair.name} was added: its models belong together. Enter uses it or downloads it."
             )
-        self.app.call_from_thread(self._take, seen)
 
-    def _take(self, facts: dict[str, Facts]) -> None:
-        if not self.was_closed:
-            self.facts = facts
-            self.show_list()
+    def _look(self) -> None:
+        machine, chip, measured = this_machine(), this_chip(), last_speeds()
+        found = {
+            pair.name: all_facts(pair, machine, chip, measured.get(pair.name, "")) for pair in all_pairs()
+        }
+        self.from_thread(self._show_facts, found)
+
+    def _show_facts(self, facts: dict[str, Facts]) -> None:
+        self.facts = facts
+        self.show_list()

@@ -1,7 +1,7 @@
 """All saved chats: find one, go on with it, put it in order."""
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,21 +9,19 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, now
 from app.history.rows import ChatRow
+from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line
-from app.tui.ago import ago
-from app.tui.found_words import with_found
-from app.tui.saved_chats import SavedChats
+from app.tui.keys.in_force import Keys
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
@@ -31,8 +29,6 @@ FRAME = 8
 
 class SessionsScreen(OpenedScreen[ChatRow | None]):
     """Gives the chat to go on with, with the message that a search found; or None."""
-
-    app: "ChatApp"
 
     HELP = """\
 All chats. A search ({sessions.search}) looks through titles and every message, on all branches; Enter opens \
@@ -57,9 +53,11 @@ the chat at the message that was found."""
         Binding("escape", "back", "Back", id="sessions.back", tooltip="Empty the search; then leave"),
     ]  # fmt: skip
 
-    def __init__(self, saved: SavedChats, text: str = "") -> None:
+    def __init__(self, saved: SavedChats, keys: Keys, text: str = "") -> None:
+        """`text` is what is searched for at first."""
         super().__init__()
         self._saved = saved
+        self._keys = keys
         self._text = text
         self.rows: list[ChatRow] = []
         self._is_loaded = False
@@ -82,7 +80,7 @@ the chat at the message that was found."""
             self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.say("")
+        self.show_message("")
         self._text = event.value
         self.load()
 
@@ -107,22 +105,22 @@ the chat at the message that was found."""
             def take(title: str | None) -> None:
                 if title is not None:
                     title = one_line(title)
-                    self._do(self._saved.rename_other(chat, title), f"The chat is now '{title}'.")
+                    self._do(self._saved.rename(chat, title), f"The chat is now '{title}'.")
 
             self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), take)
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            there = self.app.keys.told("in the archive ({sessions.archived} shows it)")
-            said = "out of the archive" if chat.archived else there
-            self._do(self._saved.archive(chat), f"'{chat.title}' is {said}.")
+            there = self._keys.told("in the archive ({sessions.archived} shows it)")
+            place = "out of the archive" if chat.archived else there
+            self._do(self._saved.archive(chat), f"'{chat.title}' is {place}.")
 
     def action_delete(self) -> None:
         if (chat := self.chosen) is not None and chat.id != self._deleting:  # the key twice in one read
             self._deleting = chat.id
             self._do(
                 self._saved.delete(chat),
-                f"Deleted '{chat.title}'. {self.app.keys.name('sessions.undo')} brings it back.",
+                f"Deleted '{chat.title}'. {self._keys.name('sessions.undo')} brings it back.",
             )
 
     def action_undo(self) -> None:
@@ -132,8 +130,8 @@ the chat at the message that was found."""
         if (chat := self.chosen) is not None:
 
             async def export() -> None:
-                path = await self._saved.export_to(chat, kind)
-                self.say(f"Written to {path}.")
+                path = await self._saved.export(chat, kind)
+                self.show_message(f"Written to {path}.")
 
             self._do(export())
 
@@ -151,7 +149,7 @@ the chat at the message that was found."""
 
     @property
     def words(self) -> list[str]:
-        """What is looked for."""
+        """The words of the search."""
         return self._text.split()
 
     @property
@@ -163,31 +161,31 @@ the chat at the message that was found."""
         """Ask for the chats again; an answer that comes too late is dropped."""
         self.run_worker(self._load, exclusive=True, group="load")
 
-    def say(self, text: str) -> None:
-        """The line below the list; what ends after the screen was closed has none."""
+    def show_message(self, text: str) -> None:
+        """Say it in the line below the list, unless the screen was closed meanwhile."""
         if not self.was_closed:
             self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
-    def _do(self, work: Awaitable[object], said: str = "") -> None:
-        self.say("")
+    def _do(self, work: Awaitable[object], done: str = "") -> None:
+        self.show_message("")
 
-        async def done() -> None:
+        async def do() -> None:
             try:
                 await work
-                if said:
-                    self.say(said)
+                if done:
+                    self.show_message(done)
             except AppError as error:
-                self.say(str(error))
+                self.show_message(str(error))
             await self._load()
             self._deleting = ""
 
-        self.run_worker(done(), group="do")
+        self.run_worker(do(), group="do")
 
     async def _load(self) -> None:
         try:
             self.rows = await self._saved.rows(self._text, archived=self.archived)
         except AppError as error:
-            self.say(str(error))
+            self.show_message(str(error))
             return
         self._is_loaded = True
         if not self.was_closed:

@@ -35,7 +35,7 @@ class ComparePane(Vertical):
         self.border_title = title
         self.query_one(LiveAnswer).clear()
         self.query_one(VerticalScroll).scroll_home(animate=False)
-        self.say("waiting")
+        self.show_numbers("waiting")
 
     def add(self, event: TextAdded) -> None:
         """Show one more round."""
@@ -44,19 +44,19 @@ class ComparePane(Vertical):
         # Short texts stay at the top, where two of them are easiest to compare.
         if live.size.height >= scroll.size.height and not scroll.is_anchored:
             scroll.anchor()
-        self.say(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens\n")
+        self.show_numbers(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens\n")
 
     def end(self, runs: Sequence[Stats]) -> None:
         """Show the result of a run and its repeats as the figures do: median speed, acceptance over all."""
         speed = median(run.tokens_per_second for run in runs)
         seconds = median(run.decode_seconds for run in runs)
-        told = f"{speed:.0f} tok/s · {runs[0].tokens} tokens in {seconds:.2f} s\n"
+        numbers = f"{speed:.0f} tok/s · {runs[0].tokens} tokens in {seconds:.2f} s\n"
         drafted, accepted = sum(run.draft_n for run in runs), sum(run.draft_n_accepted for run in runs)
         if drafted:
             per_round = accepted / sum(run.rounds for run in runs)
-            self.say(f"{told}accepted {accepted / drafted:.0%}, {per_round:.2f} per round")
+            self.show_numbers(f"{numbers}accepted {accepted / drafted:.0%}, {per_round:.2f} per round")
         else:
-            self.say(f"{told}one token per round")
+            self.show_numbers(f"{numbers}one token per round")
 
     def show(self, title: str, outcome: Outcome) -> None:
         """Show a finished run, with the numbers of all its repeats."""
@@ -64,6 +64,6 @@ class ComparePane(Vertical):
         self.query_one(LiveAnswer).add(outcome.pieces)
         self.end(outcome.runs)
 
-    def say(self, text: str) -> None:
+    def show_numbers(self, text: str) -> None:
         """The lines below the text."""
         self.query_one(".numbers", Static).update(Content(text))

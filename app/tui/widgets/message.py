@@ -4,7 +4,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
-from app.tui.found_words import FOUND, strip_with_found
+from app.tui.widgets.found_words import FOUND, strip_with_found
 
 
 class Message(Static):

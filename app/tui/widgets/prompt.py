@@ -13,11 +13,11 @@ from app.chat.past_files import PastFiles
 from app.chat.past_prompts import PastPrompts
 from app.history.records import Attachment
 from app.shell.printable import printable
-from app.tui.file_paths import files_below, matching
 from app.tui.messages import CommandChosen
 from app.tui.slash_commands import completions
 from app.tui.widgets.attachment_list import AttachmentList
 from app.tui.widgets.command_menu import CommandMenu, FileChoice
+from app.tui.widgets.file_paths import files_below, matching
 from app.tui.widgets.prompt_area import PromptArea
 
 _MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")

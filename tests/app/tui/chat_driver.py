@@ -4,14 +4,19 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
 
 from textual.events import Key
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from app.tui.app import ChatApp
+from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.notice import Notice
 from app.tui.widgets.prompt_area import PromptArea
+
+S = TypeVar("S", bound=Screen[Any])
 
 
 class Chat:
@@ -45,6 +50,13 @@ class Chat:
         while not holds():
             assert time.monotonic() < end, f"still not true; notices: {self.notices}"
             await self.pilot.pause(0.02)
+
+    async def reached(self, kind: type[S]) -> S:
+        """Wait for a screen to be in view; return it."""
+        await self.until(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
+        screen = self.app.screen
+        assert isinstance(screen, kind)
+        return screen
 
     async def type(self, text: str) -> None:
         """Put text into the prompt and press Enter."""
@@ -85,6 +97,11 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
         ]
         quiet = 0 if any(widget.message_queue_size for widget in widgets) else quiet + 1
         await asyncio.sleep(0)
+
+
+def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
+    """As F2 opens it."""
+    return PairsScreen(app.link.pair, app.pulls, app.keys, app.ask, chosen)
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]

@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,13 @@ from app.tui.app import ChatApp
 from app.tui.checked_config import checked
 from app.tui.engine_link import EngineLink
 from mlx_spec.types import Options
+from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec, Source
 from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
 from tests.app.tui.engine_thread import ThreadedClient
+from tests.models.conftest import read_tokenizers_quickly
+from tests.models.hub_server import HostedModel, HubServer
+from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 ROOT = Path(__file__).parents[3]
@@ -58,3 +62,26 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             link.close()
 
     return running
+
+
+FIRST, SECOND = "smollm2-1.7b", "qwen3-4b"
+"""Pairs that `hub` serves."""
+
+
+@pytest.fixture
+def own_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    read_tokenizers_quickly(monkeypatch)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_hub_cache: None) -> Iterator[HubServer]:
+    """A local Hub that serves two pairs' names, a few megabytes each."""
+    target = make_model(tmp_path / "served", hidden_size=256, intermediate_size=512)  # some 4 MB
+    make_tokenizer(target)
+    files = files_of(target)
+    repos = [source.repo for name in (FIRST, SECOND) for source in find(name).spec.sources]
+    with HubServer({repo: HostedModel(dict(files)) for repo in repos}) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server

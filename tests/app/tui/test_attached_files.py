@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.file_paths import files_below, matching
 from app.tui.widgets.attachment_list import AttachmentList
+from app.tui.widgets.file_paths import files_below, matching
 from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 

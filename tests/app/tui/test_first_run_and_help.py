@@ -12,11 +12,10 @@ from textual.command import CommandPalette
 from textual.events import Paste
 from textual.widgets import OptionList, Static
 
+from app.chat.first_run import SUGGESTED, about_suggestions, suggestions
 from app.cli import main
-from app.tui.first_run import OFFERED, about_offers, offers
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import key_name, short_key_name
-from app.tui.last_speeds import last_speeds
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
@@ -42,14 +41,14 @@ MAC = Machine(24_000_000_000, 500_000_000_000, True)
 async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Chat]:
     """The app as it first starts, once it has looked at the machine."""
     async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.reached(FirstRunScreen)
         await chat.until(lambda: "models may use" in told(chat))
         await chat.pilot.pause()
         yield chat
 
 
 def told(chat: Chat) -> str:
-    return str(chat.app.screen.query_one("#offers-told", Static).content)
+    return str(chat.app.screen.query_one("#suggestions", Static).content)
 
 
 async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_chat: OpenChat) -> None:
@@ -64,7 +63,7 @@ async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_
         await chat.ask("hello")
         assert chat.app.screen is chat.app.chat
         await chat.type("/welcome")
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen))
+        await chat.reached(FirstRunScreen)
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.app.chat)
 
@@ -91,13 +90,13 @@ async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_
     looked = threading.Event()
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: looked.wait(20) and MAC)
     async with open_chat(pair="builtin", welcomes=True) as chat:
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.reached(FirstRunScreen)
         await chat.pilot.press("H", "i", "question_mark")
         assert chat.app.screen is chat.app.chat
         assert chat.app.chat.prompt.area.text == "Hi?"
         looked.set()
         await chat.type("/welcome")
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen) and chat.app.screen.is_mounted)
+        await chat.reached(FirstRunScreen)
         chat.app.post_message(Paste("a\nb"))
         await chat.until(lambda: chat.app.chat.prompt.area.text == "a\nb")
 
@@ -120,7 +119,7 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
     monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip("M4 Pro"))
     async with welcomed(open_chat, size) as chat:
         options = chat.app.screen.query_one(OptionList)
-        assert options.option_count == 1 + OFFERED and options.region.right <= size[0]
+        assert options.option_count == 1 + SUGGESTED and options.region.right <= size[0]
         row = str(options.options[1].prompt)
         assert "smollm2-1.7b" in row and "2.0 GB" in row and "tok/s" in row
         if size[0] > 40:
@@ -129,37 +128,31 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
             rows = [str(option.prompt) for option in options.options]
             assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
         assert "not measured" in told(chat)
+        assert chat.app.screen.query_one("#welcome").max_scroll_y == 0, "all of it is on the screen"
         await chat.pilot.press("down", "enter")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
-        screen = chat.app.screen
-        assert isinstance(screen, PairsScreen)
+        screen = await chat.reached(PairsScreen)
         await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-1.7b")
 
 
-@pytest.mark.parametrize("chip", ["M4 Pro", None])
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
-async def test_all_of_it_is_on_the_screen_at_once(
-    open_chat: OpenChat,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    size: tuple[int, int],
-    chip: str | None,
+@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
+async def test_where_no_speed_is_predicted_all_of_it_is_on_the_screen_too(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
-    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip(chip) if chip else None)
+    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: None)
     async with welcomed(open_chat, size) as chat:
-        assert chat.app.screen.query_one(OptionList).option_count == 1 + OFFERED
+        assert chat.app.screen.query_one(OptionList).option_count == 1 + SUGGESTED
         assert chat.app.screen.query_one("#welcome").max_scroll_y == 0
 
 
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     small = Machine(1_000_000_000, 10**12, True)
-    assert offers(small, None) == [] and "No real pair fits" in about_offers(small, [], Keys({}))
-    found = offers(MAC, None)
-    assert [offer.speed for offer in found] == [""] * OFFERED
-    assert "No speed is predicted" in about_offers(MAC, found, Keys({}))
-    assert "qwen3-32b" not in {offer.pair.name for offer in found}
+    assert suggestions(small, None) == [] and "No real pair fits" in about_suggestions(small, [])
+    found = suggestions(MAC, None)
+    assert [one.speed for one in found] == [""] * SUGGESTED
+    assert "No speed is predicted" in about_suggestions(MAC, found)
+    assert "qwen3-32b" not in {one.pair.name for one in found}
 
 
 def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
@@ -169,7 +162,7 @@ def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
 async def helped(chat: Chat) -> str:
     before = chat.screen
     await chat.pilot.press("f1")
-    await chat.until(lambda: isinstance(chat.app.screen, HelpScreen) and chat.app.screen.is_mounted)
+    await chat.reached(HelpScreen)
     await chat.until(lambda: chat.screen != before)
     await chat.pilot.pause()
     shown = chat.screen
@@ -183,7 +176,7 @@ async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) ->
         assert "While you write" in shown and "/compare" in shown and "Everywhere" in shown
         assert "Empty the prompt; twice: leave" in shown
         await chat.pilot.press("f2")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
+        await chat.reached(PairsScreen)
         shown = await helped(chat)
         assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
         assert "/compare" not in shown and "While you write" not in shown
@@ -211,7 +204,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
             (TotalsScreen([], []), "Close this panel"),
-            (OwnPairScreen(), "Stop checking and close"),
+            (OwnPairScreen(Keys({})), "Stop checking and close"),
         ):
             chat.app.push_screen(dialog)
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)
@@ -222,7 +215,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             assert dialog.focused is focused
             await chat.pilot.press("f1")
-            await chat.until(lambda: isinstance(chat.app.screen, HelpScreen) and chat.app.screen.is_mounted)
+            await chat.reached(HelpScreen)
             await chat.pilot.press("f1")
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             await chat.pilot.press("escape")
@@ -232,10 +225,5 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
 async def test_help_is_there_in_the_palette(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 40)) as chat:
         await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
+        await chat.reached(CommandPalette)
         assert "Enter takes it" in await helped(chat)
-
-
-def test_without_comparisons_no_speed_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
-    assert last_speeds() == {}

@@ -9,12 +9,13 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import OptionList
 
-from app.tui.found_words import places, strip_with_found, with_found
 from app.tui.screens.sessions import SessionsScreen
+from app.tui.widgets.found_words import places, strip_with_found, with_found
 from app.tui.widgets.message import Message
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.test_saved_chats import open_hit, put
+from tests.app.tui.test_saved_chats import put
+from tests.app.tui.test_sessions import open_hit
 
 MARK = Style(bold=True, underline=True, color="yellow")
 
@@ -81,11 +82,7 @@ async def test_the_list_marks_titles_and_excerpts_with_a_colour_and_an_underline
     put(tmp_path, (chat("c1", "A Needle", 10.0, leaf="p1"), [prompt("p1", "\x1b[4m 日本 needles \x02b")]))
     async with open_chat(size=(80, 24)) as opened:
         opened.app.action_sessions()
-        await opened.until(
-            lambda: isinstance(opened.app.screen, SessionsScreen) and opened.app.screen.is_mounted
-        )
-        screen = opened.app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened.reached(SessionsScreen)
         await opened.pilot.press("slash", *"needle")
         await opened.until(lambda: bool(screen.rows and screen.rows[0].excerpt))
         options = screen.query_one(OptionList)

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
-from app.tui.bars import bars
+from app.shell.bars import bars
 from app.tui.figures import gauge_items, stats_line
 from app.tui.widgets.broken_line import broken
 from app.tui.widgets.gauges import Gauges

@@ -142,12 +142,12 @@ async def test_nothing_that_a_hub_says_is_obeyed(
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         async with open_chat() as opened:
             app, press = opened.app, opened.pilot.press
-            app.push_screen(OwnPairScreen())
+            app.push_screen(OwnPairScreen(app.keys))
             await opened.until(lambda: isinstance(app.screen, OwnPairScreen) and app.screen.is_mounted)
             for field in ("#own-target", "#own-draft"):
                 app.screen.query_one(field, Input).value = "org/hostile"
             app.screen.query_one("#own-draft").focus()
             await press("enter")
-            said = app.screen.query_one("#own-said")
+            said = app.screen.query_one("#own-message")
             shown = await look(opened, lambda: str(said.render()).startswith("✗"))
             assert "owned" in shown, shown

@@ -6,9 +6,8 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.item_list import ItemList
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, pairs_screen
 
 
 class Listing(App[None]):
@@ -56,7 +55,7 @@ async def test_the_highlighted_item_is_in_sight_where_the_list_was_filled_anew()
 @pytest.mark.parametrize("name", ["builtin", "mistral-small-24b"])
 async def test_the_pair_that_is_told_about_is_in_sight(open_chat: OpenChat, name: str) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        screen = PairsScreen("builtin", name)
+        screen = pairs_screen(chat.app, name)
         await chat.app.push_screen(screen)
         await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
         await chat.until(lambda: is_in_sight(screen.query_one(ItemList)))

@@ -16,13 +16,12 @@ from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, pairs_screen
 from tests.app.tui.test_saved_chats import put
 
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
@@ -141,14 +140,14 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await opened.pilot.press(keys["messages.edit"])
         await look("an edited prompt")
         makers: list[Callable[[], Any]] = [
-            lambda: SessionsScreen(opened.app.saved),
-            lambda: PairsScreen("builtin"),
-            lambda: ComparisonsScreen(opened.app.link),
-            lambda: FirstRunScreen(),
+            lambda: SessionsScreen(opened.app.saved, opened.app.keys),
+            lambda: pairs_screen(opened.app),
+            lambda: ComparisonsScreen(opened.app.keys, opened.app.ask),
+            lambda: FirstRunScreen("builtin", opened.app.keys, print),
             lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
             lambda: LineQuestionScreen("The title", "old"),
             lambda: TotalsScreen([], opened.app.chat.answering.logs),
-            lambda: OwnPairScreen(),
+            lambda: OwnPairScreen(opened.app.keys),
         ]
         for make in makers:
             screen = make()

@@ -1,8 +1,8 @@
 """Downloads that had not ended when a program did, to be offered at the next start.
 
-Each running program has one small file and holds a lock on it, which the system takes back however the
-program ends: a file without a lock is of one that is gone. A file has a line per change, the last whole
-one holds, so that a kill while writing loses nothing.
+Each running program has one small file and a lock on it, which the system releases however the program ends:
+a file without a lock belongs to none. A file has a line per change and the last whole one counts, so that a
+kill while writing loses nothing.
 """
 
 import fcntl
@@ -16,9 +16,8 @@ from typing import TextIO
 from uuid import uuid4
 
 from app.shell.errors import MachineFailed
-from models.json_text import parse
 from models.locks import locked
-from models.pairs.pair import PairSpec, Source
+from models.pairs.pair import PairSpec
 
 
 class KeptPulls:
@@ -30,7 +29,7 @@ class KeptPulls:
         self._file: TextIO | None = None
 
     def take_over(self) -> dict[PairSpec, str]:
-        """What programs that are gone left, with why it failed, if it did; it is this program's from now on.
+        """The downloads of programs that are gone, with why they failed; they are this program's from now on.
 
         Raises:
             MachineFailed: it cannot be written here, and stays theirs.
@@ -77,7 +76,7 @@ class KeptPulls:
         if self._file is None:
             self._file = open(self._path, "a", encoding="utf-8", opener=_private)
             _lock(self._file)
-        kept = [asdict(pair) | {"error": error} for pair, error in pairs.items()]
+        kept = [(asdict(pair), error) for pair, error in pairs.items()]
         self._file.write(json.dumps(kept) + "\n")
         self._file.flush()
 
@@ -103,20 +102,12 @@ def _lock(file: TextIO) -> bool:
 
 
 def _last_whole(text: str) -> dict[PairSpec, str]:
+    from pydantic import TypeAdapter, ValidationError  # slow to load, and seldom needed
+
     for line in reversed(text.splitlines()):
-        with suppress(ValueError, LookupError, TypeError, AttributeError):
-            return dict(_pair(**fields) for fields in parse(line))
+        with suppress(ValidationError):
+            return dict(TypeAdapter(list[tuple[PairSpec, str]]).validate_json(line))
     return {}
-
-
-def _pair(
-    name: str,
-    target: dict[str, str],
-    draft: dict[str, str] | None,
-    draft_head: int | None,
-    error: str = "",
-) -> tuple[PairSpec, str]:
-    return PairSpec(name, Source(**target), Source(**draft) if draft else None, draft_head), str(error)
 
 
 def _private(path: str, flags: int) -> int:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.kept_pulls import KeptPulls
-from app.tui.pair_facts import in_order
-from app.tui.pull_queue import JobState, PullJob, PullQueue
+from app.chat.kept_pulls import KeptPulls
+from app.chat.pull_queue import JobState, PullJob, PullQueue
 from models.hub.progress import Progress
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec
@@ -92,7 +91,7 @@ def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins
     def fails(pair: PairSpec, **_: object) -> Iterator[Progress]:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("app.tui.pull_queue.pull", fails)
+    monkeypatch.setattr("app.chat.pull_queue.pull", fails)
     queue = PullQueue(KeptPulls(tmp_path))
     for name in (FIRST, SECOND):
         queue.add(find(name).spec).wait()
@@ -104,10 +103,3 @@ def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins
             "Downloading failed: RuntimeError: can't start new thread",
         )
     queue.end()
-
-
-def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs() -> None:
-    first, second, third = find(FIRST), find(SECOND), find("qwen3-8b")
-    jobs = [PullJob(third.spec, "running"), PullJob(first.spec, "failed"), PullJob(second.spec, "failed")]
-    assert [job.pair.name for job in in_order(jobs, second)] == ["qwen3-8b", SECOND, FIRST]
-    assert in_order(jobs, None) == jobs

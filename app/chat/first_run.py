@@ -1,11 +1,10 @@
-"""What the first start has to say: what the built-in pair is, and which real pairs fit this machine."""
+"""What the first start says: what the built-in pair is, and which real pairs fit this machine."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.shell.expected_speed import SOURCE, why_none, with_range
-from app.tui.keys.in_force import Keys
 from models.pairs.catalogue import Pair, all_pairs
 from models.pairs.fit import fit
 from models.pairs.installed import installed
@@ -15,7 +14,7 @@ from models.speed.chips import Chip
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 
-OFFERED = 3
+SUGGESTED = 3
 
 BUILTIN = """\
 The built-in pair ships with the program: two very small models that show how drafting works. It talks \
@@ -23,7 +22,7 @@ about speculative decoding and this program, and knows little else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Suggestion:
     """A real pair that fits."""
 
     pair: Pair
@@ -51,32 +50,31 @@ class Offer:
 
 
 def is_first_run() -> bool:
-    """Whether nothing of this was said here before."""
+    """Whether the program has not explained itself on this machine yet."""
     return not _marker().exists()
 
 
 def remember_first_run() -> None:
-    """It was said. A disk that cannot be written to means that it is said again."""
+    """Explained once. On a disk that cannot be written to, the next start explains again."""
     with suppress(OSError):
         _marker().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _marker().touch()
 
 
-def offers(machine: Machine, chip: Chip | None) -> list[Offer]:
+def suggestions(machine: Machine, chip: Chip | None) -> list[Suggestion]:
     """The smallest and the largest real pairs that fit, small ones first."""
     real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
     fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
-    chosen = fitting if len(fitting) <= OFFERED else [fitting[0], *fitting[1 - OFFERED :]]
-    return [Offer(pair, installed(pair.spec), expect(pair, chip) if chip else None) for pair in chosen]
+    chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]
+    return [Suggestion(pair, installed(pair.spec), expect(pair, chip) if chip else None) for pair in chosen]
 
 
-def about_offers(machine: Machine, found: list[Offer], keys: Keys) -> str:
-    """What stands above them: the machine's memory, and where the speeds come from."""
+def about_suggestions(machine: Machine, found: list[Suggestion]) -> str:
+    """The line above them, which names keys as `{app.pairs}`: the machine's memory, the speeds' source."""
     memory = size_text(machine.memory_bytes)
     if not found:
-        why = keys.told("{app.pairs} says why.")
-        return f"No real pair fits this machine, where models may use {memory}. {why}"
-    speeds = f"Speeds are {SOURCE}." if any(offer.expected for offer in found) else why_none()
+        return f"No real pair fits this machine, where models may use {memory}. {{app.pairs}} says why."
+    speeds = f"Speeds are {SOURCE}." if any(one.expected for one in found) else why_none()
     return f"These real pairs fit here, where models may use {memory}. {speeds}"
 
 

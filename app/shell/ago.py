@@ -1,4 +1,4 @@
-"""When something was, as people say it."""
+"""How long ago something was, in words."""
 
 from datetime import datetime
 

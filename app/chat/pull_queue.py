@@ -1,14 +1,14 @@
-"""Downloads that go on while the person does something else: one at a time, the others wait their turn.
+"""Downloads beside the chat: one runs, the others wait.
 
-What a program that is gone left unfinished is there as paused, or as failed. It begins again only when the
-person says so: who starts a chat may be on a metered line, and gigabytes are nobody's surprise.
+What an earlier run of the program did not finish is paused, or failed. It begins again only when the person
+says so: the line may be a metered one, and a pair is gigabytes.
 """
 
 import threading
 from typing import Literal
 
+from app.chat.kept_pulls import KeptPulls
 from app.shell.errors import AppError
-from app.tui.kept_pulls import KeptPulls
 from models.errors import ModelsError, PullCancelled
 from models.hub.download import pull
 from models.hub.progress import Progress
@@ -30,9 +30,9 @@ class PullJob:
         self.pair = pair
         self.state: JobState = state
         self.progress: Progress | None = None
-        """None until the first word from the download process."""
+        """None until the download process reports."""
         self.error = error
-        """What went wrong, for the user."""
+        """Why it failed, for the user."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull", daemon=True)
 
@@ -43,7 +43,7 @@ class PullJob:
 
     @property
     def is_wanted(self) -> bool:
-        """It is not here yet, and nobody said that it need not be."""
+        """It is neither here nor cancelled."""
         return self.state not in ("done", "cancelled")
 
     def start(self) -> None:
@@ -69,7 +69,7 @@ class PullJob:
         except PullCancelled:
             self.state = "cancelled"
         except Exception as error:
-            # The thread's border: a download nobody hears of again would hold up the rest.
+            # The thread ends here: a job that stayed `running` would hold up the rest.
             known = isinstance(error, ModelsError | OSError)
             self.error = str(error) if known else f"Downloading failed: {type(error).__name__}: {error}"
             self.state = "failed"
@@ -82,8 +82,8 @@ class PullQueue:
         self.jobs: list[PullJob] = []
         """One for each pair, ended ones too."""
         self.problem = ""
-        """Why the queue will not outlive the program, until somebody told it; empty while it does."""
-        self._told: set[PullJob] = set()
+        """Why the queue will not outlive the program, until that was shown; empty while it will."""
+        self._reported: set[PullJob] = set()
         self._kept = kept
         self._ended = False
         self._kept_pairs: dict[PairSpec, str] | None = None
@@ -94,7 +94,7 @@ class PullQueue:
         for pair, why in left.items():
             if not installed(pair):
                 self.jobs.append(PullJob(pair, "failed" if why else "paused", why))
-        self._told.update(self.jobs)
+        self._reported.update(self.jobs)
         self._keep()
 
     @property
@@ -130,15 +130,26 @@ class PullQueue:
             waiting = next((job for job in self.jobs if job.state == "waiting"), None)
             if waiting is not None:
                 waiting.start()
-        ended = [job for job in self.jobs if not job.unfinished and job not in self._told]
-        self._told.update(ended)
+        ended = [job for job in self.jobs if not job.unfinished and job not in self._reported]
+        self._reported.update(ended)
         self._keep()
         return ended
 
-    def resume(self) -> None:
-        """Go on with every paused or failed download; without one, try the last cancelled one again."""
-        ended = [job for job in self.jobs if job.state in ("paused", "failed")]
-        for job in ended or [job for job in self.jobs if job.state == "cancelled"][-1:]:
+    def cancel(self, pair: PairSpec | None) -> PullJob | None:
+        """Cancel this pair's download, else the one that runs, else one that waits or was paused."""
+        wanted = [job for job in self.jobs if job.is_wanted]
+        of_pair = [job for job in wanted if job.pair == pair]
+        job = next(iter(of_pair or self.unfinished or wanted), None)
+        if job is not None:
+            job.cancel()
+        return job
+
+    def resume(self, pair: PairSpec | None) -> None:
+        """Go on with this pair's download, else with all paused and failed ones, else the last cancelled."""
+        ended = [job for job in self.jobs if not job.unfinished and job.state != "done"]
+        of_pair = [job for job in ended if job.pair == pair]
+        others = [job for job in ended if job.state != "cancelled"]
+        for job in of_pair or others or ended[-1:]:
             self.add(job.pair)
 
     def end(self) -> None:

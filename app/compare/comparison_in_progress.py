@@ -1,37 +1,58 @@
-"""A comparison while it runs: asks the engine for one run after the other and gathers what they bring."""
+"""A comparison while it runs: asks the engine for one run after the other and collects the results."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
-
-from textual.message_pump import MessagePump
+from typing import Any, Generic, Protocol, TypeVar
 
 from app.compare.gathering import Differing, Gathering
 from app.compare.plan import WARM_UP_TOKENS, Plan, Run
 from app.compare.record import Record
+from app.engine.chat_prompt import Message
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, Piece, TurnEnded
-from app.tui.engine_link import EngineLink
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
+
+Asker = TypeVar("Asker", contravariant=True)
 
 
-class ComparisonInProgress:
-    """Runs a plan, then has the differences explained. What runs bring is kept whatever happens later."""
+class Engine(Protocol[Asker]):
+    """Answers later, to the asker: what comes carries the id that was returned."""
 
-    def __init__(self, link: EngineLink, asker: MessagePump, plan: Plan) -> None:
-        """`asker` gets the engine's messages; those that `owns` knows are for this comparison."""
+    pair: PairSpec
+    info: PairInfo | None
+    """None until the pair is in memory."""
+
+    def ask(
+        self, asker: Asker, messages: Sequence[Message], options: Options, *, documents: Sequence[str]
+    ) -> int: ...
+
+    def explain(
+        self, asker: Asker, messages: Sequence[Message], options: Options,
+        plain: Sequence[int], drafted: Sequence[int],
+    ) -> int: ...  # fmt: skip
+
+    def cancel(self, turn_id: int) -> None: ...
+
+
+class ComparisonInProgress(Generic[Asker]):
+    """Runs a plan, then has the differences explained. Finished runs are kept whatever happens later."""
+
+    def __init__(self, engine: Engine[Asker], asker: Asker, plan: Plan) -> None:
+        """`asker` gets the engine's events; those whose id `owns` knows are for this comparison."""
         self.plan = plan
         self.run: Run | None = None
         """What the engine is busy with; None before the first run and after the last."""
         self.broken_off = ""
         """Why it ended before its last run."""
-        self._link = link
+        self._engine = engine
         self._asker = asker
         self._waiting = plan.runs
         self._gathering = Gathering(plan)
         self._doubts: list[Differing] = []
         self._turn_id: int | None = None
         self._pieces: list[Piece] = []
-        self._info: PairInfo | None = link.info
+        self._info: PairInfo | None = engine.info
 
     @property
     def count(self) -> int:
@@ -48,7 +69,7 @@ class ComparisonInProgress:
         return f"{told}{repeat}. {stop_key} stops and judges what ran."
 
     def owns(self, turn_id: int) -> bool:
-        """Whether a message of the engine is about what was asked last."""
+        """Whether an event of the engine answers the last request."""
         return turn_id == self._turn_id
 
     def begin_next(self) -> Run | None:
@@ -60,7 +81,7 @@ class ComparisonInProgress:
             options = self.plan.settings[run.setting].options(self.plan.options)
             if run.kind == "warm-up":
                 options = replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
-            self._turn_id = self._link.ask(
+            self._turn_id = self._engine.ask(
                 self._asker, question.messages, options, documents=question.documents
             )
         return run
@@ -72,7 +93,7 @@ class ComparisonInProgress:
     def end_run(self, ended: TurnEnded) -> bool:
         """Take the end of a run; False if it was stopped, and no more shall follow."""
         # The pair is known now; should the engine die later, nobody could be asked.
-        self._info = self._link.info or self._info
+        self._info = self._engine.info or self._info
         if self.broken_off or ended.finish_reason == "cancelled":
             self.break_off("stopped by you")
             return False
@@ -84,10 +105,10 @@ class ComparisonInProgress:
         """Break off; the end of the run that is on still arrives."""
         if self.run is not None and self._turn_id is not None:
             self.break_off("stopped by you")
-            self._link.cancel(self._turn_id)
+            self._engine.cancel(self._turn_id)
 
     def break_off(self, reason: str) -> None:
-        """Nothing more will run; the first reason is the one that is told."""
+        """Nothing more will run; the first reason counts."""
         self.broken_off = self.broken_off or reason
 
     def look_for_differences(self) -> None:
@@ -102,7 +123,7 @@ class ComparisonInProgress:
         doubt = self._doubts[0]
         plain = self.plan.settings[doubt.setting].options(self.plan.options)
         messages = self.plan.questions[doubt.prompt].messages
-        self._turn_id = self._link.explain(self._asker, messages, plain, doubt.plain, doubt.drafted)
+        self._turn_id = self._engine.explain(self._asker, messages, plain, doubt.plain, doubt.drafted)
         return True
 
     def explained(self, difference: Difference | None) -> None:
@@ -111,11 +132,11 @@ class ComparisonInProgress:
             self._gathering.explained(self._doubts.pop(0), difference)
 
     def leave_unexplained(self) -> None:
-        """Without an engine to ask: a difference is told all the same."""
+        """Without an engine to ask, a difference is still reported, without its reason."""
         self._doubts.clear()
 
     def record(self) -> Record | None:
-        """What ran so far; None if it is too little to judge."""
+        """The runs so far; None if they are too few to judge."""
         return self._gathering.record(self._facts(), self.broken_off)
 
     def _facts(self) -> dict[str, Any]:
@@ -124,7 +145,7 @@ class ComparisonInProgress:
         for varied in ("drafter", "draft_length", "temperature", "stop_tokens"):
             del options[varied]
         return {
-            "pair": self._link.pair.as_json(),
+            "pair": self._engine.pair.as_json(),
             "device": info.device if info else "unknown",
             "options": options,
             "versions": dict(info.versions) if info else {},

@@ -1,4 +1,4 @@
-"""The words of a search, marked wherever they stand in what is shown.
+"""The words of a search, marked wherever they are shown.
 
 They are looked for in the text as it is drawn: nothing that a text contains can pass for a mark.
 """

@@ -1,0 +1,64 @@
+"""Removing a pair: asked first, with the bytes that are freed; the disk's work is done on threads."""
+
+import asyncio
+
+from app.chat.ask import Ask
+from app.chat.pull_queue import PullQueue
+from models.errors import ModelsError, NotInstalled
+from models.pairs.catalogue import Pair
+from models.pairs.own_pairs import forget_own
+from models.pairs.pair import PairSpec
+from models.size_text import size_text
+
+
+async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, ask: Ask) -> str:
+    """Remove a pair unless it is in use or the person keeps it; the outcome as a sentence."""
+    if pair.spec == in_use:
+        return f"{pair.name} is in use. Use another pair first, then remove it."
+    if (job := pulls.of(pair.spec)) and job.unfinished:
+        return f"{pair.name} is being downloaded. Cancel the download first, then remove it."
+    try:
+        freed = await asyncio.to_thread(_removable, pair)
+        question = f"Take {pair.name} out of the list? Its files stay."
+        if freed is not None:
+            question = f"Remove {pair.name}? {size_text(freed)} are freed."
+        if not await ask(question, "Remove", "Keep"):
+            return f"{pair.name} stays."
+        return await asyncio.to_thread(_remove, pair, has_files=freed is not None)
+    except NotInstalled as error:
+        return str(error)
+    except (ModelsError, OSError) as error:
+        return f"{pair.name} could not be removed: {error}"
+
+
+def _removable(pair: Pair) -> int | None:
+    """Bytes that are freed; None for a pair of one's own that only leaves the list.
+
+    Raises:
+        NotInstalled: nothing can be removed; the message says why.
+    """
+    from models.hub.removal import plan_removal  # huggingface_hub takes a moment to load
+
+    try:
+        plan = plan_removal(pair.spec)
+    except NotInstalled:
+        if pair.own:
+            return None
+        raise
+    if plan.deleted:
+        return plan.freed_bytes
+    if pair.own:
+        return None
+    (stays, *_) = plan.kept
+    raise NotInstalled(f"Nothing of {pair.name} can be removed: {stays.source} is {stays.why}.")
+
+
+def _remove(pair: Pair, *, has_files: bool) -> str:
+    from models.hub.removal import remove
+
+    message = f"{pair.name} was removed."
+    if has_files:
+        message = f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
+    if pair.own:
+        forget_own(pair.name)
+    return message

@@ -1,0 +1,156 @@
+"""A comparison as it is drawn: its prompt, two texts side by side or the figures, and the verdict."""
+
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import ContentSwitcher, Static
+
+from app.compare.plan import Plan, Run
+from app.compare.record import Record
+from app.compare.setting import Setting
+from app.compare.words import sentence
+from app.engine.events import TextAdded
+from app.shell.printable import one_line
+from app.tui.keys.in_force import Keys
+from app.tui.widgets.compare_pane import ComparePane
+from app.tui.widgets.comparison_figures import ComparisonFigures
+from mlx_spec.stats import Stats
+
+
+class ComparisonView(Vertical):
+    """Fills while a plan runs, then shows its record, in which the keys walk prompts and settings."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__()
+        self._keys = keys
+        self._record: Record | None = None
+        self._prompt = 0
+        """Place of the prompt in the panes."""
+        self._setting = 0
+        """Place of the drafting setting beside plain decoding."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="compare-prompt")
+        with ContentSwitcher(initial="panes", id="compare-views"):
+            with Container(id="panes"):
+                yield ComparePane("Without drafting", "plain")
+                yield ComparePane("With drafting", "drafted")
+            yield ComparisonFigures(id="figures")
+        yield Static(id="verdict")
+
+    def clear(self) -> None:
+        """Make room for runs."""
+        self._record, self._prompt = None, -1
+        self._views.current = "panes"
+
+    def begin_run(self, plan: Plan, run: Run) -> None:
+        """Name the prompt; the first answer of each setting fills a pane."""
+        self._show_prompt(plan.prompts[run.prompt].prompt)
+        if _is_shown(run):
+            if run.prompt != self._prompt:
+                self._pane("drafted").begin("With drafting")
+            self._prompt = run.prompt
+            setting = plan.settings[run.setting]
+            self._pane_of(setting).begin(_title(setting))
+
+    def add(self, plan: Plan, run: Run, event: TextAdded) -> None:
+        """Show one more round."""
+        if _is_shown(run):
+            self._pane_of(plan.settings[run.setting]).add(event)
+
+    def end_run(self, plan: Plan, run: Run, stats: Stats) -> None:
+        """Show its numbers."""
+        if _is_shown(run):
+            self._pane_of(plan.settings[run.setting]).end((stats,))
+
+    async def show(self, record: Record) -> None:
+        """Show a finished comparison: its texts if there are two, else the figures first."""
+        self._record, self._prompt, self._setting = record, 0, 0
+        self._show_texts()
+        several = len(record.drafting) > 1 or len(record.prompts) > 1
+        self._views.current = "figures" if several else "panes"
+        self._show_title()
+        same = all(outcome.difference is None for outcome in record.outcomes)
+        won = record.best_ratio > 1 and same
+        self.show_message(sentence(record), "bold $text-success" if won else "bold $text-warning")
+        await self.query_one(ComparisonFigures).show(record)
+
+    def show_message(self, text: str, style: str = "") -> None:
+        """Show it in the line that has the verdict at last."""
+        self.query_one("#verdict", Static).update(Content.styled(text, style))
+
+    def switch(self) -> None:
+        """From the texts to the figures, and back."""
+        self._views.current = "figures" if self._views.current == "panes" else "panes"
+        self._show_title()
+
+    def walk_prompts(self, step: int) -> None:
+        if self._record is not None:
+            self._prompt = (self._prompt + step) % len(self._record.prompts)
+            self._show_texts()
+
+    def walk_settings(self, step: int) -> None:
+        """The figures show all settings: they scroll."""
+        if self._record is None:
+            return
+        if self._views.current == "figures":
+            self.query_one(ComparisonFigures).scroll_relative(y=step * 2, animate=False, immediate=True)
+            return
+        self._setting = (self._setting + step) % len(self._record.drafting)
+        self._show_texts()
+
+    def scroll_page(self, step: int) -> None:
+        """Both texts together, or the figures."""
+        shown = self._views.visible_content
+        assert shown is not None, "one of the two is always shown"
+        for view in (shown, *shown.query(VerticalScroll)):
+            if step < 0:
+                view.scroll_page_up(animate=False)
+            else:
+                view.scroll_page_down(animate=False)
+
+    @property
+    def _views(self) -> ContentSwitcher:
+        return self.query_one("#compare-views", ContentSwitcher)
+
+    def _pane(self, name: str) -> ComparePane:
+        return self.query_one(f"#{name}", ComparePane)
+
+    def _pane_of(self, setting: Setting) -> ComparePane:
+        return self._pane("drafted" if setting.drafts else "plain")
+
+    def _show_texts(self) -> None:
+        assert (record := self._record) is not None
+        drafted = record.drafting[self._setting]
+        self._show_title()
+        for place in (record.plain_of(drafted), drafted):
+            setting = record.settings[place]
+            self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
+
+    def _show_title(self) -> None:
+        """The prompt in the panes; over figures, how many they are of."""
+        assert (record := self._record) is not None
+        count, text = len(record.prompts), record.prompts[self._prompt].prompt
+        if count > 1 and self._views.current == "figures":
+            text = f"{count} prompts together"
+        elif count > 1:
+            keys = self._keys.told("{compare.left}, {compare.right}")
+            text = f"{self._prompt + 1}/{count} ({keys}) {text}"
+        self._show_prompt(text)
+
+    def _show_prompt(self, prompt: str) -> None:
+        when = f"{self._record.when}  " if self._record is not None else ""
+        self.query_one("#compare-prompt", Static).update(
+            Content.assemble(("Compare  ", "bold"), (when, "dim"), one_line(prompt))
+        )
+
+
+def _is_shown(run: Run) -> bool:
+    """The first answer of each setting fills a pane; the repeats are the same text."""
+    return run.kind == "counted" and run.repeat == 0
+
+
+def _title(setting: Setting) -> str:
+    if setting.drafts:
+        return f"With drafting: {setting.label}"
+    return f"Without drafting at {setting.temperature:g}" if setting.temperature else "Without drafting"

@@ -1,0 +1,83 @@
+"""Downloads in words: a line each beside the pairs, a few characters in the chat, a sentence at their end."""
+
+from collections.abc import Sequence
+
+from textual.content import Content
+from textual.widgets import Static
+
+from app.chat.pull_queue import PullJob
+from app.shell.bars import bar
+from app.shell.printable import one_line
+from app.shell.pull_text import parts
+from app.tui.keys.in_force import Keys
+from models.hub.progress import Progress
+from models.pairs.pair import PairSpec
+
+BAR_CELLS = 8
+
+
+class DownloadList(Static):
+    """What is downloaded, was paused, cancelled or failed; takes no room where there is nothing."""
+
+    def show(self, jobs: Sequence[PullJob], chosen: PairSpec | None, keys: Keys) -> None:
+        """There may not be room for all: first what runs, then the chosen pair's, then the rest."""
+        jobs = sorted(jobs, key=lambda job: (job.state != "running", job.pair != chosen))
+        self.display = bool(jobs)
+        self.update(Content("\n".join(download_line(job, keys) for job in jobs)))
+
+
+def download_line(job: PullJob, keys: Keys) -> str:
+    """How far a download is, one line."""
+    name = job.pair.name
+    match job.state:
+        case "waiting":
+            line = f"◌ {name}: waits for its turn"
+        case "failed":
+            line = f"✗ {name}: {job.error} {keys.told('{pairs.retry} tries again.')}"
+        case "paused":
+            how = keys.told("{pairs.retry} goes on, {pairs.cancel} gives it up.")
+            line = f"‖ {name}: paused. {how}"
+        case "cancelled":
+            line = f"- {name}: cancelled, what came is kept. {keys.told('{pairs.retry} goes on.')}"
+        case "done":
+            line = f"✓ {name}: installed"
+        case "running":
+            line = f"↓ {progress_line(name, job.progress)}"
+    return one_line(line)
+
+
+def progress_line(name: str, progress: Progress | None) -> str:
+    """How far a running download is."""
+    if progress is None:
+        return one_line(f"{name}: starting the download")
+    share = f"{bar(int(progress.fraction * BAR_CELLS), BAR_CELLS)} " if progress.total_bytes else ""
+    return one_line(f"{name}: {share}{' · '.join(parts(progress))}")
+
+
+def short_line(jobs: Sequence[PullJob]) -> str:
+    """The unfinished downloads in a few characters, for the chat's status line."""
+    if not jobs:
+        return ""
+    running = next((job for job in jobs if job.state == "running"), jobs[0])
+    progress = running.progress
+    share = f" {progress.fraction:.0%}" if progress and progress.total_bytes else ""
+    stalled = " stalled" if progress and progress.stalled_seconds else ""
+    more = f" +{len(jobs) - 1}" if len(jobs) > 1 else ""
+    return one_line(f"↓ {running.pair.name}{share}{stalled}{more}")
+
+
+def outcome(job: PullJob, keys: Keys) -> str:
+    """How a download ended."""
+    if job.state == "failed":
+        return f"{job.pair.name} was not downloaded. {job.error}"
+    if job.state == "cancelled":
+        return f"The download of {job.pair.name} was cancelled. What came is kept."
+    return f"{job.pair.name} is installed. {keys.name('app.pairs')} and Enter use it."
+
+
+def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:
+    """For the start: downloads that an earlier run of the program did not finish."""
+    names = ", ".join(job.pair.name for job in jobs)
+    was = "The download of" if len(jobs) == 1 else "Downloads of"
+    how = keys.told("{app.pairs}, then {pairs.retry} goes on with what came.")
+    return f"{was} {names} had not finished when the program ended. {how}"

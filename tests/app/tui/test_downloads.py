@@ -1,0 +1,218 @@
+"""Downloads from a Hub on a local port: they go on beside the chat and are offered again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.widgets import Static
+
+from app.chat.pull_queue import PullJob
+from app.tui.keys.in_force import Keys
+from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.download_list import DownloadList, progress_line
+from app.tui.widgets.status_line import StatusLine
+from models.hub.incomplete import partial_files
+from models.hub.progress import ModelProgress, Progress
+from models.pairs.catalogue import find
+from models.pairs.installed import installed
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.conftest import FIRST, SECOND
+from tests.app.tui.pairs_driver import answer, open_pairs, rows, text_of
+from tests.models.hub_server import HubServer
+
+pytestmark = pytest.mark.usefixtures("own_hub_cache")
+
+
+async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.stall_after["model.safetensors"] = 2_000_000
+    async with open_chat() as chat:
+        screen = await open_pairs(chat, FIRST)
+        await chat.pilot.press("enter")
+        await answer(chat, "y")
+        await chat.until(
+            lambda: "MB of" in text_of(chat, "#downloads") and "%" in text_of(chat, "#downloads")
+        )
+        await chat.until(lambda: "↓" in rows(screen)[FIRST])
+        await chat.pilot.press("escape")
+        await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
+        hub.stall_after.clear()
+        await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
+        assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
+
+        screen = await open_pairs(chat, FIRST)
+        await chat.until(lambda: "installed" in rows(screen)[FIRST])
+        await chat.pilot.press("x")
+        await chat.reached(QuestionScreen)
+        assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
+        await chat.pilot.press("y")
+        await chat.reached(PairsScreen)
+        await chat.until(lambda: "was removed" in text_of(chat, "#pull-line"))
+        assert not installed(find(FIRST).spec)
+        await chat.until(lambda: "installed" not in rows(screen)[FIRST])
+
+
+async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.stall_after["model.safetensors"] = 0
+    async with open_chat() as chat:
+        chat.app.pulls.add(find(FIRST).spec)
+        chat.app.pulls.add(find(SECOND).spec)
+        screen = await open_pairs(chat, FIRST)
+        assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
+        await chat.until(lambda: f"{FIRST}: ░" in text_of(chat, "#downloads"))
+        await chat.pilot.press("c")
+        await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
+        hub.stall_after.clear()
+        await chat.until(lambda: installed(find(SECOND).spec))
+        assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+
+
+async def test_a_stall_is_said_as_one_and_can_be_cancelled_and_retried(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.hub.progress._STALLED_SECONDS", 0.6)
+    hub.stall_after["model.safetensors"] = 200_000
+    async with open_chat() as chat:
+        await open_pairs(chat, FIRST)
+        chat.app.pulls.add(find(FIRST).spec)
+        await chat.until(lambda: "stalled, no data for" in text_of(chat, "#downloads"))
+        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
+        assert "left" not in text_of(chat, "#downloads")
+        await chat.pilot.press("c")
+        await chat.until(lambda: "cancelled" in text_of(chat, "#downloads"))
+        assert not installed(find(FIRST).spec)
+        hub.stall_after.clear()
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+
+
+async def test_a_download_that_fails_says_why_to_its_end_here_and_in_the_chat(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    async with open_chat(size=(40, 24)) as chat:
+        await open_pairs(chat, FIRST)
+        await chat.pilot.press("enter")
+        await answer(chat, "y")
+        await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
+        assert "r tries again." in text_of(chat, "#downloads")
+        await chat.until(lambda: "again." in chat.screen)
+        await chat.until(lambda: any("No connection" in notice for notice in chat.notices))
+
+
+async def test_a_connection_cut_in_mid_file_is_said_and_r_brings_the_rest(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.cut_after["model.safetensors"] = 1_500_000
+    async with open_chat(size=(80, 24)) as chat:
+        screen = await open_pairs(chat, FIRST)
+        await chat.pilot.press("enter")
+        await answer(chat, "y")
+        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
+        assert "r tries again" in text_of(chat, "#downloads")
+        assert "failed" in rows(screen)[FIRST] and text_of(chat, "#pull-line") == screen.hint
+        assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
+        hub.cut_after.clear()
+        hub.count_anew()
+        came = parts_of(FIRST)
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+        whole = sum(len(hub.models[s.repo].files["model.safetensors"]) for s in find(FIRST).spec.sources)
+        assert hub.sent_bytes == whole - came
+        await chat.until(lambda: "installed" in rows(screen)[FIRST])
+
+
+def parts_of(name: str) -> int:
+    """Bytes of a pair's weights that are here and not yet whole files."""
+    return sum(file.stat().st_size for file in partial_files(s.repo for s in find(name).spec.sources))
+
+
+async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub: HubServer) -> None:
+    hub.stall_after["model.safetensors"] = 0
+    async with open_chat() as chat:
+        job = chat.app.pulls.add(find(FIRST).spec)
+        await chat.pilot.press("ctrl+q")
+        await chat.reached(QuestionScreen)
+        await chat.pilot.press("n")
+        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        assert job.state == "running"
+        await chat.pilot.press("ctrl+q")
+        await chat.reached(QuestionScreen)
+        await chat.pilot.press("y")
+        await chat.until(lambda: chat.app._exit)
+    assert job.state == "cancelled"
+
+
+async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go_on_when_asked(
+    open_chat: OpenChat, hub: HubServer, tmp_path: Path
+) -> None:
+    hub.stall_after["model.safetensors"] = 2_000_000
+    async with open_chat() as chat:
+        chat.app.pulls.add(find(FIRST).spec)
+        chat.app.pulls.add(find(SECOND).spec)
+        await chat.until(lambda: parts_of(FIRST) > 1 << 20)
+        assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
+        await chat.pilot.press("ctrl+q")
+        await chat.reached(QuestionScreen)
+        assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
+        await chat.pilot.press("y")
+        await chat.until(lambda: chat.app._exit)
+    hub.stall_after.clear()
+    hub.count_anew()
+    hub.requests.clear()
+    came = parts_of(FIRST)
+
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.until(lambda: any(f"Downloads of {FIRST}, {SECOND}" in notice for notice in chat.notices))
+        screen = await open_pairs(chat, FIRST)
+        assert "paused" in rows(screen)[FIRST] and "paused" in rows(screen)[SECOND]
+        assert f"‖ {FIRST}: paused" in text_of(chat, "#downloads")
+        assert hub.requests == [] and chat.app.pulls.unfinished == [], "nothing begins by itself"
+        assert not installed(find(FIRST).spec)
+        screen.show_list(SECOND)
+        await chat.pilot.press("c")
+        await chat.until(lambda: f"{SECOND}: cancelled" in text_of(chat, "#downloads"))
+        screen.show_list("builtin")
+        await chat.pilot.press("r")
+        await chat.until(lambda: installed(find(FIRST).spec))
+        assert len(chat.app.pulls.jobs) == 2 and not installed(find(SECOND).spec)
+        files = [hub.models[source.repo].files for source in find(FIRST).spec.sources]
+        small = {name for name in files[0] if not name.endswith(".safetensors")}
+        assert not small.intersection(hub.downloads())
+        assert hub.sent_bytes == sum(len(one["model.safetensors"]) for one in files) - came
+        await chat.until(lambda: not list((tmp_path / "downloads").iterdir()))
+
+    async with open_chat() as chat:
+        await open_pairs(chat, FIRST)
+        assert chat.app.pulls.jobs == [] and not any("Downloads" in notice for notice in chat.notices)
+
+
+async def test_what_downloads_say_while_the_program_closes_meets_no_screen(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        app = chat.app
+    app.pulls.problem = "the list cannot be written"
+    app._announce()
+    app._pump()
+    assert app.pulls.problem
+
+
+def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
+    progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
+    assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left"
+    stalled = replace(progress, stalled_seconds=12.3)
+    assert progress_line("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
+
+
+def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs() -> None:
+    names = ("qwen3-8b", FIRST, SECOND)
+    jobs = [PullJob(find(name).spec, "running" if name == "qwen3-8b" else "failed") for name in names]
+    shown = DownloadList()
+    for chosen, order in ((SECOND, ["qwen3-8b", SECOND, FIRST]), ("builtin", list(names))):
+        shown.show(jobs, find(chosen).spec, Keys({}))
+        assert [line.split()[1].rstrip(":") for line in str(shown.content).splitlines()] == order

@@ -1,0 +1,112 @@
+"""Comparisons of several settings or prompts: their figures, their list, their texts one by one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from textual.widgets import ContentSwitcher, OptionList, Static
+
+from app.compare import store
+from app.compare.last_speeds import last_speeds
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.widgets.compare_pane import ComparePane
+from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
+from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_compare import compared
+
+
+async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    exports = tmp_path_factory.mktemp("exports")
+    monkeypatch.chdir(exports)
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("hello")
+        screen, record = await compared(chat, "/sweep length=0-2 drafter=model,lookup repeats=1")
+        labels = [setting.label for setting in record.settings]
+        assert labels == ["plain", "model 1", "model 2", "lookup 1", "lookup 2"]
+        await chat.until(lambda: bool(screen.query(LengthPlot)))
+        assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
+        assert screen.query_one(ContentSwitcher).current == "figures"
+        legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
+        assert "● model" in legend and "◆ lookup" in legend
+        await chat.pilot.press("escape")
+        await chat.type("/comparisons")
+        await chat.reached(ComparisonsScreen)
+        await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
+        chat.press_at_once("enter", "enter")  # shown once, as Esc below will tell
+        again = await chat.reached(CompareScreen)
+        await chat.until(lambda: bool(again.query(LengthPlot)))
+        await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
+        await chat.pilot.press("e")
+        await chat.until(lambda: len(list(exports.iterdir())) == 3)
+        assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
+        names = [f"comparison-{record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
+        written = f"Written: {', '.join(names)} in {exports}"
+        await chat.until(lambda: any(note.message == written for note in chat.app._notifications))
+        (file,) = exports.glob("*.json")
+        assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
+        await chat.pilot.press("v")
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
+        await chat.pilot.press("down")
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
+        assert last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
+        await chat.pilot.press("escape", "d", "y")
+        await chat.until(lambda: store.kept().records == ())
+        assert last_speeds() == {}
+
+
+async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))
+    async with open_chat(size=(40, 24)) as chat:
+        screen, record = await compared(chat, f"/sweep length=1 repeats=1 prompts={prompts}")
+        await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
+        await chat.pilot.press("escape")
+        await chat.ask("hello, and then more than a line of the list has room for")
+        await compared(chat)
+        await chat.pilot.press("escape")
+        await chat.type("/comparisons")
+        await chat.reached(ComparisonsScreen)
+        told = chat.app.screen.query_one("#comparison-summary", Static)
+        await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
+
+
+@pytest.mark.parametrize(("rows", "height"), [(24, 12), (48, 19)])
+async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat, rows: int, height: int) -> None:
+    async with open_chat(size=(80, rows)) as chat:
+        await chat.ask("hello")
+        await chat.type("/sweep length=0-2 repeats=1")
+        screen = await chat.reached(CompareScreen)
+        await chat.until(lambda: bool(screen.query(LengthPlot)))
+        await chat.until(lambda: screen.query_one(LengthPlot).size.height >= height)
+
+
+def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
+    assert ticks(318) == [0, 100, 200, 300]
+    assert ticks(41) == [0, 20, 40]
+    assert ticks(2000) == [0, 500, 1000, 1500, 2000]
+    for highest in (0.7, 3.0, 12.5, 99, 1234):
+        assert 2 <= len(ticks(highest)) <= TICKS + 1
+
+
+async def test_the_texts_of_several_prompts_say_which_one_it_is_and_the_keys_to_the_others(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    file = tmp_path / "prompts.jsonl"
+    prompts = [json.dumps({"id": word, "category": "chat", "prompt": word}) for word in ("one", "two")]
+    file.write_text("\n".join(prompts))
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.type(f"/compare {file}")
+        screen = await chat.reached(CompareScreen)
+        title = screen.query_one("#compare-prompt", Static)
+        await chat.until(lambda: str(title.content).endswith("2 prompts together"))
+        await chat.pilot.press("v")
+        await chat.until(lambda: str(title.content).endswith("1/2 (Left, Right) one"))
+        await chat.pilot.press("right")
+        await chat.until(lambda: str(title.content).endswith("2/2 (Left, Right) two"))
