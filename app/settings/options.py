@@ -108,7 +108,7 @@ OPTION_SETTINGS = (
     _sampling("top_k", "K", "Sample among the K likeliest tokens; 0 keeps everything."),
     _sampling("min_p", "P", "Drop tokens below P times the likeliest one; 0 keeps everything."),
     _sampling("repetition_penalty", "X", "Make repeated tokens less likely; 1 is off.", command="penalty"),
-    _sampling("seed", "N", "Same seed, same text, drafted or not. A fresh one, which is reported, if unset."),
+    _sampling("seed", "N", "Same seed, same text, drafted or not. Where none is set, one is drawn and told."),
     _sampling("max_tokens", "N", "Longest answer, in tokens."),
     _drafting(
         "draft_length",
