@@ -23,7 +23,7 @@ from app.commands import (
 )
 from app.settings.config import read_config
 from app.shell import exit_codes
-from app.shell.error_message import DEBUG, error_message
+from app.shell.failures import DEBUG, failure
 from app.shell.output import (
     ReaderGone,
     data,
@@ -32,9 +32,6 @@ from app.shell.output import (
     open_closed_streams,
     talk,
 )
-
-LONGEST_MESSAGE = 2000
-"""Characters. The help of a group has fewer."""
 
 cli = typer.Typer(
     name="mlx-spec",
@@ -103,14 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        code, message = error_message(error)
-        talk(_shortened(message))
+        code, message = failure(error)
+        talk(message)
         forget_unwritable()
         return code
-
-
-def _shortened(message: str) -> str:
-    """A message that quotes a whole text, given where a name was wanted, with its middle left out."""
-    if len(message) <= LONGEST_MESSAGE:
-        return message
-    return f"{message[: LONGEST_MESSAGE // 4]} … {message[-LONGEST_MESSAGE // 4 :]}"

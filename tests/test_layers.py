@@ -79,7 +79,7 @@ def test_naming_a_pair_loads_no_model_library() -> None:
 
 
 def test_the_terminal_app_loads_no_model_library() -> None:
-    assert loaded_by("import app.tui.app") == {"textual"}
+    assert loaded_by("import app.tui.app, app.tui.screens.pairs") == {"textual"}
 
 
 def test_the_command_line_starts_without_screens_and_models() -> None:

@@ -22,17 +22,15 @@ FEWEST_TOKENS = 3
 EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
 
 
+@args.takes_options(
+    "max_tokens", "temperature", "seed", "draft_length", "drafter", "verify", max_tokens=128, seed=0
+)
 def command(
     pair: args.PairName = None,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and way.")] = 3,
-    max_tokens: args.MaxTokens = 128,
-    temperature: args.Temperature = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the sampling above temperature 0.")] = 0,
-    draft_length: args.DraftLength = "auto",
-    drafter: args.Drafter = None,
-    verify: args.Verify = "coupled",
+    options: Options = args.FROM_FLAGS,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -54,17 +52,9 @@ def command(
     from app.compare.setting import Setting
     from app.shell.output_file import check_place
 
-    options = Options(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        seed=seed,
-        draft_length=args.draft_length(draft_length),
-        drafter=args.drafter_name(drafter, no_draft=False),
-        verify=verify,
-    )
-    if max_tokens < FEWEST_TOKENS:
+    if options.max_tokens < FEWEST_TOKENS:
         raise BadInput(
-            f"--max-tokens is {max_tokens}; an answer's first two tokens are not drafted. "
+            f"--max-tokens is {options.max_tokens}; an answer's first two tokens are not drafted. "
             f"Give at least {FEWEST_TOKENS}."
         )
     if plot is not None:

@@ -1,9 +1,7 @@
 """`check`: is the drafted text the target's own, on this machine?"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from app.commands import arguments as args
 from app.shell import exit_codes
@@ -17,12 +15,12 @@ if TYPE_CHECKING:
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
 
+@args.takes_options("max_tokens", "seed", max_tokens=48, seed=0)
 def command(
     pair: args.PairName = None,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    max_tokens: args.MaxTokens = 48,
-    seed: Annotated[int, typer.Option(help="Of the sampled texts.")] = 0,
+    options: Options = args.FROM_FLAGS,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -41,10 +39,12 @@ def command(
     from app.shell.machine import circumstances
     from app.shell.tables import print_table
 
-    Options(max_tokens=max_tokens, seed=seed)
     wanted = read_prompts(prompts) if prompts else check.default_prompts()
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    line, collector = Progress(), RunCollector(check.check_plan(loaded, wanted, max_tokens, seed))
+    line, collector = (
+        Progress(),
+        RunCollector(check.check_plan(loaded, wanted, options.max_tokens, options.seed)),
+    )
     try:
         complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
     finally:

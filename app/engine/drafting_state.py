@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.engine.session import Session
 from mlx_spec.policy.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
 from mlx_spec.types import Options
@@ -101,3 +102,21 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
         "weights": pair.memory_bytes,
         **{package: found.get(package) for package in ("mlx-spec", "mlx", "mlx-lm")},
     }
+
+
+class TunedSession(Session):
+    """A session that measures what drafting costs before its first answer, and keeps what it learns."""
+
+    def __init__(self, pair: "LoadedPair") -> None:
+        super().__init__(pair)
+        self.is_tuned = restore(pair)
+
+    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
+        """Measure what drafting costs here; see `measure`."""
+        measure(self._pair, progress, skipped)
+        self.keep()
+        self.is_tuned = True
+
+    def keep(self) -> None:
+        """Write down what the answers so far taught."""
+        keep(self._pair)

@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def _work(name: str, wanted: Amounts, send: Callable[[Message], None]) -> None:
-    from app.shell.error_message import error_message
+    from app.shell.failures import failure
     from models.load.engine import load
     from models.pairs.resolve import resolve
 
@@ -122,7 +122,7 @@ def _work(name: str, wanted: Amounts, send: Callable[[Message], None]) -> None:
     except BrokenPipeError:  # the report has ended
         return
     except Exception as error:  # reported for this pair; the others go on
-        send(Message("failed", error_message(error)[1]))
+        send(Message("failed", failure(error)[1]))
 
 
 if __name__ == "__main__":

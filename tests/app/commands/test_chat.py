@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from app.commands.chat import answer_lines, line_groups
 from app.shell.errors import BadInput
-from app.shell.stdin_chat import line_groups, run_stdin_chat
 from mlx_spec.types import Options
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 
@@ -21,7 +21,7 @@ def chat(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
     options = Options(temperature=temperature, seed=7)
     engine = ScriptedEngine([*answer.encode(), STOP])
-    assert run_stdin_chat(cast("LoadedPair", ScriptedPair(engine)), options) == 0
+    assert answer_lines(cast("LoadedPair", ScriptedPair(engine)), options) == 0
     return engine
 
 
@@ -56,7 +56,7 @@ def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatc
 def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("app.shell.stdin_chat.LARGEST_PROMPT", 100)
+    monkeypatch.setattr("app.commands.chat.LARGEST_PROMPT", 100)
     monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
     endless = io.BufferedReader(Endless())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))

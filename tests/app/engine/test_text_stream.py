@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
-from app.engine.text_stream import TextStream
+from app.engine.answer_text import TextStream
 
 PIECES = ["hello", " ", "  ", "world", "\n\n", "é", "漢字", "\u200d", "ﷺ", "e\u0301", ",", " x", "0"]
 PIECES += ["👩‍👩‍👧‍👦", "🇩🇪"]

@@ -1,4 +1,4 @@
-"""`mlx-spec doctor`: what it finds wrong, how to mend it, and what it never prints."""
+"""`mlx-spec doctor`: what it finds wrong, how to fix it, and what it never prints."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from app.cli import main
 from models.pairs.pair import PairSpec
 
 
-def test_doctor_tells_how_to_mend_what_is_wrong(
+def test_doctor_tells_how_to_fix_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
@@ -18,7 +18,7 @@ def test_doctor_tells_how_to_mend_what_is_wrong(
     assert code == (0 if report["ok"] else 1)
     names = {finding["name"] for finding in report["findings"]}
     assert {"python", "mlx", "device", "memory", "BLAS", "Hub token", "Hub", "terminal"} <= names
-    assert all(finding["mend"] for finding in report["findings"] if finding["state"] == "bad")
+    assert all(finding["fix"] for finding in report["findings"] if finding["state"] == "bad")
 
 
 def test_doctor_does_not_blame_the_builtin_pair_for_another(
@@ -45,7 +45,7 @@ def test_doctor_says_which_address_of_the_hub_is_malformed(
     assert main(["doctor", "--json"]) == 1
     findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
     assert findings["Hub"]["value"] == f"HF_ENDPOINT is '{address}', which is no web address"
-    assert "Unset HF_ENDPOINT" in findings["Hub"]["mend"]
+    assert "Unset HF_ENDPOINT" in findings["Hub"]["fix"]
 
 
 def test_doctor_never_prints_the_password_of_the_hub_s_address(
@@ -67,7 +67,7 @@ def test_doctor_says_that_the_folder_of_our_own_files_is_none(
         assert main(["doctor", "--json"]) == 1
         findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
         own = findings["folder of own files"]
-        assert own["state"] == "bad" and own["mend"].startswith(f"Not a folder: {tmp_path / 'file'}.")
+        assert own["state"] == "bad" and own["fix"].startswith(f"Not a folder: {tmp_path / 'file'}.")
 
 
 def test_doctor_says_that_the_hub_s_token_cannot_be_read(
@@ -81,7 +81,7 @@ def test_doctor_says_that_the_hub_s_token_cannot_be_read(
     assert main(["doctor", "--json"]) == 1
     findings = {f["name"]: f for f in json.loads(capfd.readouterr().out)["findings"]}
     assert findings["Hub token"]["value"] == "/hf/token cannot be read (Permission denied)"
-    assert "HF_HOME" in findings["Hub token"]["mend"] and "Hub" in findings
+    assert "HF_HOME" in findings["Hub token"]["fix"] and "Hub" in findings
 
 
 def test_doctor_never_prints_the_token(
