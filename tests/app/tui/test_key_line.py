@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from app.tui.keys.key_help import described_keys
+from app.tui.keys.heard_keys import described_keys
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
@@ -132,7 +132,7 @@ async def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_tells_what_it_d
             await chat.until(lambda: chat.app.screen is chat.app.chat)
             await chat.pilot.hover(Transcript)
             await chat.until(lambda: line.tooltip is None)
-        assert chat.app.chat.settings.drafts
+        assert chat.app.state.settings.drafts
         await chat.pilot.click(KeyLine, offset=(len(before + found + after), 0))
         await chat.pilot.click(KeyLine, offset=(1, 0))
-        await chat.until(lambda: not chat.app.chat.settings.drafts)
+        await chat.until(lambda: not chat.app.state.settings.drafts)
