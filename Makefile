@@ -7,7 +7,7 @@ LOCKS := --universal --python-version 3.11 --generate-hashes --no-header --quiet
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev chat test check bench bench-peers train-builtin pictures slow format lock
 
-help: ## list what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo "  Arguments go through ARGS: make bench ARGS='--repeats 5 --json'"
 
@@ -46,11 +46,11 @@ pictures: setup-dev ## accept the screens as they are drawn now: tests/app/tui/p
 slow: setup-dev ## the long statistical and soak tests
 	@$(PYTHON) -m pytest -q -m slow $(ARGS)
 
-format: setup-dev ## format the code and mend what the linter can
+format: setup-dev ## format the code and fix what the linter can
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-train-builtin: ## train the built-in pair anew (hours; installs PyTorch)
+train-builtin: ## train the built-in pair again (hours; installs PyTorch)
 	@scripts/setup $(VENV) requirements.lock train
 	@$(PYTHON) -m train_builtin all $(ARGS)
 

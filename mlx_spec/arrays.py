@@ -115,9 +115,9 @@ class Verdict:
     """What of a draft is accepted, and the target's own token after it."""
 
     accepted: Int[mx.array, " b"]
-    path: Int[mx.array, "b depth+1"]
+    path: Int[mx.array, "b gained"]
     """Rows of the pass that are accepted, the text's last token first; meaningless after `accepted`."""
-    tokens: Int[mx.array, "b depth+1"]
+    tokens: Int[mx.array, "b gained"]
     """The tokens gained: accepted ones, then the bonus; meaningless after `accepted`."""
 
 

@@ -101,7 +101,9 @@ class Batch:
         ids, unseen = self.context().last(self.unseen), self.unseen
         self.unseen = 1
         if draft.tokens.shape[1]:
-            ids = mx.concatenate([ids, draft.tokens], axis=1)
+            # MLX checks no bounds: what no token has is read as one that has, and not accepted.
+            drafted = mx.clip(draft.tokens, 0, self.sequences[0].verifier.vocab - 1)
+            ids = mx.concatenate([ids, drafted], axis=1)
         return Pass(ids, self.length.plus(-unseen), draft, Tree.of(draft))
 
     def append(self, draft: Draft, verdict: Verdict) -> mx.array:

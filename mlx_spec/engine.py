@@ -18,6 +18,7 @@ from mlx_spec.sequence import Sequence as Text
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.model import Model, Progress
 from mlx_spec.timer import Timer
+from mlx_spec.token_ids import token_ids
 from mlx_spec.types import Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
@@ -27,6 +28,15 @@ SHORT_TAIL = 64
 computed and not used, which costs less than a pass over the weights."""
 RECURRENT_TAIL = 16
 """The same with recurrent layers, which may have to read them twice."""
+
+
+def drafts_in_flight() -> bool:
+    """Whether a drafted round may be in flight while the next one is built, by device.
+
+    On the CPU backend a submission returns when nearly all of it is done: little is hidden there, and a
+    round that is dropped at the end of an answer costs its whole time.
+    """
+    return mx.default_device().type == mx.gpu
 
 
 class Engine:
@@ -57,9 +67,7 @@ class Engine:
             self.target.allow_trees()
         self.context_limit = context_limit
         self._models = [self.target, *(model for drafter in drafters for model in drafter.models)]
-        self.drafts_in_flight = mx.default_device().type == mx.gpu and all(m.lazy for m in self._models)
-        """Whether a drafted round may be in flight. On the CPU backend a submission returns when nearly all
-        of it is done: little is hidden there, and a round dropped at the end costs its whole time."""
+        self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)
         self.controller = Controller()
         """Plans the rounds where no draft length is asked for."""
         self._current: Batch | None = None
@@ -107,8 +115,7 @@ class Engine:
         if len(prompts) > 1 and not all(model.batches for model in self._models):
             raise BadOption("This pair can write one text at a time only. Give one prompt.")
         texts = [self._text(prompt, each) for prompt, each in zip(prompts, options, strict=True)]
-        for document in filter(len, documents):
-            self._check_tokens(document)
+        documents = [token_ids(document, "a document", self.target.vocab) for document in documents]
         drafters = self._drafters(options[0])
         batch = self._current = Batch(texts, self.context_limit)
         self._prefill_seconds = 0.0
@@ -158,6 +165,7 @@ class Engine:
 
         Logits at temperature 0, noisy log probabilities above it.
         """
+        tokens = token_ids(tokens, "the text", self.target.vocab)
         self._current, count = None, len(tokens)
         self.target.resize(1)
         self.target.prefill(list(tokens), count - 1)
@@ -229,25 +237,16 @@ class Engine:
         return max(0, text.prompt_length - rest)
 
     def _text(self, prompt: Sequence[int], options: Options) -> Text:
-        if len(prompt) == 0:
+        prompt = token_ids(prompt, "the prompt", self.target.vocab)
+        if not prompt:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= self.context_limit:
             raise ContextFull(
                 f"The prompt has {len(prompt)} tokens and the model's context holds {self.context_limit}. "
                 "Shorten the prompt."
             )
-        self._check_tokens(prompt)
         limit = min(self.context_limit, len(prompt) + options.max_tokens)
-        return Text(list(prompt), options, limit, Verifier(options, self.target.vocab))
-
-    def _check_tokens(self, tokens: Sequence[int]) -> None:
-        """MLX checks no bounds: what it reads there is whatever lies in memory."""
-        for token in (min(tokens), max(tokens)):
-            if not 0 <= token < self.target.vocab:
-                raise BadOption(
-                    f"The target has no token {token}: its vocabulary has {self.target.vocab}. "
-                    "Use the tokenizer that belongs to it."
-                )
+        return Text(prompt, options, limit, Verifier(options, self.target.vocab))
 
     def _drafters(self, options: Options) -> list[Drafter]:
         """Those that may draft in this generation."""

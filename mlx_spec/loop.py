@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlx_spec.arrays import Draft
-from mlx_spec.batch import Batch, Flight, Result
+from mlx_spec.batch import Batch, Flight
 from mlx_spec.drafters import Drafter
 from mlx_spec.policy.plan import NO_CANDIDATE, Candidate, Policy
-from mlx_spec.sequence import Sequence as Text
 from mlx_spec.target.model import Model
 from mlx_spec.timer import Timer
 from mlx_spec.types import Round
@@ -72,10 +71,7 @@ class Loop:
         drafter = self._named(candidate.drafter)
         depth = min(depth, room, candidate.room)
         number = len(live[0].rounds) + len(pending)
-        again = begun and drafter is (
-            pending[-1].drafter if pending else self._named(live[0].rounds[-1].drafter)
-        )
-        timed = depth > 0 and again and self.timer.is_due(number)
+        timed = depth > 0 and drafter is self._previous() and self.timer.is_due(number)
         waits = not begun or timed or candidate.host_text or (depth > 0 and not self.drafts_in_flight)
         return Plan(candidate, drafter, depth, number, timed, waits)
 
@@ -118,12 +114,16 @@ class Loop:
         """The oldest round in flight, as a round of each text that it went on with."""
         flight, results = self.batch.read()
         seconds, graph_built = self.timer.lap()
-        steady = flight.steady and _alike(self.batch.pending, flight.drafter, flight.in_flight)
-        read = [
-            (i, self._extended(i, text, results[i], flight, seconds, steady and not graph_built))
-            for i, text in enumerate(self.batch.sequences)
-            if not text.stopped
-        ]
+        alike = _alike(self.batch.pending, flight.drafter, flight.in_flight)
+        steady = flight.steady and alike and not graph_built
+        name = flight.drafter.name if flight.drafter else "none"
+        read: list[tuple[int, Round]] = []
+        for i, text in enumerate(self.batch.sequences):
+            if text.stopped:
+                continue
+            before, drafted, gained = len(text.tokens), results[i].drafted, results[i].gained
+            read.append((i, text.extend(drafted, gained, name, seconds, flight.draft_seconds, steady)))
+            self.target.read_to(text.tokens, min(before + len(gained) - 1, len(text.tokens)), i)
         for drafter in self.drafters:
             for candidate, right in drafter.commit([text.tokens for text in self.batch.sequences]):
                 if drafter is not flight.drafter:
@@ -134,29 +134,6 @@ class Loop:
             self.policy.count(each, flight.candidate, flight.length)
         self.batch.settled()
         yield from read
-
-    def _extended(
-        self, i: int, text: Text, result: Result, flight: Flight, seconds: float, steady: bool
-    ) -> Round:
-        """The round of one text, which it is extended by."""
-        before, accepted = len(text.tokens), len(result.gained) - 1
-        taken, stop = text.extend(result.gained)
-        self.target.read_to(text.tokens, min(before + accepted, len(text.tokens)), i)
-        drafted = result.drafted[:taken] if stop else result.drafted
-        text.rounds.append(
-            Round(
-                drafted=tuple(drafted),
-                accepted=min(accepted, taken),
-                tokens=tuple(result.gained[:taken]),
-                drafter=flight.drafter.name if flight.drafter else "none",
-                seconds=seconds,
-                stop=stop,
-                draft_seconds=flight.draft_seconds,
-                # A draft that is cut here took as long as the whole of it.
-                steady=steady and len(drafted) == len(result.drafted),
-            )
-        )
-        return text.rounds[-1]
 
     def _named(self, name: str) -> Drafter | None:
         return next((d for d in self.drafters if d.name == name), None)

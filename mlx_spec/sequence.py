@@ -29,11 +29,33 @@ class Sequence:
         """Whether its last round was read."""
         return bool(self.rounds) and self.rounds[-1].stop is not None
 
-    def extend(self, gained: list[int]) -> tuple[int, StopReason | None]:
-        """Take the tokens up to the first stop: how many, and why they stop there."""
+    def extend(
+        self,
+        drafted: list[int],
+        gained: list[int],
+        drafter: str,
+        seconds: float,
+        draft_seconds: float | None,
+        steady: bool,
+    ) -> Round:
+        """Take a round that was read, up to the first stop; the arguments are as in `Round`."""
         taken, stop = self._cut(gained)
+        cut = drafted[:taken] if stop else drafted
         self.tokens += gained[:taken]
-        return taken, stop
+        self.rounds.append(
+            Round(
+                drafted=tuple(cut),
+                accepted=min(len(gained) - 1, taken),
+                tokens=tuple(gained[:taken]),
+                drafter=drafter,
+                seconds=seconds,
+                stop=stop,
+                draft_seconds=draft_seconds,
+                # A draft that is cut here took as long as the whole of it.
+                steady=steady and len(cut) == len(drafted),
+            )
+        )
+        return self.rounds[-1]
 
     def _cut(self, gained: list[int]) -> tuple[int, StopReason | None]:
         for count, token in enumerate(gained, 1):

@@ -4,9 +4,12 @@ Plain Python only. Nothing here knows text, files, devices or screens.
 """
 
 from dataclasses import dataclass, field
+from math import inf
+from numbers import Real
 from typing import Literal
 
 from mlx_spec.errors import OutOfRange
+from mlx_spec.token_ids import token_ids, whole
 
 StopReason = Literal["stop", "length"]
 """`stop`: a stop token was produced. `length`: `max_tokens` or the context limit was reached."""
@@ -24,12 +27,34 @@ LEAST = 0.0001
 MAX_REPETITION_CONTEXT = 2**20
 
 
+def _real(value: object) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError("not a number")
+    return value if isinstance(value, int) else float(value)
+
+
+_KINDS = {whole: "a whole number", _real: "a number"}
+_NUMBERS = {
+    "max_tokens": (whole, 1, inf, "at least 1"),
+    "temperature": (_real, LEAST, 10, f"0 (no sampling) or between {LEAST} and 10"),
+    "top_p": (_real, LEAST, 1, f"between {LEAST} and 1"),
+    "top_k": (whole, 0, inf, "0 (off) or more"),
+    "min_p": (_real, 0, 1, "between 0 and 1"),
+    "repetition_penalty": (_real, LEAST, 10, f"between {LEAST} and 10; 1 is off"),
+    "repetition_context": (whole, 1, MAX_REPETITION_CONTEXT, f"between 1 and {MAX_REPETITION_CONTEXT}"),
+    "seed": (whole, 0, 2**64 - 1, "between 0 and 2^64 - 1"),
+    "draft_length": (whole, 0, MAX_DRAFT_LENGTH, f"between 0 and {MAX_DRAFT_LENGTH}"),
+}
+"""Of each option that is a number: how it is read, the least, the most, and both in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What one generation may do. Validated on construction.
 
     Raises:
         OutOfRange: a value that the option cannot have; the message names both.
+        BadOption: a stop token is negative or no whole number.
     """
 
     max_tokens: int = 512
@@ -53,22 +78,14 @@ class Options:
     drafter: DrafterName = "auto"
     verify: Rule = "coupled"
     stop_tokens: frozenset[int] = field(default_factory=frozenset)
+    """Ids that end the answer. Those the target does not have are never produced, and do no harm."""
 
     def __post_init__(self) -> None:
-        _check(self.max_tokens >= 1, "max_tokens", self.max_tokens, "at least 1")
-        _check(self.temperature == 0 or LEAST <= self.temperature <= 10, "temperature",
-               self.temperature, f"0 (no sampling) or between {LEAST} and 10")  # fmt: skip
-        _check(LEAST <= self.top_p <= 1, "top_p", self.top_p, f"between {LEAST} and 1")
-        _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
-        _check(0 <= self.min_p <= 1, "min_p", self.min_p, "between 0 and 1")
-        _check(LEAST <= self.repetition_penalty <= 10, "repetition_penalty", self.repetition_penalty,
-               f"between {LEAST} and 10; 1 is off")  # fmt: skip
-        _check(1 <= self.repetition_context <= MAX_REPETITION_CONTEXT, "repetition_context",
-               self.repetition_context, f"between 1 and {MAX_REPETITION_CONTEXT}")  # fmt: skip
-        _check(0 <= self.seed < 2**64, "seed", self.seed, "between 0 and 2^64 - 1")
-        if self.draft_length is not None:
-            _check(0 <= self.draft_length <= MAX_DRAFT_LENGTH, "draft_length", self.draft_length,
-                   f"between 0 and {MAX_DRAFT_LENGTH}")  # fmt: skip
+        for name in _NUMBERS:
+            value = getattr(self, name)
+            if value is not None or name != "draft_length":
+                object.__setattr__(self, name, _number(name, value))
+        object.__setattr__(self, "stop_tokens", frozenset(token_ids(self.stop_tokens, "stop_tokens")))
         _check(self.verify in ("coupled", "token", "block"), "verify", self.verify,
                "coupled, token or block")  # fmt: skip
 
@@ -80,7 +97,7 @@ class Round:
     drafted: tuple[int, ...]
     """What the drafter proposed, up to where the text ends; empty in a plain round."""
     accepted: int
-    """How many drafted tokens stood; the bonus token is not counted."""
+    """How many drafted tokens were accepted; the bonus token is not counted."""
     tokens: tuple[int, ...]
     """What the text gained: the accepted tokens and the target's own, cut at a stop."""
     drafter: str
@@ -93,6 +110,17 @@ class Round:
     """Time the draft alone took, in the few rounds that are timed in two parts."""
     steady: bool = False
     """Nothing of another kind ran meanwhile and no graph was built: `seconds` is what such a round costs."""
+
+
+def _number(name: str, value: object) -> int | float:
+    """`value` as a plain Python number, whatever library's it was."""
+    read, low, high, wanted = _NUMBERS[name]
+    try:
+        number = read(value)
+    except TypeError:
+        raise OutOfRange(name, value, f"{_KINDS[read]}, {wanted}") from None
+    _check(low <= number <= high or (name == "temperature" and number == 0), name, number, wanted)
+    return number
 
 
 def _check(holds: bool, name: str, value: object, wanted: str) -> None:

@@ -58,10 +58,10 @@ class HistoryActions:
             self._chat.view.note(text, "warning")
         await self._put_back_unsent(found.id)
 
-    async def rename(self, title: str) -> None:
+    def rename(self, title: str) -> None:
         if not title:
             raise BadInput("Give the title: /rename TITLE")
-        await self._saved.rename(self._chat.conversation.chat, one_line(title))
+        self._chat.conversation.rename(one_line(title))
         self._note(f"This chat is now '{one_line(title)}'.")
 
     async def archive(self) -> None:

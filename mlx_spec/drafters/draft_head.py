@@ -1,17 +1,18 @@
 """A draft model that guesses among frequent tokens only: a smaller product at the end of each step.
 
-FR-Spec (Zhao et al. 2025, arXiv 2502.14856). Lossless: what the target verifies is a guess as any
-other, and a token outside the list is simply never guessed.
+FR-Spec (Zhao et al. 2025, arXiv 2502.14856). Lossless: the target verifies its guesses as any
+other's, and a token outside the list is never guessed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.errors import UnsupportedModel
+from mlx_spec.errors import BadOption, UnsupportedModel
+from mlx_spec.token_ids import token_ids
 
 EMBEDDINGS = (nn.Embedding, nn.QuantizedEmbedding)
 LINEARS = (nn.Linear, nn.QuantizedLinear)
@@ -49,10 +50,14 @@ class FrequentEmbedding(FrequentLinear):
         return self._spread(self.few.as_linear(x))
 
 
-def restrict_head(model: nn.Module, tokens: Sequence[int]) -> None:
-    """Let `model` give logits for `tokens` (ids, ascending) only, in place.
+def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:
+    """Let `model` give logits for `tokens` only, in place.
+
+    Args:
+        tokens: ids in any order. Those beyond the model's vocabulary are left out: tokenizers know such ids.
 
     Raises:
+        BadOption: none of them is a token of the model, or one is negative or no whole number.
         UnsupportedModel: its vocabulary projection cannot be told from its other layers.
     """
     tables = [place for place in _children(model) if isinstance(place[2], EMBEDDINGS)]
@@ -66,10 +71,14 @@ def restrict_head(model: nn.Module, tokens: Sequence[int]) -> None:
             f"{type(model).__module__.rpartition('.')[2]} has {len(heads)} layers that could be its "
             "vocabulary projection. Use this draft without --draft-head."
         )
+    kept = sorted({token for token in token_ids(tokens, "draft_head") if token < vocab})
+    if not kept:
+        raise BadOption(
+            f"draft_head holds none of the draft model's {vocab} tokens. Give some of them, or leave it out."
+        )
     parent, name, whole = heads[0]
     kind = FrequentEmbedding if isinstance(whole, EMBEDDINGS) else FrequentLinear
-    kept = mx.array([token for token in tokens if token < vocab], mx.int32)
-    setattr(parent, name, kind(whole, kept))
+    setattr(parent, name, kind(whole, mx.array(kept, mx.int32)))
 
 
 def _children(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:

@@ -1,4 +1,4 @@
-"""From a model's logits to the law a token is drawn from. Pure, over any number of rows at once.
+"""From a model's logits to the distribution a token is drawn from. Pure, over any number of rows at once.
 
 Order: repetition penalty, temperature, top-k, top-p, min-p. Target and drafter go through the same.
 """

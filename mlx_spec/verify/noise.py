@@ -2,6 +2,9 @@
 
 A stream is a key on the host; folding a position into it gives that position's own noise, however
 the text got there. That is what makes sampled text independent of drafting.
+
+Numbers have 64 bits. MLX's own, of 32 bits in float32, end Gumbel noise at 16.6: a token of probability
+under 1e-8 is never drawn. Here the noise ends at 45, and what is never drawn lies under 1e-19.
 """
 
 import mlx.core as mx
@@ -33,9 +36,44 @@ def gumbel_rows(
     return _rows(mx.array(stream, mx.uint32), mx.array(first), rows, vocab)
 
 
+def gumbel(key: UInt32[mx.array, "2"], vocab: int) -> Float[mx.array, " {vocab}"]:
+    """One row of standard Gumbel noise, -2.8 to 45."""
+    return _row(key, vocab)
+
+
+def uniform(key: UInt32[mx.array, "2"], count: int) -> Float[mx.array, " {count}"]:
+    """Uniform numbers between 0 and 1, neither included, as fine near 0 as 64 bits are.
+
+    Each has 32 bits of its own and shares the next 32, which count only near 0: two numbers under 2^-24,
+    where float32 would show what they share, meet once in 10^14 pairs.
+    """
+    high = mx.random.split(key, (count + 1) // 2).reshape(-1)[:count]  # keys are two random words
+    return _unit(high, mx.random.split(~key, 1)[0, :1])
+
+
+def _unit(high: UInt32[mx.array, " count"], low: UInt32[mx.array, "1"]) -> Float[mx.array, " count"]:
+    """The middle of the 2^64th part of 0 to 1 that the words name, below 1 by at least 2^-24."""
+    words = high.astype(mx.float32) + (low.astype(mx.float32) + 0.5) * 2**-32
+    return mx.minimum(words * 2**-32, 1 - 2**-24)
+
+
+# Compiled because every round builds them, and nothing runs on the device meanwhile.
+
+
+@mx.compile
+def _row(key: mx.array, vocab: int) -> mx.array:
+    return _gumbel(key, vocab)
+
+
 @mx.compile
 def _rows(stream: mx.array, first: mx.array, rows: int, vocab: int) -> mx.array:
-    # Compiled because every round builds it, and nothing runs on the device meanwhile.
     low = stream[1] ^ (first + mx.arange(rows)).astype(mx.uint32)
     keys = mx.stack([mx.broadcast_to(stream[0], (rows,)), low], axis=1)
-    return mx.vmap(lambda key: mx.random.gumbel((vocab,), key=key))(keys)
+    return mx.vmap(lambda key: _gumbel(key, vocab))(keys)
+
+
+def _gumbel(key: mx.array, vocab: int) -> mx.array:
+    tail = uniform(key, vocab)
+    # -log(1 - tail), whose logarithm loses its digits where tail is small (log1p is slow on a CPU).
+    exponential = mx.where(tail < 0.002, tail * (1 + tail / 2), -mx.log(1 - tail))
+    return -mx.log(exponential)

@@ -1,14 +1,20 @@
 """The three verification rules, each a pure function that returns (accepted, bonus) as arrays.
 
-p is the target's law, q the law a drafted token was drawn from, both as probabilities; k is the
-draft length. `accepted` counts drafted tokens that stand; `bonus` is the target's own token after
-them. Everything is lazy: shapes never depend on how many were accepted.
+p is the target's distribution, q the one a drafted token was drawn from, both as probabilities; k is
+the draft length. `accepted` counts the drafted tokens that the text keeps; `bonus` is the target's own
+token after them. Everything is lazy: shapes never depend on how many were accepted.
+
+A draft may be anything, NaN and ids out of range included: it costs speed, and the text keeps the
+target's distribution. A row of the target's own that is NaN gives some token, as in plain decoding.
 """
 
 import mlx.core as mx
 from jaxtyping import Float, Int
 
 Verdict = tuple[Int[mx.array, ""], Int[mx.array, ""]]
+
+ROUNDING = 1e-3
+"""By how much the sum of a row of q may differ from 1."""
 
 
 def coupled(
@@ -38,6 +44,7 @@ def token(
 
     Leviathan et al. 2023 (arXiv 2211.17192), algorithm 1.
     """
+    q = proper(draft, q)
     accepted = _leading(uniform < token_limits(draft, q, p))
     return accepted, _draw(bonus_weights(q, p, accepted, mx.array(1.0)), gumbel)
 
@@ -45,8 +52,8 @@ def token(
 def token_limits(
     draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"], p: Float[mx.array, "k+1 vocab"]
 ) -> Float[mx.array, " k"]:
-    """Probability that each drafted token stands, given that all before it do."""
-    return mx.minimum(_at(p[:-1], draft) / _at(q, draft), 1)
+    """Probability that each drafted token is accepted, given that all before it are."""
+    return mx.minimum(_ratios(draft, q, p), 1)
 
 
 def block(
@@ -60,9 +67,10 @@ def block(
 
     Sun et al. 2024 (arXiv 2403.10444), algorithm 2.
     """
+    q = proper(draft, q)
     limits, joint = block_limits(draft, q, p)
-    places = mx.arange(1, draft.shape[0] + 1)
-    accepted = mx.max(mx.where(uniform < limits, places, 0)).astype(mx.int32)
+    lengths = mx.where(uniform < limits, mx.arange(1, draft.shape[0] + 1), 0)
+    accepted = mx.max(mx.pad(lengths, (1, 0))).astype(mx.int32)
     return accepted, _draw(bonus_weights(q, p, accepted, joint[accepted]), gumbel)
 
 
@@ -70,7 +78,7 @@ def block_limits(
     draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"], p: Float[mx.array, "k+1 vocab"]
 ) -> tuple[Float[mx.array, " k"], Float[mx.array, "k+1"]]:
     """(h_1..h_k: the prefix of length i is a candidate with probability h_i, P_0..P_k)."""
-    ratio = _at(p[:-1], draft) / _at(q, draft)
+    ratio = _ratios(draft, q, p)
     chain = [mx.array(1.0)]
     for i in range(draft.shape[0]):
         chain.append(mx.minimum(chain[-1] * ratio[i], 1.0))
@@ -78,8 +86,20 @@ def block_limits(
     inner = joint[1:-1]
     left = mx.maximum(inner[:, None] * p[1:-1] - q[1:], 0).sum(axis=-1)
     room = left + 1 - inner
-    limits = mx.where(room > 0, left / mx.where(room > 0, room, 1), 1)
-    return mx.concatenate([limits, joint[-1:]]), joint
+    # No room: p equals q after a prefix that is sure. NaN, after a token that cannot be, accepts nothing.
+    limits = mx.where(room == 0, 1, left / room)
+    return mx.concatenate([limits, joint[1:][-1:]]), joint
+
+
+def proper(draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"]) -> Float[mx.array, "k vocab"]:
+    """q, with a point mass at the drafted token in place of each row that it cannot be drawn from.
+
+    Such a row is NaN, infinite, negative, does not sum to 1 or is 0 at the token. A point mass is
+    right however the token came about: what a drafter does at random in such a row can be drawn before
+    the round, and given that the token is determined. Both rules are exact for each outcome.
+    """
+    usable = (mx.abs(q.sum(axis=-1) - 1) < ROUNDING) & (q.min(axis=-1) >= 0) & (_at(q, draft) > 0)
+    return mx.where(usable[:, None], q, mx.arange(q.shape[-1]) == draft[:, None])
 
 
 def bonus_weights(
@@ -88,7 +108,7 @@ def bonus_weights(
     accepted: Int[mx.array, ""],
     weight: Float[mx.array, ""],
 ) -> Float[mx.array, " vocab"]:
-    """The bonus token's law, not normalised: (weight p - q)+ after a rejection, p after the last row."""
+    """The bonus token's distribution, not normalised: (weight p - q)+ after a rejection, else p."""
     own = p[accepted]
     padded = mx.concatenate([q, mx.zeros((1, p.shape[1]), p.dtype)])
     residual = mx.maximum(mx.where(accepted < q.shape[0], weight, 1) * own - padded[accepted], 0)
@@ -104,5 +124,13 @@ def _leading(holds: mx.array) -> mx.array:
     return mx.cumprod(holds.astype(mx.int32)).sum().astype(mx.int32)
 
 
+def _ratios(draft: mx.array, q: mx.array, p: mx.array) -> mx.array:
+    """p / q at each drafted token, [k]."""
+    return _at(p[:-1], draft) / _at(q, draft)
+
+
 def _at(rows: mx.array, ids: mx.array) -> mx.array:
-    return mx.take_along_axis(rows, ids[:, None], axis=-1)[:, 0]
+    """Each row at its id, [k]; 0 where there is no such id."""
+    last = rows.shape[-1] - 1
+    found = mx.take_along_axis(rows, mx.clip(ids, 0, last)[:, None], axis=-1)[:, 0]
+    return mx.where((ids >= 0) & (ids <= last), found, 0)

@@ -15,7 +15,7 @@ from mlx_spec.types import Options
 from mlx_spec.verify import rules
 from mlx_spec.verify.distribution import logprobs, unnormalised
 from mlx_spec.verify.history import History
-from mlx_spec.verify.noise import fold, gumbel_rows, streams
+from mlx_spec.verify.noise import fold, gumbel, gumbel_rows, streams, uniform
 
 Judged = tuple[mx.array, mx.array]
 """(accepted, bonus): how much of a chain is accepted, and the target's own token after it."""
@@ -40,7 +40,7 @@ class RoundVerifier(Protocol):
     def judge(
         self,
         drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n vocab"] | None,
+        probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
         """A chain."""
@@ -63,11 +63,11 @@ class CoupledRound:
     """The target's own choices, by noise keyed by the position; at temperature 0 without noise.
 
     Args:
-        gumbel: `[depth + 1, vocab]`; None at temperature 0.
+        noise: `[depth + 1, vocab]`; None at temperature 0.
     """
 
-    def __init__(self, options: Options, history: History, gumbel: mx.array | None):
-        self._options, self._history, self._gumbel = options, history, gumbel
+    def __init__(self, options: Options, history: History, noise: mx.array | None):
+        self._options, self._history, self._gumbel = options, history, noise
 
     def scores(
         self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
@@ -83,7 +83,7 @@ class CoupledRound:
     def judge(
         self,
         drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n vocab"] | None,
+        probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
         dist = self._distribution(self._history.penalise(logits, 0, drafted))
@@ -129,8 +129,8 @@ class RejectionRound:
         self._shape = (depth + 1, vocab)
         self._proposals = mx.random.split(proposals, max(depth, 1))
         accept, bonus, self._rows_key = mx.random.split(acceptance, 3)
-        self._uniform = mx.random.uniform(shape=(depth,), key=accept)
-        self._gumbel = mx.random.gumbel((vocab,), key=bonus)
+        self._uniform = uniform(accept, depth)
+        self._gumbel = gumbel(bonus, vocab)
 
     def scores(
         self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
@@ -146,7 +146,7 @@ class RejectionRound:
     def judge(
         self,
         drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n vocab"] | None,
+        probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
         p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
@@ -160,7 +160,8 @@ class RejectionRound:
         self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
     ) -> Int[mx.array, " rows"]:
         penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
-        noise = mx.random.gumbel(self._shape, key=self._rows_key)
+        depths, vocab = self._shape
+        noise = mx.stack([gumbel(key, vocab) for key in mx.random.split(self._rows_key, depths)])
         return _choice(unnormalised(penalised, self._options) + noise[tree.depths[sequence]])
 
     def guesses(
@@ -173,7 +174,7 @@ class RejectionRound:
         return logprobs(self._history.penalise(logits, first, drafted), self._options)
 
     def _noisy(self, logs: mx.array, index: int) -> mx.array:
-        return logs + mx.random.gumbel(logs.shape, key=self._proposals[index])
+        return logs + gumbel(self._proposals[index], logs.shape[-1])
 
 
 class Verifier:
@@ -189,8 +190,8 @@ class Verifier:
         if self.options.temperature == 0:
             return CoupledRound(self.options, history, None)
         if self.options.verify == "coupled":
-            gumbel = gumbel_rows(self._shared, length, depth + 1, self.vocab)
-            return CoupledRound(self.options, history, gumbel)
+            noise = gumbel_rows(self._shared, length, depth + 1, self.vocab)
+            return CoupledRound(self.options, history, noise)
         rule = rules.token if self.options.verify == "token" else rules.block
         return RejectionRound(
             self.options,

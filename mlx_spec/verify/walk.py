@@ -9,7 +9,7 @@ def walk(
     drafted: Int[mx.array, " n"],
     parents: Int[mx.array, " rows"],
     depth: int,
-) -> tuple[Int[mx.array, ""], Int[mx.array, " depth+1"]]:
+) -> tuple[Int[mx.array, ""], Int[mx.array, " {depth+1}"]]:
     """(accepted, path): from the root to the child that is the target's own token there, and on.
 
     Args:

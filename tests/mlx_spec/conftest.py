@@ -11,4 +11,4 @@ from mlx_spec import engine
 
 @pytest.fixture(autouse=True)
 def a_drafted_round_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "drafts_in_flight", lambda: 1)
+    monkeypatch.setattr(engine, "drafts_in_flight", lambda: True)

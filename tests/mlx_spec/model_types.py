@@ -31,6 +31,7 @@ from mlx_lm.generate import generate_step
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.target.cache import make_entries
 from mlx_spec.types import DrafterName
+from tests.mlx_spec.proof_drafters import BINARY, Branching
 from tests.mlx_spec.tiny_models import VOCAB, engine_of, nearly, prompt, settled
 
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, LAYERS, EXPERTS = 32, 4, 2, 8, 2, 4
@@ -384,6 +385,7 @@ class Result:
     refused; not built: there is no tiny configuration of it here; differs: a fault of ours."""
     how: str = ""
     why: str = ""
+    trees: str = ""
 
 
 def check(name: str, ways: Sequence[tuple[DrafterName, int]] = WAYS) -> Result:
@@ -399,18 +401,30 @@ def check(name: str, ways: Sequence[tuple[DrafterName, int]] = WAYS) -> Result:
     except RuntimeError as error:
         make_entries(target)
         return Result(name, "by structure", why=_first_line(error))
-    past, lazy = engine.target._past, engine.target.lazy
+    past, lazy = engine.target._history, engine.target.lazy
     how = "rows" if past is None else type(past.now).__name__.lower()
     how += "" if lazy else ", read at once"
     wanted = expected(engine, name)
     for in_flight in (0, 1) if lazy else (0,):
-        engine.drafts_in_flight = in_flight
+        engine.drafts_in_flight = bool(in_flight)
         for drafter, length in ways:
             if texts(engine, drafter, length) != wanted:
                 return Result(name, "differs", how, f"{drafter}, length {length}, {in_flight} in flight")
     dull = len({token for answer in wanted for token in answer}) < 8
     why = "its random weights repeat a few tokens" if dull else ""
-    return Result(name, "works", how, OWN_TEXT.get(name, why))
+    return Result(name, "works", how, OWN_TEXT.get(name, why), trees_of(target, draft, wanted))
+
+
+def trees_of(target: nn.Module, draft: nn.Module, wanted: list[list[int]]) -> str:
+    """Whether a draft model's trees give the same text; `refused` where passes cannot be trees."""
+    drafter = Branching(draft, BINARY)
+    engine = Engine(target, [drafter], context_limit=2048)
+    if not (engine.target.trees and drafter.cached.trees):
+        return "refused"
+    try:
+        return "yes" if texts(engine, drafter.name, drafter.depth) == wanted else "differ"
+    except Exception as error:
+        return _first_line(error)
 
 
 def expected(engine: Engine, name: str) -> list[list[int]]:
@@ -469,7 +483,9 @@ def main() -> None:
     with ThreadPoolExecutor(2) as pool:
         results = []
         for result in pool.map(check_apart, model_types()):
-            print(f"{result.name:24}{result.outcome:12}{result.how:24}{result.why}", flush=True)
+            print(
+                f"{result.name:24}{result.outcome:12}{result.how:24}{result.trees:10}{result.why}", flush=True
+            )
             results.append(result)
     if given.write:
         given.write.write_text(page(results))
@@ -493,8 +509,10 @@ How a type goes back after a rejected draft:
   ([decision 0009](decisions/0009-recurrent-layers-go-back.md)).
 - **read at once**: the host must know where a pass begins, so no drafted round is in flight.
 
-| type | outcome | goes back by | remark |
-|---|---|---|---|
+Trees: **yes**, a draft may be a tree (checked with a binary tree of depth 3); **refused**, chains only.
+
+| type | outcome | goes back by | trees | remark |
+|---|---|---|---|---|
 {rows}
 """
 
@@ -502,7 +520,7 @@ How a type goes back after a rejected draft:
 def page(results: list[Result]) -> str:
     outcomes = {result.outcome for result in results}
     counts = [f"{sum(r.outcome == outcome for r in results)} {outcome}" for outcome in sorted(outcomes)]
-    rows = [f"| {r.name} | {r.outcome} | {r.how} | {r.why} |" for r in results]
+    rows = [f"| {r.name} | {r.outcome} | {r.how} | {r.trees} | {r.why} |" for r in results]
     return PAGE.format(
         version=importlib.metadata.version("mlx-lm"),
         counts=f"{len(results)} types: {', '.join(reversed(counts))}.",

@@ -21,7 +21,7 @@ prepare()
 import mlx.core as mx  # noqa: E402
 from mlx_lm.models import qwen3_5  # noqa: E402
 
-from mlx_spec.arrays import Length  # noqa: E402
+from mlx_spec.arrays import Length, Pass  # noqa: E402
 from mlx_spec.target.model import Model  # noqa: E402
 from mlx_spec.target.probe import Probe  # noqa: E402
 from mlx_spec.target.recording import Core, Moved, Windows  # noqa: E402
@@ -69,13 +69,13 @@ WAYS: dict[str, tuple[AbstractContextManager[object], AbstractContextManager[obj
 
 def milliseconds(model: Model, width: int, lazy: bool) -> float:
     ids = prompt(400, 1, vocab=4096)
-    model.seen = 0
+    model.forget()
     model.prefill(ids, 64)
     at, times = 64, []
     for number in range(PASSES):
         start = time.process_time()
         place = Length(mx.array([at], mx.int32), at - 1, at + 1) if lazy else Length.exact(at)
-        mx.eval(model.forward(mx.array(ids[at : at + width], mx.int32), place))
+        mx.eval(model.forward(Pass(mx.array([ids[at : at + width]], mx.int32), place)).logits)
         times.append(1000 * (time.process_time() - start))
         at += 1 + number % width
     return statistics.median(times)

@@ -12,6 +12,7 @@ from mlx_spec.target.cache import Buffer, View
 from mlx_spec.target.model import Model
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
+    draft_model,
     engine_of,
     nearly,
     prompt,
@@ -40,15 +41,15 @@ def test_caches_after_many_rollbacks_equal_a_fresh_prefill(name, bits):
     engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=2048, kv_bits=bits)
     ids = prompt(13, 2)
     out = text(engine, ids, max_tokens=60, drafter="model", draft_length=4)
-    target, drafter = engine.target, engine.model_drafter
-    assert list(target.tokens) == ids + out and target.seen >= len(ids + out) - 1
+    target, draft = engine.target, draft_model(engine)
+    assert list(target.texts[0]) == ids + out and target.seen[0] >= len(ids + out) - 1
     fresh = Model(target.model, bits)
-    fresh.prefill(ids + out, target.seen)
-    assert furthest(target, fresh, target.seen) < 1e-4
-    assert drafter is not None and drafter.cached.seen >= len(ids + out) - 4
-    fresh = Model(drafter.cached.model)
-    fresh.prefill(ids + out, drafter.cached.seen)
-    assert furthest(drafter.cached, fresh, drafter.cached.seen) < 1e-4
+    fresh.prefill(ids + out, target.seen[0])
+    assert furthest(target, fresh, target.seen[0]) < 1e-4
+    assert draft.seen[0] >= len(ids + out) - 4
+    fresh = Model(draft.model)
+    fresh.prefill(ids + out, draft.seen[0])
+    assert furthest(draft, fresh, draft.seen[0]) < 1e-4
 
 
 def test_every_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(monkeypatch):
@@ -94,7 +95,7 @@ def test_a_round_copies_no_cache():
     )
     ids = prompt(3000, 1)
     text(engine, ids[:8], max_tokens=20, drafter="model", draft_length=6)
-    engine.assume(ids)  # what the rows hold is no matter here
+    engine.pretend_cached(ids)  # what the rows hold is no matter here
     rounds = engine.generate(ids, Options(max_tokens=160, drafter="model", draft_length=6))
     for _ in range(4):
         next(rounds)

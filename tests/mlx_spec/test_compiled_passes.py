@@ -9,7 +9,15 @@ import pytest
 from mlx_spec.engine import Engine
 from mlx_spec.target import model as cached_model
 from mlx_spec.types import Options
-from tests.mlx_spec.tiny_models import VOCAB, engine_of, one_layer, prompt, tiny_gemma3, tiny_llama
+from tests.mlx_spec.tiny_models import (
+    VOCAB,
+    draft_model,
+    engine_of,
+    one_layer,
+    prompt,
+    tiny_gemma3,
+    tiny_llama,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
 
@@ -34,7 +42,7 @@ def test_compiled_passes_give_the_same_text(make, kv_bits):
     """Over a border where buffers grow, in a second turn too, with and without a draft."""
     big = {"dim": 256, "layers": 1} if kv_bits else {}
     engine = engine_of(make(0, **big), make(0, **big), context_limit=1000, kv_bits=kv_bits)
-    assert engine.target.compiles and engine.model_drafter and engine.model_drafter.cached.compiles
+    assert engine.target.compiles and draft_model(engine).compiles
     engine.target.compiles = False
     wanted = texts(engine, temperature=0.9, drafter="none")
     engine.target.compiles = True
@@ -44,11 +52,11 @@ def test_compiled_passes_give_the_same_text(make, kv_bits):
 
 def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow(monkeypatch):
     built = []
-    forward = cached_model.Model.forward
+    pure = cached_model.Model._pure
     monkeypatch.setattr(
         cached_model.Model,
-        "forward",
-        lambda self, ids, at: (built.append(ids.shape[0]), forward(self, ids, at))[1],
+        "_pure",
+        lambda self, ids, *rest: (built.append(ids.shape[1]), pure(self, ids, *rest))[1],
     )
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     rounds = engine.generate(prompt(130, 1), Options(max_tokens=300, drafter="model", draft_length=3))
@@ -84,7 +92,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text(monkeypatch):
     monkeypatch.setattr(
         cached_model.Model,
         "_pure",
-        lambda self, ids, start, rows: (built.append(self._bounds.high), pure(self, ids, start, rows))[1],
+        lambda self, *given: (built.append(self._bounds.high), pure(self, *given))[1],
     )
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     options = Options(max_tokens=200, drafter="model", draft_length=3)
@@ -104,8 +112,7 @@ def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
     wanted = [r.tokens for r in engine.generate(prompt(20, 2), Options(**short))]
     list(engine.generate(prompt(700, 1), Options(**short)))
     assert [r.tokens for r in engine.generate(prompt(20, 2), Options(**short))] == wanted
-    assert engine.model_drafter is not None
-    for model in (engine.target, engine.model_drafter.cached):
+    for model in (engine.target, draft_model(engine)):
         assert model._bounds.high <= 128
         assert all(rows.shape[2] <= 128 for buffer in model.buffers for rows in buffer.arrays)
 
@@ -137,13 +144,12 @@ def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
 @pytest.mark.parametrize("whose", ["target", "draft"])
 def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, whose):
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
-    assert engine.model_drafter is not None
     wanted = texts(engine, drafter="none")[0]
-    broken = engine.target if whose == "target" else engine.model_drafter.cached
+    broken = engine.target if whose == "target" else draft_model(engine)
     honest, left = cached_model.Model._pass, [1]
 
-    def interrupted(self, ids, at, recurrent):
-        logits = honest(self, ids, at, recurrent)
+    def interrupted(self, ids, at, recurrent, tree=None):
+        logits = honest(self, ids, at, recurrent, tree)
         if self is broken and not isinstance(at.value, int):
             left[0] -= 1
             if left[0] == 0:

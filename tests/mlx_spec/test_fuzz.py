@@ -40,7 +40,7 @@ def test_any_chat_gives_the_text_of_a_fresh_plain_engine(name, seed):
     target = ARCHITECTURES[name](seed)
     draft = nearly(ARCHITECTURES[name], seed, noise=rng.choice([0.0, 0.02, 0.5]))
     engine = engine_of(target, draft, context_limit=limit)
-    engine.drafts_in_flight = rng.choice([0, 1])
+    engine.drafts_in_flight = rng.choice([False, True])
     text: list[int] = [rng.randrange(VOCAB)]
     for turn in range(TURNS):
         text = text[: rng.randint(1, len(text))] if rng.random() < 0.2 else text

@@ -50,16 +50,16 @@ def test_a_target_that_is_not_rewound_is_caught(name, ids, monkeypatch):
     honest = cached_model.views
     skew = {"rows": 0}
 
-    def not_rewound(entries, at, recurrent):
-        return honest(entries, at.plus(skew["rows"]), recurrent)
+    def not_rewound(entries, at, recurrent, tree):
+        return honest(entries, at.plus(skew["rows"]), recurrent, tree)
 
     forward = cached_model.Model.forward
 
-    def counting(self, tokens, at):
-        logits = forward(self, tokens, at)
-        if self is engine.target and tokens.shape[0] == 4:
+    def counting(self, p):
+        output = forward(self, p)
+        if self is engine.target and p.ids.shape[1] == 4:
             skew["rows"] += 1
-        return logits
+        return output
 
     monkeypatch.setattr(cached_model, "views", not_rewound)
     monkeypatch.setattr(cached_model.Model, "forward", counting)
@@ -97,23 +97,23 @@ def test_untied_embeddings_and_many_layers_change_nothing():
 
 def test_no_rounding_differs_between_plain_and_drafted_rows():
     """Bitwise: the verify pass gives each row the logits that a plain pass gives it."""
-    from mlx_spec.arrays import Length
+    from mlx_spec.arrays import Length, Pass
     from mlx_spec.target.model import Model
 
     model, ids = tiny_llama(0), prompt(24, 9)
     one, many = Model(model), Model(model)
     one.prefill(ids, 20)
     many.prefill(ids, 20)
-    rows = [one.forward(mx.array([ids[i]]), Length.exact(i))[0] for i in range(20, 24)]
-    lazy = many.forward(mx.array(ids[20:24]), Length(mx.array([20], mx.int32), 18, 22))
-    assert mx.array_equal(mx.stack(rows), lazy)
+    rows = [one.forward(Pass(mx.array([[ids[i]]]), Length.exact(i))).logits[0, 0] for i in range(20, 24)]
+    lazy = many.forward(Pass(mx.array([ids[20:24]]), Length(mx.array([20], mx.int32), 18, 22)))
+    assert mx.array_equal(mx.stack(rows), lazy.logits[0])
 
 
 def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds(monkeypatch):
     """The target drafts for itself: one token out of step and it would not accept everything."""
     target, ids = tiny_llama(0), prompt(9, 1)
     engine = engine_of(target, target, context_limit=2048)
-    lengths = iter([3, 0, 0, 2, 0, 5, 1, 0, 0, 0, 4] * 20)
+    lengths = iter([3, 0, 0, 2, 0, 5, 1, 1, 0, 0, 0, 4] * 20)
     monkeypatch.setattr(
         Fixed,
         "choose",

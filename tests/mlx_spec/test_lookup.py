@@ -1,11 +1,17 @@
 """Lookup against a naive search, and what it must not do."""
 
 import random
+from collections.abc import Sequence
 
+import mlx.core as mx
 import pytest
 
 from mlx_spec import Options
-from mlx_spec.drafters.lookup import MIN_MATCH, LookupDrafter, SuffixAutomaton
+from mlx_spec.arrays import Length
+from mlx_spec.drafters import Context
+from mlx_spec.drafters.lookup import LookupDrafter, SuffixAutomaton
+from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.tiny_models import engine_of, prompt, settled, tiny_llama
 
 
@@ -32,38 +38,41 @@ def test_the_longest_match_is_that_of_a_naive_search(alphabet):
                 assert start < len(tokens) and tokens[start - size : start] == tokens[-size:]
 
 
+def copied(
+    drafter: LookupDrafter, text: list[int], depth: int, documents: Sequence[list[int]] = ()
+) -> list[int]:
+    """What it drafts after `text`; nothing where it is no candidate."""
+    drafter.begin([text], documents)
+    if not drafter.candidates(Length.exact(len(text))):
+        return []
+    context = Context([text], mx.array([text]), Length.exact(len(text)))
+    verifier = BatchVerifier([Verifier(Options(), 100)], context.tokens, context.length, depth)
+    drafted: list[list[int]] = drafter.draft(context, depth, verifier).tokens.tolist()  # type: ignore[assignment]
+    return drafted[0]
+
+
 def test_the_latest_occurrence_wins():
-    drafter = LookupDrafter()
-    drafter.begin([1, 2, 3, 50, 9, 1, 2, 3, 60, 9, 9, 1, 2, 3], [])
-    assert drafter.propose(1) == [60]
+    assert copied(LookupDrafter(), [1, 2, 3, 50, 9, 1, 2, 3, 60, 9, 9, 1, 2, 3], 1) == [60]
 
 
 def test_nothing_is_drafted_where_nothing_matches():
-    drafter = LookupDrafter()
-    drafter.begin([1, 2, 3, 4, 5, 6, 7, 2, 3], [])
-    assert drafter.match_length == 2 < MIN_MATCH
-    assert drafter.propose(4) == []
+    assert copied(LookupDrafter(), [1, 2, 3, 4, 5, 6, 7, 2, 3], 4) == []
 
 
 def test_a_repeating_text_is_drafted_past_its_end():
-    drafter = LookupDrafter()
-    drafter.begin([7, 8, 9, 7, 8, 9, 7, 8, 9], [])
-    assert drafter.propose(5) == [7, 8, 9, 7, 8]
+    assert copied(LookupDrafter(), [7, 8, 9, 7, 8, 9, 7, 8, 9], 5) == [7, 8, 9, 7, 8]
 
 
 def test_documents_are_copied_from_and_never_run_into_each_other():
-    drafter = LookupDrafter()
-    drafter.begin([90, 1, 2, 3], [[1, 2, 3, 4, 5], [6, 7]])
-    assert drafter.propose(8) == [4, 5]
-    drafter.begin([90, 4, 5, 6], [[1, 2, 3, 4, 5], [6, 7]])
-    assert drafter.match_length == 1
+    documents, drafter = [[1, 2, 3, 4, 5], [6, 7]], LookupDrafter()
+    assert copied(drafter, [90, 1, 2, 3], 8, documents) == [4, 5]
+    assert copied(drafter, [90, 4, 5, 6], 8, documents) == []
 
 
 def test_another_conversation_forgets_the_last_one():
     drafter = LookupDrafter()
-    drafter.begin([1, 2, 3, 4, 5], [])
-    drafter.begin([9, 1, 2, 3], [])
-    assert drafter.propose(2) == []
+    assert copied(drafter, [1, 2, 3, 4, 5, 1, 2, 3], 2) == [4, 5]
+    assert copied(drafter, [9, 1, 2, 3], 2) == []
 
 
 def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():

@@ -26,7 +26,7 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     assert costs.plain and set(costs.rounds) == {"lookup", "model"}
     assert engine.controller.costs == costs
     assert text(engine) == wanted
-    engine.drafts_in_flight = 0
+    engine.drafts_in_flight = False
     assert text(engine) == wanted
 
 

@@ -14,7 +14,7 @@ from mlx_spec.target.model import Model
 from mlx_spec.target.recording import Moved, Windows
 from mlx_spec.target.recurrent import Recomputed, Replayed
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import draft_model, engine_of, nearly, prompt, tiny_llama
 
 RECOMPUTED = ["qwen3_next", "qwen3_5", "lfm2", "nemotron_h"]
 REPLAYED = ["mamba"]
@@ -36,8 +36,8 @@ def pair(name: str, noise: float = 0.02) -> Engine:
 
 
 def states(model: Model, at: int) -> list[np.ndarray]:
-    assert model._past is not None and model._past.resume(at) == at
-    return [np.array(x) for slots in model._past.now.after(0) for x in slots]
+    assert model._history is not None and model._history.resume(at) == at
+    return [np.array(x) for slots in model._history.now.after(0) for x in slots]
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def states(model: Model, at: int) -> list[np.ndarray]:
 )
 def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
     engine = pair(name)
-    target, drafter = engine.target, engine.model_drafter
-    assert target._past is not None and drafter is not None
-    assert name in MORE or isinstance(target._past.now, Recomputed if name in RECOMPUTED else Replayed)
+    target, draft = engine.target, draft_model(engine)
+    assert target._history is not None
+    assert name in MORE or isinstance(target._history.now, Recomputed if name in RECOMPUTED else Replayed)
     wanted = reference(target.model, IDS)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
     assert text(engine, IDS, drafter="none") == wanted
@@ -57,10 +57,10 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
         assert [t for r in rounds for t in r.tokens] == wanted
         accepted |= {r.accepted for r in rounds}
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
-    for model in (target, drafter.cached):
+    for model in (target, draft):
         fresh = Model(model.model)
-        fresh.prefill(IDS + wanted, model.seen)
-        ours, theirs = states(model, model.seen), states(fresh, model.seen)
+        fresh.prefill(IDS + wanted, model.seen[0])
+        ours, theirs = states(model, model.seen[0]), states(fresh, model.seen[0])
         for a, b in zip(ours, theirs, strict=True):
             assert np.abs(a - b).max() < 1e-4 * max(1.0, np.abs(b).max())
 

@@ -6,13 +6,14 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
-from mlx_spec.arrays import Length
+from mlx_spec.arrays import Draft, Length, Output, Pass
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Options, Round
+from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.tiny_models import engine_of, nearly, tiny_llama
 
@@ -84,32 +85,43 @@ def test_a_review_says_of_each_token_what_drafting_it_would_have_shown(temperatu
     text = PROMPT + spoken(engine, options)
     book = Verifier(options, engine.target.vocab)
 
+    def round_at(tokens: list[int], depth: int) -> tuple[Context, BatchVerifier]:
+        context = Context([tokens], mx.array([tokens]), Length.exact(len(tokens)))
+        return context, BatchVerifier([book], context.tokens, context.length, depth)
+
     def drafted(length: int) -> int:
-        drafter = ModelDrafter(other(), engine.target.vocab)
-        drafter.begin(text[:length], ())
-        context = Context(text[:length], mx.array(text), Length.exact(length))
-        return drafter.draft(context, 1, book.open(context.tokens, context.length, 1)).tokens.item()  # type: ignore[return-value]
+        drafter = ModelDrafter(other())
+        drafter.begin([text[:length]], ())
+        context, verifier = round_at(text[:length], 1)
+        return drafter.draft(context, 1, verifier).tokens.item()  # type: ignore[return-value]
 
     wanted = [drafted(length) == text[length] for length in range(len(PROMPT), len(text))]
     for count in (1, 4, 11):
-        drafter = ModelDrafter(other(), engine.target.vocab)
-        drafter.begin(text[:-count], ())
-        drafter.skipped(count)
-        context = Context(text, mx.array(text), Length.exact(len(text)))
-        assert drafter.shadow(context, book).tolist() == wanted[-count:]
+        drafter = ModelDrafter(other())
+        drafter.begin([text[:-count]], ())
+        for end in range(len(text) - count, len(text)):
+            context, verifier = round_at(text[:end], 0)
+            plain = Draft.none(1)
+            output = Output(mx.zeros((1, 1, engine.target.vocab)))
+            verdict = verifier.judge(plain, None, output.logits)
+            drafter.observe(Pass(mx.array([[text[end - 1]]]), Length.exact(end - 1), plain), output, verdict)
+        shadow = drafter.draft(*_zero(round_at(text, 0))).shadow
+        assert shadow is not None and shadow.tolist() == [wanted[-count:]]
     assert any(wanted) and not all(wanted)
+
+
+def _zero(round_: tuple[Context, BatchVerifier]) -> tuple[Context, int, BatchVerifier]:
+    return round_[0], 0, round_[1]
 
 
 def test_lookup_knows_without_being_asked():
     lookup = LookupDrafter()
     text = [1, 2, 3, 4, 5, 6, 7, 8]
-    lookup.begin([*text, 1, 2, 3], ())
-    assert lookup.commit() == [], "the prompt is not the answer"
-    lookup.keep([*text, 1, 2, 3, 4])
-    lookup.keep([*text, 1, 2, 3, 4, 5, 9])
-    assert [right for _, right in lookup.commit()] == [True, True, False]
-    lookup.keep([*text, 1, 2, 3, 4, 5, 9, 10])
-    assert lookup.commit() == [], "nothing matches"
+    lookup.begin([[*text, 1, 2, 3]], ())
+    assert lookup.commit([[*text, 1, 2, 3]]) == [], "the prompt is not the answer"
+    assert lookup.commit([[*text, 1, 2, 3, 4]])[0][1] == [True]
+    assert [right for _, right in lookup.commit([[*text, 1, 2, 3, 4, 5, 9]])] == [[True], [False]]
+    assert lookup.commit([[*text, 1, 2, 3, 4, 5, 9, 10]]) == [], "nothing matches"
 
 
 def test_what_lookup_drafted_itself_is_counted_once():

@@ -197,7 +197,7 @@ class CommandRunner:
         self._chat.clear()
 
     async def do_rename(self, value: str) -> None:
-        await self._saved.rename(value)
+        self._saved.rename(value)
 
     async def do_archive(self, value: str) -> None:
         await self._saved.archive()

@@ -94,15 +94,14 @@ with what answers now; on another row it shows that pair, with the key that down
     def _look(self) -> None:
         """On a thread, because asking the machine takes a moment."""
         machine, chip = this_machine(), this_chip()
-        self.app.call_from_thread(self._show, machine, suggestions(machine, chip))
+        self.from_thread(self._show, machine, suggestions(machine, chip))
         remember_first_run()
 
     def _show(self, machine: Machine, found: list[Suggestion]) -> None:
-        if not self.was_closed:
-            about = self._keys.told(about_suggestions(machine, found))
-            self.query_one("#suggestions", Static).update(Content(about))
-            rows = (Option(_row(one, narrow=self._is_narrow), id=one.pair.name) for one in found)
-            self.query_one(OptionList).add_options(rows)
+        about = self._keys.told(about_suggestions(machine, found))
+        self.query_one("#suggestions", Static).update(Content(about))
+        rows = (Option(_row(one, narrow=self._is_narrow), id=one.pair.name) for one in found)
+        self.query_one(OptionList).add_options(rows)
 
 
 def _row(one: Suggestion, *, narrow: bool) -> Content:

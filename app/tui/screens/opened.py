@@ -1,9 +1,12 @@
 """What the screens that are opened over the chat have in common: they close once."""
 
 from collections.abc import Callable, Coroutine
+from typing import ParamSpec
 
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
+
+P = ParamSpec("P")
 
 
 class OpenedScreen(Screen[ScreenResultType]):
@@ -39,6 +42,10 @@ class OpenedScreen(Screen[ScreenResultType]):
                 self.asks = False
 
         self.run_worker(run())
+
+    def from_thread(self, show: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Have the screen show what a thread found out, unless it was closed meanwhile."""
+        self.app.call_from_thread(lambda: None if self.was_closed else show(*args, **kwargs))
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close this screen and what was opened over it; once it is closed, do nothing."""

@@ -107,26 +107,17 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         try:
             progress: Progress | None = None
             for progress in check(spec, cancelled=self._stop.is_set):
-                self.app.call_from_thread(self._show, spec.name, progress)
+                self.from_thread(self.show_message, progress_line(spec.name, progress))
             assert progress is not None, "a check ends with its last progress"
             pair = describe_own(spec, progress)
             add_own(pair)
         except PullCancelled:
             return
         except (ModelsError, OSError) as error:
-            self.app.call_from_thread(self._refuse, str(error))
-            return
-        self.app.call_from_thread(self._accept, pair)
-
-    def _show(self, name: str, progress: Progress) -> None:
-        if not self.was_closed:
-            self.show_message(progress_line(name, progress))
+            self.from_thread(self._refuse, str(error))
+        else:
+            self.from_thread(self.dismiss, pair)
 
     def _refuse(self, why: str) -> None:
         self._checking = False
-        if not self.was_closed:
-            self.show_message(f"✗ {why}")
-
-    def _accept(self, pair: Pair) -> None:
-        if not self.was_closed:
-            self.dismiss(pair)
+        self.show_message(f"✗ {why}")

@@ -259,9 +259,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         found = {
             pair.name: all_facts(pair, machine, chip, measured.get(pair.name, "")) for pair in all_pairs()
         }
-        self.app.call_from_thread(self._show_facts, found)
+        self.from_thread(self._show_facts, found)
 
     def _show_facts(self, facts: dict[str, Facts]) -> None:
-        if not self.was_closed:
-            self.facts = facts
-            self.show_list()
+        self.facts = facts
+        self.show_list()

@@ -1,5 +1,6 @@
 """What every dialog has in common: it closes once, by Ctrl+C as by Esc; Ctrl+C twice leaves."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,18 +11,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
 from app.tui.keys.in_force import Keys
-from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.palette import Palette, ThemePalette
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.screens.palette import Palette, ThemePalette
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
-from models.hub.progress import Progress
 from models.pairs.catalogue import find
-from models.speed.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat, pairs_screen
 
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
@@ -164,19 +162,14 @@ async def test_a_dialog_that_is_done_while_its_help_is_read_closes_with_it(open_
 
 async def test_what_a_thread_finds_out_for_a_screen_that_was_closed_is_dropped(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        pairs, own = pairs_screen(chat.app), OwnPairScreen(chat.app.keys)
-        first = FirstRunScreen("scripted", chat.app.keys, print)
-        for screen in (pairs, own, first):
-            chat.app.push_screen(screen)
-            await chat.until(lambda screen=screen: chat.app.screen is screen and screen.is_mounted)
-            await chat.pilot.press("escape")
-            await chat.until(lambda screen=screen: not screen.is_running)
-        pairs._show_facts(pairs.facts)
-        own._show("own", Progress("asking", ()))
-        own._refuse("no such folder")
-        own._accept(find("builtin"))
-        first._show(Machine(24_000_000_000, 500_000_000_000, True), [])
-        assert chat.app.screen is chat.app.chat
+        screen, shown = OwnPairScreen(chat.app.keys), []
+        chat.app.push_screen(screen)
+        await chat.until(lambda: chat.app.screen is screen and screen.is_mounted)
+        await asyncio.to_thread(screen.from_thread, shown.append, "before")
+        await chat.pilot.press("escape")
+        await chat.until(lambda: not screen.is_running)
+        await asyncio.to_thread(screen.from_thread, shown.append, "after")
+        assert shown == ["before"] and chat.app.screen is chat.app.chat
 
 
 async def test_what_a_screen_repeats_ends_with_it_though_its_timers_live_on(open_chat: OpenChat) -> None:

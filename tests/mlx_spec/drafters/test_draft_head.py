@@ -6,11 +6,17 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
-from mlx_spec import Options, UnsupportedModel
+from mlx_spec import BadOption, Engine, Options, UnsupportedModel
 from mlx_spec.drafters.draft_head import restrict_head
 from tests.mlx_spec.tiny_models import VOCAB, engine_of, nearly, prompt, tiny_gemma3, tiny_llama, tiny_qwen3
 
 EVEN = range(0, VOCAB, 2)
+
+
+def engine_with_a_cut_head() -> Engine:
+    draft = nearly(tiny_llama)
+    restrict_head(draft, EVEN)
+    return engine_of(tiny_llama(0), draft, context_limit=400)
 
 
 @pytest.mark.parametrize("make", [tiny_llama, tiny_qwen3, tiny_gemma3], ids=["tied", "untied", "scaled"])
@@ -30,7 +36,7 @@ def test_logits_of_the_tokens_kept_are_unchanged_and_the_others_are_never_the_be
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_the_text_is_the_same_with_a_cut_head(temperature):
     options = Options(max_tokens=60, temperature=temperature, drafter="model", draft_length=3)
-    cut = engine_of(tiny_llama(0), nearly(tiny_llama), context_limit=400, draft_head=EVEN)
+    cut = engine_with_a_cut_head()
     rounds = list(cut.generate(prompt(9, 1), options))
     plain = cut.generate(prompt(9, 1), replace(options, drafter="none"))
     assert [t for r in rounds for t in r.tokens] == [t for r in plain for t in r.tokens]
@@ -40,10 +46,34 @@ def test_the_text_is_the_same_with_a_cut_head(temperature):
 
 @pytest.mark.parametrize("verify", ["token", "block"])
 def test_a_cut_head_works_with_rejection_sampling(verify):
-    engine = engine_of(tiny_llama(0), nearly(tiny_llama), context_limit=400, draft_head=EVEN)
+    engine = engine_with_a_cut_head()
     options = Options(max_tokens=60, temperature=0.9, verify=verify, drafter="model", draft_length=3)
     rounds = list(engine.generate(prompt(9, 1), options))
     assert sum(len(r.tokens) for r in rounds) == 60 and any(r.accepted for r in rounds)
+
+
+@pytest.mark.parametrize("tokens", [[5, 1, 1, 3, VOCAB + 7], mx.array([1, 3, 5])], ids=["list", "array"])
+def test_a_head_is_the_same_whatever_the_order_of_its_tokens(tokens):
+    """Ids for which the model has no row are left out: tokenizers know such."""
+    ids, sorted_head, head = mx.array([prompt(6, 1)]), tiny_llama(0), tiny_llama(0)
+    restrict_head(sorted_head, [1, 3, 5])
+    restrict_head(head, tokens)
+    assert mx.array_equal(sorted_head(ids), head(ids))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "why"),
+    [
+        ([], f"draft_head holds none of the draft model's {VOCAB} tokens"),
+        ([VOCAB, VOCAB + 1], "draft_head holds none of"),
+        ([3, -1], "There is no token -1, which draft_head holds"),
+    ],
+)
+def test_a_head_without_a_token_or_of_what_is_no_token_is_refused(tokens, why):
+    model = tiny_llama(0)
+    with pytest.raises(BadOption, match=why):
+        restrict_head(model, tokens)
+    assert model(mx.array([[1]])).min() > -mx.inf, "left as it was"
 
 
 def test_a_model_without_a_plain_head_is_refused():

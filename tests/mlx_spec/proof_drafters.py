@@ -31,12 +31,13 @@ class Branching(Drafter):
         self.depths = [0]
         for parent in parents:
             self.depths.append(self.depths[parent] + 1)
+        self.depth = max(self.depths)
 
     def begin(self, prompts: Texts, documents: Texts) -> None:
         self.cached.resize(len(prompts))
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        return [Candidate(self.name, "branching", 0.9, limit=max(self.depths), host_text=True)]
+        return [Candidate(self.name, "branching", 0.9, limit=self.depth, host_text=True)]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         for i, text in enumerate(context.host_tokens):
@@ -85,14 +86,14 @@ class Head(Drafter):
         self.layer, self.weights = layer, weights
         self.observed: list[tuple[int, int]] = []
         """(first position, rows) of each pass seen, where the host knows them."""
-        self._state: mx.array | None = None
+        self.state: mx.array | None = None
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        return [Candidate(self.name, "head", 0.5, limit=1)] if self._state is not None else []
+        return [Candidate(self.name, "head", 0.5, limit=1)] if self.state is not None else []
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        assert self._state is not None
-        logits = self._state @ self.weights
+        assert self.state is not None
+        logits = self.state @ self.weights
         empty = mx.zeros((len(logits), 0), mx.int32)
         tokens, probs = verifier.propose(logits, 0, empty)
         return Draft.chain(tokens, probs)
@@ -104,4 +105,4 @@ class Head(Drafter):
         if verdict is not None:
             # The row of the last accepted token: the state of the newest token that was read.
             row = verdict.accepted + (hidden.shape[1] - verdict.path.shape[1])
-            self._state = take_rows(hidden, row, 1, axis=1)[:, 0]
+            self.state = take_rows(hidden, row, 1, axis=1)[:, 0]

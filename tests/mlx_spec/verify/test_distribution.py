@@ -16,9 +16,9 @@ def by_sorting(row: np.ndarray, options: Options) -> np.ndarray:
     p /= p.sum()
     p[np.cumsum(p) - p >= options.top_p] = 0
     p[p < options.min_p * p[0]] = 0
-    law = np.empty_like(p)
-    law[order] = p / p.sum()
-    return law
+    found = np.empty_like(p)
+    found[order] = p / p.sum()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_filters_keep_what_a_full_sort_keeps(filters):
     options = Options(temperature=0.7, **filters)
     logits = mx.random.normal((5, 200), key=mx.random.key(1)) * 2
     found = np.exp(np.array(logprobs(logits, options)))
-    for row, law in zip(np.array(logits, np.float64), found, strict=True):
-        np.testing.assert_allclose(law, by_sorting(row, options), atol=1e-6)
+    for row, probs in zip(np.array(logits, np.float64), found, strict=True):
+        np.testing.assert_allclose(probs, by_sorting(row, options), atol=1e-6)
