@@ -219,11 +219,7 @@ class ChatApp(KeyedApp):
             return
         in_chat = self.screen is self.chat
         more = [*ChatScreen.BINDINGS, *Transcript.BINDINGS] if in_chat else []
-        keys = described_keys(
-            self,
-            [binding for binding in more if isinstance(binding, Binding)],
-            ctrl_c="Empty the prompt; twice: leave" if in_chat else "Twice: leave",
-        )
+        keys = described_keys(self, more, empties_prompt=in_chat)
         self.push_screen(HelpScreen(about_focus(self), keys, commands=in_chat))
 
     def action_themes(self) -> None:

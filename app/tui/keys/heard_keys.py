@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import OptionList
 
@@ -25,7 +25,7 @@ def about_focus(app: KeyedApp) -> str:
 
 
 def described_keys(
-    app: KeyedApp, more: Iterable[Binding] = (), *, ctrl_c: str = "Twice: leave"
+    app: KeyedApp, more: Iterable[BindingType] = (), *, empties_prompt: bool = False
 ) -> dict[str, list[tuple[str, str]]]:
     """(keys, meaning) by the part that hears them, what is heard everywhere last.
 
@@ -42,7 +42,14 @@ def described_keys(
     }
     everywhere = described.setdefault(PARTS["app"], [])
     everywhere.append(("Ctrl+P", "Command palette"))
-    everywhere.append(("Ctrl+C", "Close this; twice: leave" if app.screen.is_modal else ctrl_c))
+    first = (
+        "Close this; twice"
+        if app.screen.is_modal
+        else "Empty the prompt; twice"
+        if empties_prompt
+        else "Twice"
+    )
+    everywhere.append(("Ctrl+C", f"{first}: leave"))
     return described
 
 
@@ -53,11 +60,11 @@ def passed_on(screen: Screen[object]) -> list[Binding]:
     return [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]
 
 
-def _heard(app: KeyedApp, more: Iterable[Binding]) -> Iterator[tuple[str, Binding]]:
+def _heard(app: KeyedApp, more: Iterable[BindingType]) -> Iterator[tuple[str, Binding]]:
     active = [(key, heard.binding) for key, heard in app.screen.active_bindings.items()]
     yield from ((key, binding) for key, binding in active if binding.id in default_keys())
     known = {binding.id for _, binding in active}
-    first = [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority] if app.screen.is_modal else []
-    for binding in (*first, *passed_on(app.screen), *more):
-        if binding.id and binding.id not in known:
+    first = [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority]
+    for binding in (*(first if app.screen.is_modal else ()), *passed_on(app.screen), *more):
+        if isinstance(binding, Binding) and binding.id and binding.id not in known:
             yield from ((key, binding) for key in app.keys.of(binding.id))
