@@ -51,6 +51,8 @@ class BatchVerifier:
 
     def judge(self, draft: Draft, tree: Tree | None, logits: Float[mx.array, "b rows vocab"]) -> Verdict:
         """What is accepted, the logits being those after the last token and after each drafted one."""
+        if not draft.depth:
+            return self._plain(draft, logits[:, -1])
         judged = [
             self._chain(i, draft, logits[i]) if tree is None else self._tree(i, draft, tree, logits[i])
             for i in range(len(self._rounds))
@@ -64,12 +66,15 @@ class BatchVerifier:
         """What a drafter of these logits would have proposed, the tokens before each row being `known`."""
         return mx.stack([r.guesses(logits[i], known[i]) for i, r in enumerate(self._rounds)])
 
+    def _plain(self, draft: Draft, logits: mx.array) -> Verdict:
+        scores = self.scores(logits, 0, draft.tokens)
+        nothing = mx.zeros((len(scores),), mx.int32)
+        return Verdict(nothing, nothing[:, None], mx.argmax(scores, axis=-1, keepdims=True).astype(mx.int32))
+
     def _chain(self, i: int, draft: Draft, logits: mx.array) -> tuple[mx.array, mx.array, mx.array]:
         drafted, places = draft.tokens[i], mx.arange(draft.depth + 1)
         probs = None if draft.probs is None else draft.probs[i]
         accepted, bonus = self._rounds[i].judge(drafted, probs, logits)
-        if not draft.depth:
-            return accepted, places, bonus[None]
         return accepted, places, mx.where(places < accepted, mx.pad(drafted, (0, 1)), bonus)
 
     def _tree(
