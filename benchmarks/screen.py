@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.chat_prompt import Message
 from app.engine.client import COMMAND, EngineClient
@@ -32,7 +33,6 @@ from app.engine.events import DraftRound, PairInfo, Piece, PrefillProgressed, Te
 from app.engine.process import serve
 from app.engine.protocol import Answer, Answered
 from app.tui.app import ChatApp
-from app.tui.engine_link import EngineLink
 from app.tui.widgets.answer import Answer as AnswerWidget
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
@@ -134,7 +134,7 @@ class MeasuredApp(ChatApp):
         chat, messages = long_chat()
         await asyncio.sleep(1)
         start = time.monotonic()
-        self.chat.resume(chat, messages)
+        self.chat.state.resume(chat, messages)
         await _until(
             lambda: bool(self.chat.query(AnswerWidget)) and self.chat.transcript.is_vertical_scroll_end
         )
@@ -168,7 +168,7 @@ class MeasuredApp(ChatApp):
         self._asked += 1
         client, request = self.link.client, UNSEEN + self._asked
         messages = (Message(role="user", content=PROMPT),)
-        client.send(Answer(request, messages, self.chat.settings.for_answer()))
+        client.send(Answer(request, messages, self.chat.state.settings.for_answer()))
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             for event in client.poll():
@@ -178,14 +178,14 @@ class MeasuredApp(ChatApp):
         raise TimeoutError("the engine did not answer")
 
     async def _answered(self) -> dict[str, Any]:
-        self.chat.clear()
-        self.chat.answering.send(PROMPT)
-        await _until(lambda: bool(self.chat.running and self.chat.running.text))
+        self.chat.state.clear()
+        self.chat.state.send(PROMPT)
+        await _until(lambda: bool(self.chat.state.running and self.chat.state.running.text))
         wall, used = time.monotonic(), time.process_time()
         # Looked at seldom: looking two hundred times a second took a percent of a core itself.
-        await _until(lambda: self.chat.running is None, every=0.1)
+        await _until(lambda: self.chat.state.running is None, every=0.1)
         wall, used = time.monotonic() - wall, time.process_time() - used
-        facts = next(m.facts for m in self.chat.conversation.tree if m.facts is not None)
+        facts = next(m.facts for m in self.chat.state.conversation.tree if m.facts is not None)
         assert facts.stats is not None
         return {"core_share": used / wall, "tokens_per_second": facts.stats.tokens_per_second}
 

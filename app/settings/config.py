@@ -19,7 +19,7 @@ from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.paths import config_file
 
 KEYS_TABLE = "keys."
-"""`[keys]` holds binding ids, which only the screens know; `app.tui.checked_config` checks them."""
+"""`[keys]` holds binding ids, which only the screens know; `app.tui.run` checks them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pytest
 from app.cli import main
 from app.commands import chat
 from app.settings.config import SCHEMA, read_config
-from app.tui.checked_config import checked
 from app.tui.keys.keymap import default_keys
+from app.tui.run import checked
 from mlx_spec.types import Options
 from models.paths import config_file
 

@@ -4,8 +4,8 @@ import pytest
 
 from app.chat.chat_setup import setup_rows
 from app.chat.settings import FIELDS, Settings, change, describe
+from app.chat.slash_commands import SLASH_COMMANDS, completions, parse
 from app.shell.errors import BadInput
-from app.tui.slash_commands import SLASH_COMMANDS, completions, parse
 from mlx_spec.types import Options
 from tests.app.tui.chat_driver import OpenChat
 

@@ -9,9 +9,9 @@ from textual.markup import escape
 from textual.theme import ThemeProvider
 from textual.widgets import Button, Input
 
+from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.messages import CommandChosen
 from app.tui.screens.opened import OpenedScreen
-from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.key_line import KeyLine
 
 PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Esc closes."

@@ -3,40 +3,41 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from app.chat.open_chat import OpenChat
 from app.chat.thinking import thought_of
 from app.history.records import ChatMessage
 from app.shell.counted import counted
 from app.shell.errors import BadInput
-from app.tui.clipboard import copy
-from app.tui.markdown_text import code_blocks
+from app.tui.keys.in_force import Keys
 from app.tui.widgets.answer import Answer
-
-if TYPE_CHECKING:
-    from app.tui.screens.chat import ChatScreen
+from app.tui.widgets.clipboard import copy
+from app.tui.widgets.markdown_text import code_blocks
+from app.tui.widgets.transcript import Transcript
+from app.tui.widgets.unsent_prompts import UnsentPrompts
 
 
 class MessageActions:
-    """Acts on the chosen message of the chat screen, or on the last one.
+    """Acts on the chosen message of the transcript, or on the last one.
 
     Every method raises `BadInput`, with what to do instead, where it cannot.
     """
 
-    def __init__(self, chat: "ChatScreen") -> None:
+    def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts, keys: Keys) -> None:
         self._chat = chat
+        self._transcript = transcript
+        self._unsent = unsent
+        self._keys = keys
         self._copied: tuple[str, int] = ("", 0)
 
     def edit(self) -> None:
         """Put a prompt back into the input; what is sent then begins a branch of its own."""
         self._idle("edit")
         prompt = self._prompt()
-        if self._chat.editing is None:
-            self._chat.unsent = self._chat.prompt.area.text
+        self._unsent.begin_editing(prompt.text)
         self._chat.editing = prompt
-        self._chat.prompt.fill(prompt.text)
-        self._chat.transcript.select_entry(None)
-        self._chat.state.show()
+        self._transcript.select_entry(None)
+        self._chat.view.show()
 
     def regenerate(self, seed: str) -> None:
         """Another answer to a prompt, beside the first: `new` seed or the `same`."""
@@ -53,13 +54,13 @@ class MessageActions:
             number = before.facts.options.seed
         else:
             number = settings.options.seed
-        chat.transcript.cut(chat.transcript.place_of(prompt.id) + 1)
+        chat.view.cut(prompt, keep=True)
         if seed == "new" and settings.options.temperature == 0:
-            chat.transcript.note(
+            chat.view.note(
                 "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."
             )
         settings = replace(settings, options=replace(settings.options, seed=number))
-        chat.answering.answer(prompt, settings)
+        chat.answer(prompt, settings)
 
     def continue_answer(self) -> None:
         """Have a stopped answer written on."""
@@ -69,7 +70,7 @@ class MessageActions:
             raise BadInput("This answer is complete. Ask for more in a prompt.")
         if self._chat.conversation.chat.leaf != answer.id:
             raise BadInput("Other messages follow this answer. Only the last one can be continued.")
-        self._chat.answering.go_on(answer)
+        self._chat.go_on(answer)
 
     def walk(self, direction: int) -> None:
         """Bring the branch before or after this one into view."""
@@ -84,9 +85,9 @@ class MessageActions:
             )
         other = branches[place]
         chat.stand_at(other)
-        entries = chat.transcript.entries
-        if chat.transcript.has_focus:
-            chat.transcript.select_entry(entries[chat.transcript.place_of(other.id)])
+        entries = self._transcript.entries
+        if self._transcript.has_focus:
+            self._transcript.select_entry(entries[self._transcript.place_of(other.id)])
 
     def show_hit(self, message_id: str, words: Sequence[str]) -> None:
         """Go to a message that a search found, on whichever branch it is, and choose it."""
@@ -98,15 +99,15 @@ class MessageActions:
         if message not in chat.conversation.path:
             self._idle("go to the branch of the message that was found")
             chat.stand_at(message)
-        chat.transcript.focus()
-        chat.transcript.go_to(message_id, words)
+        self._transcript.focus()
+        self._transcript.go_to(message_id, words)
 
     def copy(self) -> None:
         """Copy a message."""
         message = self._chosen(or_last=False) or self._answer()
-        copy(self._chat.app, message.text)
+        copy(self._transcript.app, message.text)
         what = "answer" if message.role == "assistant" else "prompt"
-        self._chat.transcript.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
+        self._chat.view.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
 
     def copy_code(self, number: int | None = None) -> None:
         """Copy a code block of an answer: the first, and the next one each time it is asked again."""
@@ -120,27 +121,27 @@ class MessageActions:
         if not 1 <= number <= len(blocks):
             raise BadInput(f"This answer has {counted(len(blocks), 'code block')}.")
         self._copied = (message.id, number)
-        copy(self._chat.app, blocks[number - 1])
+        copy(self._transcript.app, blocks[number - 1])
         lines = len(blocks[number - 1].splitlines())
-        self._chat.transcript.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
+        self._chat.view.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
 
     def fold(self) -> None:
         """Show or fold the thoughts of an answer."""
         answer = self._answer()
         if not thought_of(answer.text).thought:
             raise BadInput("There are no thoughts in this answer.")
-        place = self._chat.transcript.place_of(answer.id)
-        widget = self._chat.transcript.entries[place].widget
+        place = self._transcript.place_of(answer.id)
+        widget = self._transcript.entries[place].widget
         if isinstance(widget, Answer):
             widget.unfolded = not widget.unfolded
 
     def _idle(self, what: str) -> None:
         if self._chat.running is not None:
-            stop = self._chat.app.keys.name("chat.stop")
+            stop = self._keys.name("chat.stop")
             raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
 
     def _chosen(self, *, or_last: bool = True) -> ChatMessage | None:
-        entry = self._chat.transcript.selected
+        entry = self._transcript.selected
         tree = self._chat.conversation.tree
         if entry is not None and entry.message_id in tree:
             return tree[entry.message_id]

@@ -1,7 +1,10 @@
 """What a person does with saved chats from the chat itself; the conversation says what was done."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from app.chat.key_names import KeyNames
+from app.chat.open_chat import OpenChat
 from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, Preset, now
 from app.history.saving import FileGone, FileSetAside, News, SavingFailed, SavingResumed
@@ -9,17 +12,23 @@ from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
-from app.tui.screens.chat import ChatScreen
 
 
 class HistoryActions:
     """One method per command; all raise `BadInput` with what to do instead."""
 
-    def __init__(self, chat: ChatScreen, saved: SavedChats, keys: Keys) -> None:
+    def __init__(
+        self,
+        chat: OpenChat,
+        saved: SavedChats,
+        keys: KeyNames,
+        put_back_unsent: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`put_back_unsent` brings what was not sent in a chat back into the prompt."""
         self._chat = chat
         self._saved = saved
         self._keys = keys
+        self._put_back_unsent = put_back_unsent
 
     async def offer_last(self) -> None:
         """Say which key goes on with the last chat, if there is one."""
@@ -38,7 +47,16 @@ class HistoryActions:
         """Open a chat by the beginning of its id, or the last one."""
         found, messages = await self._saved.find(name)
         self._chat.resume(found, messages)
-        await self._chat.unsent_prompts.put_back(found.id)
+        path = self._chat.conversation.path
+        facts = next((message.facts for message in reversed(path) if message.facts is not None), None)
+        if facts is not None and facts.pair != self._chat.link.pair.name:
+            pair = one_line(self._chat.link.pair.name)
+            change = self._keys.told("{app.pairs} changes it.")
+            self._note(f"Written with {facts.pair}; {pair} answers from here on. {change}")
+        if path and path[-1].role == "user":
+            text = "The last prompt was not answered. /regenerate has it answered."
+            self._chat.view.note(text, "warning")
+        await self._put_back_unsent(found.id)
 
     def rename(self, title: str) -> None:
         if not title:
@@ -114,7 +132,7 @@ class HistoryActions:
                 text = f"The chat history was damaged. It is kept as {aside}, and a new one began."
             case FileGone(path):
                 text = f"The chat history {path} was moved or removed. A new one began, with this chat in it."
-        self._chat.transcript.note(text, "error")
+        self._chat.view.note(text, "error")
         if not isinstance(news, SavingFailed):
             self._chat.conversation.save_all()
 
@@ -134,4 +152,4 @@ class HistoryActions:
         return conversation.chat
 
     def _note(self, text: str) -> None:
-        self._chat.transcript.note(text)
+        self._chat.view.note(text)

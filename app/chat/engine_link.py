@@ -1,13 +1,23 @@
-"""The engine as screens see it: ask, and the events of the answer arrive as messages.
+"""The engine as a chat sees it: ask, and the events of the answer are handed to the one who asked.
 
 Events are collected on a timer, not one by one.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
 
-from textual.message_pump import MessagePump
-
+from app.chat.engine_events import (
+    DifferenceFound,
+    EngineDied,
+    EngineState,
+    PairEvent,
+    PairFailed,
+    PairLoaded,
+    PairLoading,
+    PairTuning,
+    RequestEvent,
+    TurnAdvanced,
+    TurnFailed,
+)
 from app.engine.chat_prompt import Message
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
@@ -27,20 +37,11 @@ from app.engine.protocol import (
     Tuning,
     TuningEnded,
 )
-from app.tui.messages import (
-    DifferenceFound,
-    EngineDied,
-    PairFailed,
-    PairLoaded,
-    PairLoading,
-    PairTuning,
-    TurnAdvanced,
-    TurnFailed,
-)
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
-EngineState = Literal["loading", "ready", "failed", "dead"]
+Asker = Callable[[RequestEvent], object]
+"""Takes what comes of a request. It should only keep it: another request may be half made."""
 
 PUMP_SECONDS = 1 / 12
 """Text that appears this often looks steady; each frame takes about two milliseconds of a core."""
@@ -57,19 +58,19 @@ class EngineLink:
         self.state: EngineState = "loading"
         self.tuning: Tuning | None = None
         """How far the measuring of what drafting costs is; None while there is none."""
-        self._listener: MessagePump | None = None
-        self._askers: dict[int, MessagePump] = {}
+        self._listener: Callable[[PairEvent], object] = lambda event: None
+        self._askers: dict[int, Asker] = {}
         self._last_id = 0
         self._no_start = ""
-        """Why the process could not be started again, until it is told."""
+        """Why the process could not be started again, until the next `pump`."""
 
     def start(self) -> None:
         """Start the process and the loading. To be called before the app runs."""
         self.client.start()
         self.client.send(Load(self.pair))
 
-    def listen(self, listener: MessagePump) -> None:
-        """Name who hears of the pair and of the process."""
+    def listen(self, listener: Callable[[PairEvent], object]) -> None:
+        """Hand what happens to the pair and the process to this listener."""
         self._listener = listener
 
     def use(self, pair: PairSpec) -> None:
@@ -82,7 +83,7 @@ class EngineLink:
 
     def ask(
         self,
-        asker: MessagePump,
+        asker: Asker,
         messages: Sequence[Message],
         options: Options,
         *,
@@ -98,7 +99,7 @@ class EngineLink:
         return turn_id
 
     def explain(
-        self, asker: MessagePump, messages: Sequence[Message], options: Options,
+        self, asker: Asker, messages: Sequence[Message], options: Options,
         plain: Sequence[int], drafted: Sequence[int],
     ) -> int:  # fmt: skip
         """Ask where two answers part; a `DifferenceFound` or `TurnFailed` with this id goes to the asker."""
@@ -132,7 +133,7 @@ class EngineLink:
     def close(self) -> None:
         self.client.close()
 
-    def _begin(self, asker: MessagePump) -> int:
+    def _begin(self, asker: Asker) -> int:
         """The id of a request that is about to be sent; what comes of it goes to the asker."""
         self.wake()
         self._last_id += 1
@@ -148,35 +149,35 @@ class EngineLink:
         # What the dead process left behind is dealt with before anything is asked of the next one.
         self.pump()
         self._load()
-        self._no_start = reason  # told by the next `pump`, which knows who asked
+        self._no_start = reason  # the next `pump` knows who asked
 
     def _load(self) -> None:
         self.info, self.state = None, "loading"
-        self._tell(PairLoading(self.pair.name))
+        self._listener(PairLoading())
         self.client.send(Load(self.pair))
 
     def _pass_on(self, event: EngineEvent) -> None:
         match event:
             case Loaded(info):
                 self.info, self.state = info, "ready"
-                self._tell(PairLoaded(info))
+                self._listener(PairLoaded(info))
             case LoadFailed(text):
                 self.state = "failed"
-                self._tell(PairFailed(text))
+                self._listener(PairFailed(text))
             case Tuning():
                 self.tuning = event
-                self._tell(PairTuning(event))
+                self._listener(PairTuning(event))
             case TuningEnded():
                 self.tuning = None
-                self._tell(PairTuning(event))
+                self._listener(PairTuning(event))
             case Answered(turn_id, turn_event):
                 done = isinstance(turn_event, TurnEnded)
                 asker = self._askers.pop(turn_id, None) if done else self._askers.get(turn_id)
                 if asker is not None:
-                    asker.post_message(TurnAdvanced(turn_id, turn_event))
+                    asker(TurnAdvanced(turn_id, turn_event))
             case Explained(turn_id, difference):
                 if (asker := self._askers.pop(turn_id, None)) is not None:
-                    asker.post_message(DifferenceFound(turn_id, difference))
+                    asker(DifferenceFound(turn_id, difference))
             case AnswerFailed(turn_id, text):
                 self._fail(turn_id, text)
             case Died():
@@ -189,13 +190,9 @@ class EngineLink:
         answering = list(self._askers)
         for turn_id in answering:
             self._fail(turn_id, text, reason)
-        self._tell(EngineDied(text, while_answering=bool(answering)))
+        self._listener(EngineDied(text, while_answering=bool(answering)))
 
     def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
         asker = self._askers.pop(turn_id, None)
         if asker is not None:
-            asker.post_message(TurnFailed(turn_id, text, reason))
-
-    def _tell(self, message: PairLoading | PairLoaded | PairTuning | PairFailed | EngineDied) -> None:
-        if self._listener is not None:
-            self._listener.post_message(message)
+            asker(TurnFailed(turn_id, text, reason or text))

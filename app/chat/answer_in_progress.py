@@ -1,13 +1,11 @@
-"""The answer that is being written: its text with marks, and where it goes when it ends."""
+"""The answer that is being written: its text with marks, and its value when it ends."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from app.chat.answer_log import AnswerLog
-from app.engine.events import Piece, TurnEnded
+from app.engine.events import Piece, TextAdded, TurnEnded
 from app.engine.pieces import append, text_of
 from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
-from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import joined
 
 
@@ -19,7 +17,6 @@ class AnswerInProgress:
         request: int,
         prompt: ChatMessage,
         message: ChatMessage,
-        live: LiveAnswer,
         log: AnswerLog,
         max_tokens: int,
     ) -> None:
@@ -27,7 +24,6 @@ class AnswerInProgress:
         self.id = request
         self._max_tokens = max_tokens
         self.prompt = prompt
-        self.live = live
         self.log = log
         self.before = message
         """As it was when this began; it has text if an answer is continued."""
@@ -55,12 +51,12 @@ class AnswerInProgress:
         """The answer as far as it is there."""
         return self._message(None)
 
-    def add(self, pieces: Sequence[Piece]) -> None:
+    def add(self, event: TextAdded) -> None:
         """Append text."""
         self.unsaved = True
-        self.live.add(pieces)
-        for piece in pieces:
+        for piece in event.pieces:
             append(self._pieces, piece)
+        self.log.take(event)
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
         """The answer's final value, with its numbers if the engine told them; a first part's are in them."""

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
+from app.chat.engine_link import EngineState
 from app.chat.settings import Settings
 from app.engine.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
 from app.engine.protocol import Tuning
 from app.history.records import ChatMessage
 from app.shell.bars import bars
 from app.shell.printable import one_line
-from app.tui.engine_link import EngineState
 from app.tui.widgets.item_line import SEPARATOR, LineItem
 from models.size_text import size_text
 
