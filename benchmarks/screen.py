@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.chat_prompt import Message
 from app.engine.client import COMMAND, EngineClient
@@ -32,7 +33,6 @@ from app.engine.events import DraftRound, PairInfo, Piece, PrefillProgressed, Te
 from app.engine.process import serve
 from app.engine.protocol import Answer, Answered
 from app.tui.app import ChatApp
-from app.tui.engine_link import EngineLink
 from app.tui.widgets.answer import Answer as AnswerWidget
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
@@ -93,17 +93,9 @@ class SteadySession:
             pieces = (Piece(words[0] + words[1], "accepted"), Piece(words[2], "bonus"))
             tokens = len(rounds) * ROUND_TOKENS
             seconds = tokens / TOKENS_PER_SECOND
-            yield TextAdded(
-                pieces,
-                tokens,
-                seconds,
-                TOKENS_PER_SECOND,
-                len(rounds) * 2,
-                len(rounds) * 2,
-                len(rounds),
-                1_000_000_000,
-                (_described(words, sum(map(len, text))),),
-            )
+            counts = len(rounds) * 2, len(rounds) * 2, len(rounds), 1_000_000_000
+            described = _described(words, sum(map(len, text)))
+            yield TextAdded(pieces, tokens, seconds, TOKENS_PER_SECOND, *counts, (described,))
         yield TurnEnded("".join(text), (), "length", options.seed, summarise(rounds))
 
     def difference(
@@ -142,7 +134,7 @@ class MeasuredApp(ChatApp):
         chat, messages = long_chat()
         await asyncio.sleep(1)
         start = time.monotonic()
-        self.chat.resume(chat, messages)
+        self.chat.state.resume(chat, messages)
         await _until(
             lambda: bool(self.chat.query(AnswerWidget)) and self.chat.transcript.is_vertical_scroll_end
         )
@@ -176,7 +168,7 @@ class MeasuredApp(ChatApp):
         self._asked += 1
         client, request = self.link.client, UNSEEN + self._asked
         messages = (Message(role="user", content=PROMPT),)
-        client.send(Answer(request, messages, self.chat.settings.for_answer()))
+        client.send(Answer(request, messages, self.chat.state.settings.for_answer()))
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             for event in client.poll():
@@ -186,14 +178,14 @@ class MeasuredApp(ChatApp):
         raise TimeoutError("the engine did not answer")
 
     async def _answered(self) -> dict[str, Any]:
-        self.chat.clear()
-        self.chat.answering.send(PROMPT)
-        await _until(lambda: bool(self.chat.running and self.chat.running.text))
+        self.chat.state.clear()
+        self.chat.state.send(PROMPT)
+        await _until(lambda: bool(self.chat.state.running and self.chat.state.running.text))
         wall, used = time.monotonic(), time.process_time()
         # Looked at seldom: looking two hundred times a second took a percent of a core itself.
-        await _until(lambda: self.chat.running is None, every=0.1)
+        await _until(lambda: self.chat.state.running is None, every=0.1)
         wall, used = time.monotonic() - wall, time.process_time() - used
-        facts = next(m.facts for m in self.chat.conversation.tree if m.facts is not None)
+        facts = next(m.facts for m in self.chat.state.conversation.tree if m.facts is not None)
         assert facts.stats is not None
         return {"core_share": used / wall, "tokens_per_second": facts.stats.tokens_per_second}
 
@@ -221,24 +213,11 @@ def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> d
         environment = os.environ | {
             "MLX_SPEC_HOME": folder, "TERM": "xterm-256color", "COLUMNS": str(SIZE[0]), "LINES": str(SIZE[1]),
         }  # fmt: skip
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.screen",
-            "inside",
-            scenario,
-            str(seconds),
-            str(draft_length),
-            str(result),
-        ]
+        inside = ["inside", scenario, str(seconds), str(draft_length), str(result)]
         process = subprocess.Popen(
-            command,
-            stdin=other_end,
-            stdout=other_end,
-            stderr=other_end,
-            env=environment,
-            start_new_session=True,
-        )
+            [sys.executable, "-m", "benchmarks.screen", *inside],
+            stdin=other_end, stdout=other_end, stderr=other_end, env=environment, start_new_session=True,
+        )  # fmt: skip
         os.close(other_end)
         threading.Thread(target=_drain, args=(main_end,), daemon=True).start()
         process.wait(PATIENCE_SECONDS)
@@ -266,12 +245,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     results: dict[str, Any] = {}
-    opened = [in_a_terminal("open")["seconds"] for _ in range(given.repeats)]
-    results["open_2000_seconds"] = statistics.median(opened)
-    print(f"2,000 messages open in {statistics.median(opened):.2f} s (wanted: under 1)")
-    shares = [in_a_terminal("stream", given.seconds)["core_share"] for _ in range(given.repeats)]
-    results["core_share"] = statistics.median(shares)
-    share = statistics.median(shares)
+    repeats = range(given.repeats)
+    opened = statistics.median(in_a_terminal("open")["seconds"] for _ in repeats)
+    print(f"2,000 messages open in {opened:.2f} s (wanted: under 1)")
+    share = statistics.median(in_a_terminal("stream", given.seconds)["core_share"] for _ in repeats)
+    results |= {"open_2000_seconds": opened, "core_share": share}
     print(f"streaming {TOKENS_PER_SECOND} tokens/s takes {share:.1%} of a core (wanted: under 15 %)")
     print("the engine beside the screen, of its speed without (wanted: 0.97):")
     results["engine"] = [

@@ -32,7 +32,7 @@ def show(context: typer.Context, json: args.Json = False) -> int:
     if context.invoked_subcommand is not None:
         return exit_codes.DONE
     from app.settings.config import read_config
-    from app.tui.checked_config import checked
+    from app.tui.run import checked
 
     config = checked(read_config())
     for problem in config.problems:

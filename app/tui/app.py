@@ -2,61 +2,52 @@
 
 import asyncio
 import os
+import queue
 import time
 from typing import ClassVar
 
 from rich.theme import Theme
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
+from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.first_run import is_first_run
+from app.chat.history_actions import HistoryActions
 from app.chat.kept_pulls import KeptPulls
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
-from app.compare.chat_plan import plan_of
-from app.compare.wish import Wish, read_compare
+from app.compare.request import CompareRequest, plan_of, read_compare
 from app.history.database import history_file
 from app.history.rows import ChatRow
-from app.history.saving import HistoryThread
+from app.history.saving import HistoryThread, News
 from app.settings.config import Config
 from app.settings.config_file import write_setting
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.printable import printable
-from app.tui.announcer import Announcer
-from app.tui.command_runner import CommandRunner
-from app.tui.ending import end_on_signals
-from app.tui.engine_link import PUMP_SECONDS, EngineLink
-from app.tui.history_actions import HistoryActions
+from app.tui.keys.heard_keys import about_focus, described_keys
 from app.tui.keys.in_force import Keys
-from app.tui.keys.key_help import about_focus, described_keys
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.keys.keymap import short_key_name
-from app.tui.markdown_text import MARKDOWN_STYLES
-from app.tui.messages import (
-    CommandChosen,
-    ComparisonChosen,
-    ComparisonEnded,
-    EngineDied,
-    PairFailed,
-    PairLoaded,
-    PairLoading,
-    PairTuning,
-    PromptSubmitted,
-)
-from app.tui.palette import Palette, SlashCommandProvider
+from app.tui.messages import CommandChosen, ComparisonChosen, ComparisonEnded, PairChanged, PromptSubmitted
+from app.tui.screens.announcer import Announcer
 from app.tui.screens.chat import ChatScreen
+from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
-from app.tui.suspending import suspend_between_steps
+from app.tui.terminal.ending import end_on_signals
+from app.tui.terminal.suspending import suspend_between_steps
+from app.tui.widgets.markdown_text import MARKDOWN_STYLES
 from app.tui.widgets.scroll_bar import BarVisual
+from app.tui.widgets.transcript import Transcript
 from models.pairs.catalogue import Pair
 from models.paths import config_file, data_folder
 
@@ -67,7 +58,7 @@ WATCH_SECONDS = 0.5
 """How often is looked for what happened beside the chat."""
 
 
-class ChatApp(App[None]):
+class ChatApp(KeyedApp):
     """The chat with everything that opens from it."""
 
     TITLE = "mlx-spec"
@@ -109,17 +100,27 @@ class ChatApp(App[None]):
         ScrollBar.renderer = BarVisual
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
-        self._announcer = Announcer(self)
-        self.history = HistoryThread(history_file(), self._announcer.saving.put)
-        self.chat = ChatScreen(link, settings, self.history)
-        self.saved = SavedChats(self.history, lambda: self.chat.conversation, self.chat.clear)
-        self.history_actions = HistoryActions(self.chat, self.saved, self.keys)
+        news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.history = HistoryThread(history_file(), news.put)
+        self.chat = ChatScreen(
+            link, settings, self.history, self.keys, begins_anew=resume is None, marks=self.config["marks"]
+        )
+        self.state = self.chat.state
+        self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
+        self.saved = SavedChats(self.history, lambda: self.state.conversation, self.state.clear)
+        self._history_actions = HistoryActions(
+            self.state, self.saved, self.keys, self.chat.unsent_prompts.put_back
+        )
+        self._commands = CommandRunner(
+            self, self.state, self.chat.view, self.chat.prompt, self.chat.actions, self._history_actions
+        )
+        self._announcer = Announcer(
+            self.chat.view, self.chat.below, self.keys, self.pulls, self.config.problems,
+            news, self._history_actions,
+        )  # fmt: skip
         self.unsaved = 0
         """Messages that could not be written until the end."""
         self._resume = resume
-        self.chat.begins_anew = resume is None
-        self.chat.marks = self.config["marks"]
-        self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
         self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
         self._typed_ahead: list[Key | Paste] | None = []
@@ -132,7 +133,7 @@ class ChatApp(App[None]):
         return self.chat
 
     def on_mount(self) -> None:
-        self.link.listen(self)
+        self.link.listen(lambda event: self.post_message(PairChanged(event)))
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._announce)
         # The shell has written over the screen meanwhile.
@@ -143,9 +144,9 @@ class ChatApp(App[None]):
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
         if self._resume is not None:
-            self.run_worker(CommandRunner(self).run(f"/resume {self._resume}"))
+            self.run_worker(self._commands.run(f"/resume {self._resume}"))
         else:
-            self.run_worker(self.history_actions.offer_last())
+            self.run_worker(self._history_actions.offer_last())
         if self._welcomes:
             self.action_welcome()
 
@@ -168,15 +169,15 @@ class ChatApp(App[None]):
             return
         await super().on_event(event)
 
-    async def take_typed_ahead(self) -> None:
-        """The prompt has the focus: what was typed while the program started goes there."""
+    async def on_prompt_ready(self) -> None:
+        """What was typed while the program started goes to the prompt."""
         typed, self._typed_ahead = self._typed_ahead, None
         for event in typed or ():
             await self.on_event(event)
 
     async def on_unmount(self) -> None:
         self.pulls.end()
-        self.chat.answering.save()
+        self.state.save()
         self.unsaved = await asyncio.to_thread(self.history.close)
 
     @property
@@ -184,32 +185,16 @@ class ChatApp(App[None]):
         """False while the program ends: the chat's widgets go first, and messages still arrive."""
         return bool(self.chat.children)
 
-    def on_pair_loading(self, message: PairLoading) -> None:
+    def on_pair_changed(self, message: PairChanged) -> None:
         if self._is_open:
-            self.chat.on_pair_loading(message)
-
-    def on_pair_loaded(self, message: PairLoaded) -> None:
-        if self._is_open:
-            self.chat.on_pair_loaded(message)
-
-    def on_pair_tuning(self, message: PairTuning) -> None:
-        if self._is_open:
-            self.chat.on_pair_tuning(message)
-
-    def on_pair_failed(self, message: PairFailed) -> None:
-        if self._is_open:
-            self.chat.on_pair_failed(message)
-
-    def on_engine_died(self, message: EngineDied) -> None:
-        if self._is_open:
-            self.chat.on_engine_died(message)
+            self.chat.take_pair_event(message.event)
 
     def on_comparison_ended(self, message: ComparisonEnded) -> None:
         if self._is_open:
-            self.chat.transcript.note(f"Comparison: {message.text}")
+            self.chat.view.note(f"Comparison: {message.text}")
 
     async def on_prompt_submitted(self, message: PromptSubmitted) -> None:
-        await CommandRunner(self).run(message.text)
+        await self._commands.run(message.text)
 
     async def on_command_chosen(self, message: CommandChosen) -> None:
         self.return_to_chat()
@@ -231,9 +216,13 @@ class ChatApp(App[None]):
         if isinstance(self.screen, HelpScreen):
             self.screen.dismiss()
             return
-        self.push_screen(
-            HelpScreen(about_focus(self), described_keys(self), commands=self.screen is self.chat)
-        )
+        in_chat = self.screen is self.chat
+        more = [*ChatScreen.BINDINGS, *Transcript.BINDINGS] if in_chat else []
+        keys = described_keys(self, more, empties_prompt=in_chat)
+        self.push_screen(HelpScreen(about_focus(self), keys, commands=in_chat))
+
+    def action_themes(self) -> None:
+        self.push_screen(ThemePalette())
 
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, Palette):
@@ -242,22 +231,22 @@ class ChatApp(App[None]):
     def action_compare(self) -> None:
         """Compare the last prompt without and with drafting."""
         try:
-            self.compare(read_compare("", self.chat.settings.for_answer(drafting=True)))
+            self.compare(read_compare("", self.state.settings.for_answer(drafting=True)))
         except BadInput as error:
-            self.chat.transcript.note(str(error), "warning")
+            self.chat.view.note(str(error), "warning")
 
-    def compare(self, wish: Wish) -> None:
+    def compare(self, request: CompareRequest) -> None:
         """Run a comparison, unless an answer is still being written.
 
         Raises:
             BadInput: there is no prompt yet, or the engine is busy.
         """
         self.return_to_chat()
-        if self.chat.running is not None:
+        if self.state.running is not None:
             raise BadInput(
                 self.keys.told("An answer is being written. Stop it with {chat.stop}, then compare.")
             )
-        plan = plan_of(wish, self.chat.conversation, self.chat.settings.for_answer(drafting=True))
+        plan = plan_of(request, self.state.conversation, self.state.settings.for_answer(drafting=True))
         self.push_screen(CompareScreen(self.link, self.keys, plan=plan))
 
     def action_comparisons(self) -> None:
@@ -290,7 +279,7 @@ class ChatApp(App[None]):
     async def action_command(self, text: str) -> None:
         """A key that does what a command does, on the chosen message where there is one."""
         self.return_to_chat()
-        await CommandRunner(self).run(f"/{text}")
+        await self._commands.run(f"/{text}")
 
     def action_pairs(self, chosen: str | None = None) -> None:
         """The pairs there are, with one of them in view."""
@@ -320,14 +309,14 @@ class ChatApp(App[None]):
         if time.monotonic() - self._ctrl_c_at < CTRL_C_SECONDS:
             self.call_later(self.action_quit)
             return
-        emptied = self.screen is self.chat and self.chat.unsent_prompts.put_away()
-        self._tell_how_to_leave("Up brings the prompt back. " if emptied else "")
+        emptied = self.screen is self.chat and self.chat.unsent_prompts.stash()
+        self._say_how_to_leave("Up brings the prompt back. " if emptied else "")
 
     def key_ctrl_c(self) -> None:
         """Dialogs hear no binding of the app, but this: it closes them, and is the first of two."""
         if self.screen.is_modal:
             self.screen.dismiss(None)
-            self._tell_how_to_leave()
+            self._say_how_to_leave()
 
     def return_to_chat(self) -> None:
         """Close whatever lies above the chat."""
@@ -352,32 +341,32 @@ class ChatApp(App[None]):
         """Answer with this pair from here on; None changes nothing."""
         if pair is None or pair.spec == self.link.pair:
             return
-        self.chat.transcript.note(f"Opening {pair.name}. The conversation goes on with it.")
-        self.chat.answering.use(pair.spec)
+        self.chat.view.note(f"Opening {pair.name}. The conversation goes on with it.")
+        self.state.use(pair.spec)
 
     def _show_pair(self, name: str | None) -> None:
         if name is not None:
             self.action_pairs(name)
 
     async def _open_chat(self, row: ChatRow, words: list[str]) -> None:
-        if row.chat.id != self.chat.conversation.chat.id:
-            await CommandRunner(self).run(f"/resume {row.chat.id}")
+        if row.chat.id != self.state.conversation.chat.id:
+            await self._commands.run(f"/resume {row.chat.id}")
         if row.hit is not None:
             try:
                 self.chat.actions.show_hit(row.hit, words)
             except BadInput as error:
-                self.chat.transcript.note(str(error), "error")
+                self.chat.view.note(str(error), "error")
 
     def _keep_theme(self, theme: str) -> None:
         """A theme that was chosen holds from now on."""
         try:
             write_setting(self.config.file, "theme", theme)
         except MachineFailed as error:
-            self.chat.transcript.note(f"{theme} holds until you leave. {error}", "error")
+            self.chat.view.note(f"{theme} holds until you leave. {error}", "error")
         else:
             self.notify(f"{theme} is kept in {self.config.file}.", markup=False)
 
-    def _tell_how_to_leave(self, kept: str = "") -> None:
+    def _say_how_to_leave(self, kept: str = "") -> None:
         self._ctrl_c_at = time.monotonic()
         self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 

@@ -1,82 +1,37 @@
-"""What happened, as messages between the engine link, the screens and the widgets."""
+"""What happened, as messages between the screens and the widgets."""
+
+from collections.abc import Callable
 
 from textual.message import Message
+from textual.message_pump import MessagePump
 
+from app.chat.engine_events import PairEvent, RequestEvent
 from app.compare.record import Record
-from app.engine.difference import Difference
-from app.engine.events import PairInfo, TurnEvent
-from app.engine.protocol import Tuning, TuningEnded
 
 
-class PairLoading(Message):
-    """The engine process began to open a pair."""
+class PairChanged(Message):
+    """Something happened to the pair or to the engine's process."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-
-class PairLoaded(Message):
-    """The engine process has the pair in memory."""
-
-    def __init__(self, info: PairInfo) -> None:
-        super().__init__()
-        self.info = info
-
-
-class PairTuning(Message):
-    """The engine measures what drafting costs with the pair, or has ended that."""
-
-    def __init__(self, event: Tuning | TuningEnded) -> None:
+    def __init__(self, event: PairEvent) -> None:
         super().__init__()
         self.event = event
 
 
-class PairFailed(Message):
-    """The pair could not be opened."""
+class RequestAdvanced(Message, bubble=False):
+    """Something came of a request, for the screen that made it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, event: RequestEvent) -> None:
         super().__init__()
-        self.text = text
-
-
-class EngineDied(Message):
-    """The engine process ended without being asked to."""
-
-    def __init__(self, text: str, *, while_answering: bool) -> None:
-        super().__init__()
-        self.text = text
-        self.while_answering = while_answering
-        """Whoever waited for an answer has a `TurnFailed` that says the same."""
-
-
-class TurnAdvanced(Message, bubble=False):
-    """One event of an answer, sent to the screen that asked for it."""
-
-    def __init__(self, turn_id: int, event: TurnEvent) -> None:
-        super().__init__()
-        self.turn_id = turn_id
         self.event = event
 
 
-class DifferenceFound(Message, bubble=False):
-    """Where two answers part, sent to the screen that asked for it."""
-
-    def __init__(self, turn_id: int, difference: Difference | None) -> None:
-        super().__init__()
-        self.turn_id = turn_id
-        self.difference = difference
+def request_poster(screen: MessagePump) -> Callable[[RequestEvent], object]:
+    """Posts what comes of a request to the screen that makes it."""
+    return lambda event: screen.post_message(RequestAdvanced(event))
 
 
-class TurnFailed(Message, bubble=False):
-    """An answer ended without a result, sent to the screen that asked for it."""
-
-    def __init__(self, turn_id: int, text: str, reason: str = "") -> None:
-        super().__init__()
-        self.turn_id = turn_id
-        self.text = text
-        self.reason = reason or text
-        """The text without what comes next."""
+class PromptReady(Message):
+    """The chat's prompt has the focus for the first time."""
 
 
 class PromptSubmitted(Message):

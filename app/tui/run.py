@@ -1,16 +1,19 @@
 """Starting the terminal app, and what is left of it afterwards: an exit code."""
 
 import sys
+from dataclasses import replace
 
+from textual.theme import BUILTIN_THEMES
+
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
-from app.settings.config import read_config
+from app.settings.config import Config, bad_value, one_of, read_config
 from app.shell import exit_codes
 from app.shell.output import talk
 from app.tui.app import ChatApp
-from app.tui.checked_config import checked
-from app.tui.engine_link import EngineLink
-from app.tui.whole_pastes import read_pastes_whole
+from app.tui.keys.keymap import checked_keys
+from app.tui.terminal.whole_pastes import read_pastes_whole
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.paths import data_folder
@@ -35,6 +38,19 @@ def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, wel
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
         link.close()
+
+
+def checked(config: Config) -> Config:
+    """The same without a theme or keys that cannot be used, which only the screens know; problems say why."""
+    problems = list(config.problems)
+    values = dict(config.values)
+    if config["theme"] not in BUILTIN_THEMES:
+        problems.append(
+            bad_value(config.file, "theme", config["theme"], one_of(config["theme"], list(BUILTIN_THEMES)))
+        )
+        del values["theme"]
+    keys, wrong = checked_keys(config.file, config.keys)
+    return replace(config, values=values, keys=keys, problems=(*problems, *wrong))
 
 
 def draw_where_it_is_seen() -> None:

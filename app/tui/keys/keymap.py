@@ -37,7 +37,7 @@ SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "â†", "right": "â†
 
 
 def all_bindings() -> Iterator[Binding]:
-    """Every binding with an id, of the app, its screens and its widgets."""
+    """Every binding with an id, of the app, its screens and its widgets, as far as they are imported."""
     for place in _places():
         for binding in place.__dict__.get("BINDINGS", ()):
             if isinstance(binding, Binding) and binding.id:
@@ -91,8 +91,6 @@ def short_key_name(key: str) -> str:
 
 def _places() -> Iterator[type]:
     """Our own subclasses of what may have bindings."""
-    import app.tui.app  # noqa: F401 (every screen is known once the app is)
-
     waiting: list[type] = [App, Screen, Widget]
     seen: set[type] = set()
     while waiting:

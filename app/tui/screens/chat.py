@@ -1,72 +1,41 @@
 """The chat: transcript, prompt, numbers, and what the keys do there."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.screen import Screen
-from textual.widget import Widget
 
 from app.chat.attachments import attach, mentioned, mistyped
 from app.chat.chat_setup import setup_rows
-from app.chat.conversation import Conversation
+from app.chat.engine_events import EngineDied, PairEvent, PairFailed, PairLoaded, PairLoading, PairTuning
+from app.chat.engine_link import EngineLink
+from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings
+from app.chat.waiting import Waiting
 from app.engine.protocol import TuningEnded
-from app.history.records import Attachment, Chat, ChatMessage, pieces_of
+from app.history.records import Attachment
 from app.history.saving import HistoryThread
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
-from app.tui.answer_in_progress import AnswerInProgress
-from app.tui.answering import Answering, Waiting
-from app.tui.chat_state import STATE_SECONDS, ChatState
-from app.tui.engine_link import EngineLink
-from app.tui.figures import branch_label, stored_line
-from app.tui.message_actions import MessageActions
-from app.tui.messages import (
-    EngineDied,
-    PairFailed,
-    PairLoaded,
-    PairLoading,
-    PairTuning,
-    PromptSubmitted,
-    TurnAdvanced,
-    TurnFailed,
-)
+from app.tui.keys.in_force import Keys
+from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced, request_poster
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.totals import TotalsScreen
-from app.tui.unsent_prompts import UnsentPrompts
-from app.tui.widgets.answer import Answer
-from app.tui.widgets.gauges import Gauges
-from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.legend import Legend
-from app.tui.widgets.prompt import Prompt
-from app.tui.widgets.queue_list import QueueList
-from app.tui.widgets.status_line import StatusLine
+from app.tui.widgets.below import Below
+from app.tui.widgets.conversation_view import ConversationView
+from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.transcript import Transcript
-from app.tui.widgets.user_message import UserMessage
+from app.tui.widgets.unsent_prompts import UnsentPrompts
 from app.tui.widgets.welcome import Welcome
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
 
-class Below(Vertical):
-    """What stands under the transcript. Textual draws it with each piece of text: nothing is its own."""
-
-    BLANK = True
-
-
 class ChatScreen(Screen[None]):
     """Transcript, prompt, numbers."""
-
-    app: "ChatApp"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f4,ctrl+t", "toggle_drafting", "Draft", id="chat.draft",
@@ -93,56 +62,41 @@ class ChatScreen(Screen[None]):
     BLANK = True
     """Its background is all it draws; without this each line of it would be drawn with every frame."""
 
-    def __init__(self, link: EngineLink, settings: Settings, history: HistoryThread) -> None:
+    def __init__(
+        self,
+        link: EngineLink,
+        settings: Settings,
+        history: HistoryThread,
+        keys: Keys,
+        *,
+        begins_anew: bool,
+        marks: bool,
+    ) -> None:
+        """`begins_anew`: the program began with a new chat, not with one to go on with."""
         super().__init__()
-        self.link = link
-        self.settings = settings
-        self.history = history
-        self.conversation = Conversation.begin(history, settings)
-        self.answering = Answering(self)
-        self.state = ChatState(self)
-        self.actions = MessageActions(self)
-        self.unsent_prompts = UnsentPrompts(self)
-        self.marks = False
-        self.editing: ChatMessage | None = None
-        """The earlier prompt that the next one takes the place of, on a branch of its own."""
-        self.unsent = ""
-        """What was being written when the earlier prompt came in its place."""
-        self.begins_anew = True
-        """The program began with a new chat, not with one to go on with."""
+        self.state = OpenChat(link, settings, history, request_poster(self))
+        self.welcome = Welcome()
+        self.transcript = Transcript(self.welcome)
+        self.below = Below(self.state)
+        self.prompt = self.below.prompt
+        self.unsent_prompts = UnsentPrompts(self.state, self.prompt)
+        self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts, keys)
+        self.view = ConversationView(
+            self.state, self.transcript, self.below, self.unsent_prompts, marks=marks
+        )
+        self.state.view = self.view
+        self._begins_anew = begins_anew
 
     def compose(self) -> ComposeResult:
-        with Transcript():
-            yield Welcome()
-        # Of what lies apart from the transcript, Textual draws nothing while text streams there.
-        with Below():
-            yield Legend()
-            yield Gauges()
-            yield QueueList()
-            yield Prompt()
-            yield StatusLine()
-            yield KeyLine()
+        yield self.transcript
+        yield self.below
 
     def on_mount(self) -> None:
         self.prompt.area.focus()
-        self.app.call_later(self.app.take_typed_ahead)
+        self.post_message(PromptReady())
         self.show_pair()
         self.run_worker(self._load_prompts())
-        self.set_interval(HAND_OVER_SECONDS, self.answering.save)
-        self.set_interval(STATE_SECONDS, self.state.catch_up)
-
-    @property
-    def transcript(self) -> Transcript:
-        return self.query_one(Transcript)
-
-    @property
-    def prompt(self) -> Prompt:
-        return self.query_one(Prompt)
-
-    @property
-    def running(self) -> AnswerInProgress | None:
-        """The answer that is being written."""
-        return self.answering.running
+        self.set_interval(HAND_OVER_SECONDS, self.state.save)
 
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
         self.prompt.sent(event.text)
@@ -153,101 +107,85 @@ class ChatScreen(Screen[None]):
             files = await self._mentioned_files(event.text)
         except BadInput as error:
             text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
-            self.transcript.note(text, "error")
+            self.view.note(text, "error")
             self.prompt.fill(event.text)
             return
         for name in mistyped(event.text):
-            self.transcript.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
+            self.view.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
         attached = self.prompt.take_attachments()
         waiting = Waiting(event.text, (*attached, *(file for file in files if file not in attached)))
-        self.answering.ask(waiting, at_once=event.at_once)
-        self.state.show()
+        self.state.ask(waiting, at_once=event.at_once)
 
-    def on_turn_advanced(self, message: TurnAdvanced) -> None:
-        self.answering.take(message.turn_id, message.event)
+    def on_request_advanced(self, message: RequestAdvanced) -> None:
+        self.state.take_event(message.event)
 
-    def on_turn_failed(self, message: TurnFailed) -> None:
-        self.answering.fail(message.turn_id, message.text)
+    def take_pair_event(self, event: PairEvent) -> None:
+        """Something happened to the pair or to the engine's process."""
+        match event:
+            case PairLoading():
+                if self.state.running is None:
+                    self.state.count_context()
+            case PairLoaded(info):
+                for note in info.notes:
+                    self.view.note(note)
+            case PairTuning(TuningEnded(skipped=skipped)):
+                self.view.note(
+                    "Measuring was skipped: what drafting costs here is learned while answering."
+                    if skipped
+                    else "Measured what drafting costs here: from now on it adapts to the text."
+                )
+            case PairTuning():
+                pass
+            case PairFailed(text):
+                # An answer that waited for the pair says the same thing.
+                if self.state.running is None:
+                    self.view.note(text, "error")
+            case EngineDied(text, while_answering=while_answering):
+                if not while_answering:
+                    self.view.note(text, "error")
+        if isinstance(event, PairTuning):
+            self.view.show()
+        else:
+            self.show_pair()
 
-    def on_pair_loading(self, message: PairLoading) -> None:
-        if self.running is None:
-            self.state.count_context()
-        self.show_pair()
-
-    def on_pair_loaded(self, message: PairLoaded) -> None:
-        for note in message.info.notes:
-            self.transcript.note(note)
-        self.show_pair()
-
-    def on_pair_tuning(self, message: PairTuning) -> None:
-        if isinstance(message.event, TuningEnded):
-            self.transcript.note(
-                "Measuring was skipped: what drafting costs here is learned while answering."
-                if message.event.skipped
-                else "Measured what drafting costs here: from now on it adapts to the text."
-            )
-        self.state.show()
-
-    def on_pair_failed(self, message: PairFailed) -> None:
-        # An answer that waited for the pair says the same thing.
-        if self.running is None:
-            self.transcript.note(message.text, "error")
-        self.show_pair()
-
-    def on_engine_died(self, message: EngineDied) -> None:
-        if not message.while_answering:
-            self.transcript.note(message.text, "error")
-        self.show_pair()
-
-    def on_prompt_queue_asked_for(self) -> None:
+    def on_prompt_queue_requested(self) -> None:
         """Up in an empty prompt: the last waiting one is there again, to be changed or dropped."""
-        if self.answering.queued:
-            waiting = self.answering.queued.pop()
+        if self.state.queued:
+            waiting = self.state.queued.pop()
             self.prompt.fill(waiting.text)
             self.prompt.attach(*waiting.attachments)
-            self.state.show()
+            self.view.show()
 
     def on_prompt_area_queue_sent_at_once(self) -> None:
         """What waits follows the answer in progress."""
-        if self.answering.queued:
-            self.answering.stop()
-            self.state.show()
+        if self.state.queued:
+            self.state.stop_answer()
+            self.view.show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The key that stops is offered where there is something to stop."""
-        return action != "stop" or self.can_stop
-
-    @property
-    def can_stop(self) -> bool:
-        """Something is under way that `action_stop` ends."""
-        return self.link.tuning is not None or self.running is not None or self.editing is not None
+        return action != "stop" or self.state.can_stop
 
     def action_stop(self) -> None:
-        if self.link.tuning is not None:
-            self.link.skip_tuning()
-        elif self.running is not None:
-            self.answering.stop()
-        elif self.editing is not None:
-            self._leave_editing()
-            self.transcript.note("The prompt is left as it was.")
-        self.state.show()
+        self.state.stop()
 
     def action_toggle_drafting(self) -> None:
-        self.change_settings(self.settings.switched(not self.settings.drafts))
-        self.transcript.note(f"Drafting is {'on' if self.settings.drafts else 'off'} for the next answer.")
+        drafts = not self.state.settings.drafts
+        self.state.change_settings(self.state.settings.switched(drafts))
+        self.view.note(f"Drafting is {'on' if self.state.settings.drafts else 'off'} for the next answer.")
 
     def action_toggle_marks(self) -> None:
-        self.show_marks(not self.marks)
+        self.view.show_marks(not self.view.marks)
 
     def action_inspect(self) -> None:
-        if self.answering.logs:
-            self.app.push_screen(InspectorScreen(self.answering.logs))
+        if self.state.logs:
+            self.app.push_screen(InspectorScreen(self.state.logs))
         else:
-            self.transcript.note("There are no rounds to look at yet. Send a prompt first.", "warning")
+            self.view.note("There are no rounds to look at yet. Send a prompt first.", "warning")
 
     def action_totals(self) -> None:
-        setup = setup_rows(self.conversation.system, self.settings)
-        self.app.push_screen(TotalsScreen(setup, self.answering.logs))
+        setup = setup_rows(self.state.conversation.system, self.state.settings)
+        self.app.push_screen(TotalsScreen(setup, self.state.logs))
 
     def action_page(self, direction: int) -> None:
         if self.transcript.max_scroll_y == 0:
@@ -266,7 +204,7 @@ class ChatScreen(Screen[None]):
         self.transcript.action_select(0)
 
     def action_stop_or_back(self) -> None:
-        if self.link.tuning is not None or self.running is not None:
+        if self.state.link.tuning is not None or self.state.running is not None:
             self.action_stop()
         else:
             self.action_back_to_prompt()
@@ -276,108 +214,22 @@ class ChatScreen(Screen[None]):
         self.transcript.follow()
         self.prompt.area.focus()
 
-    def attach(self, path: str) -> Attachment:
-        """Have a file go with the next prompt.
-
-        Raises:
-            BadInput: it cannot; the message says why.
-        """
-        found = attach(Path(path), self.context_limit)
-        self.prompt.attach(found)
-        return found
-
-    @property
-    def context_limit(self) -> int | None:
-        """Tokens that the loaded pair can read; None until it is known."""
-        return self.link.info.context_limit if self.link.info else None
-
-    def show_marks(self, marks: bool) -> None:
-        """Show finished answers as marked tokens, or as Markdown."""
-        self.marks = marks
-        for answer in self.query(Answer):
-            answer.marks = marks
-
-    def change_settings(self, settings: Settings) -> None:
-        """Take other settings; they hold from the next answer on and belong to the chat."""
-        self.settings = settings
-        self.conversation.set_up(settings=settings)
-        self.state.show()
-
-    def clear(self) -> None:
-        """Begin a new chat; the instructions and options stay."""
-        self.open(Conversation.begin(self.history, self.settings, self.conversation.system))
-
-    def resume(self, chat: Chat, messages: Sequence[ChatMessage]) -> None:
-        """Go on with a saved chat, with its own instructions and options."""
-        self.open(Conversation(self.history, chat, messages))
-        self.settings = self.conversation.settings
-        path = self.conversation.path
-        facts = next((message.facts for message in reversed(path) if message.facts is not None), None)
-        if facts is not None and facts.pair != self.link.pair.name:
-            pair = one_line(self.link.pair.name)
-            change = self.app.keys.told("{app.pairs} changes it.")
-            self.transcript.note(f"Written with {facts.pair}; {pair} answers from here on. {change}")
-        if path and path[-1].role == "user":
-            self.transcript.note("The last prompt was not answered. /regenerate has it answered.", "warning")
-        self.state.show()
-
-    def stand_at(self, message: ChatMessage) -> None:
-        """Bring the branch with this message into view."""
-        self.conversation.stand_at(message)
-        self.state.count_context()
-        self.show_path()
-        self.state.show()
-
-    def open(self, conversation: Conversation) -> None:
-        """Put another chat into view."""
-        waited = self.answering.leave()
-        self._leave_editing()
-        self.conversation = conversation
-        self.answering.logs.fill(conversation.tree)
-        self.query_one(Gauges).follow(None)
-        self.state.restart()
-        self.show_path()
-        self.unsent_prompts.left(waited)
-        self.prompt.area.focus()
-        self.state.show()
-
-    def _leave_editing(self) -> None:
-        """What was written before is in the prompt again; Up brings back what was made of the earlier one."""
-        if self.editing is not None:
-            self.editing = None
-            self.unsent_prompts.put_away()
-            self.prompt.fill(self.unsent)
-
-    def show_path(self) -> None:
-        """Show the branch in view from its end."""
-        self.transcript.fill([(m.id, self.maker(m.id)) for m in self.conversation.path])
-
     def show_pair(self) -> None:
         """Bring everything that tells about the pair and its process up to date."""
-        self.query_one(Welcome).show_pair(one_line(self.link.pair.name), self.link.state, self.link.info)
-        self.state.show()
-
-    def maker(self, message_id: str) -> Callable[[], Widget]:
-        """Makes the widget of a message as it is then."""
-        return lambda: self._widget(self.conversation.tree[message_id])
-
-    def _widget(self, message: ChatMessage) -> Widget:
-        branch = branch_label(self.conversation.tree.branches(message), message)
-        if message.facts is None:
-            return UserMessage(message.text, [file.name for file in message.attachments], branch)
-        pieces = pieces_of(message.text, message.facts.marks)
-        return Answer(message.text, pieces, stored_line(message), marks=self.marks, branch=branch)
+        link = self.state.link
+        self.welcome.show_pair(one_line(link.pair.name), link.state, link.info)
+        self.view.show()
 
     async def _mentioned_files(self, text: str) -> list[Attachment]:
         """The files named by `@path` in a prompt."""
-        limit = self.context_limit
+        limit = self.state.context_limit
         return await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(text)])
 
     async def _load_prompts(self) -> None:
         try:
-            asked = await asyncio.wrap_future(self.history.ask(lambda history: history.prompts()))
+            asked = await asyncio.wrap_future(self.state.history.ask(lambda history: history.prompts()))
         except AppError:
-            return  # the history's thread has told it
+            return  # the history's thread has reported it
         self.prompt.past.begin(asked)
-        if self.begins_anew:
+        if self._begins_anew:
             await self.unsent_prompts.put_back(None)

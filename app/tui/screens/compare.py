@@ -6,21 +6,21 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message_pump import MessagePump
 
+from app.chat.engine_events import DifferenceFound, TurnAdvanced, TurnFailed
+from app.chat.engine_link import Asker, EngineLink
 from app.compare import store
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
 from app.compare.plan import Plan, plan
 from app.compare.record import Record
-from app.compare.wish import SWEEP_REPEATS, sweep_lengths
+from app.compare.request import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.shell.errors import AppError
 from app.shell.printable import printable
-from app.tui.engine_link import EngineLink
 from app.tui.keys.in_force import Keys
-from app.tui.messages import ComparisonEnded, DifferenceFound, TurnAdvanced, TurnFailed
+from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
 from app.tui.widgets.key_line import KeyLine
@@ -66,7 +66,7 @@ The same prompts without and with drafting, one after the other on the same engi
         """None for a comparison that is only shown."""
         self.record = record
         """None until there is something to judge."""
-        self.progress: ComparisonInProgress[MessagePump] | None = None
+        self.progress: ComparisonInProgress[Asker] | None = None
         """None once the comparison ended."""
         self._exports = False
         self._view = ComparisonView(keys)
@@ -90,38 +90,38 @@ The same prompts without and with drafting, one after the other on the same engi
             if (record := progress.record()) is not None:
                 self._keep(record)
 
-    async def on_turn_advanced(self, message: TurnAdvanced) -> None:
-        progress = self.progress
-        if progress is None or progress.run is None or not progress.owns(message.turn_id):
+    async def on_request_advanced(self, message: RequestAdvanced) -> None:
+        progress, event = self.progress, message.event
+        if progress is None or not progress.owns(event.turn_id):
             return
-        run = progress.run
-        match message.event:
+        match event:
+            case TurnAdvanced():
+                await self._advance(progress, event)
+            case DifferenceFound(difference=difference):
+                progress.explained(difference)
+                await self._explain(progress)
+            case TurnFailed(reason=reason):
+                if progress.run is not None:
+                    progress.break_off(reason)
+                progress.leave_unexplained()
+                self._link.wake()
+                await self._end(progress)
+
+    async def _advance(self, progress: ComparisonInProgress[Asker], advanced: TurnAdvanced) -> None:
+        if (run := progress.run) is None:
+            return
+        match advanced.event:
             case PrefillProgressed(done, total):
                 self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
-            case TextAdded(pieces=pieces):
+            case TextAdded(pieces=pieces) as event:
                 progress.add(pieces)
-                self._view.add(progress.plan, run, message.event)
-            case TurnEnded(stats=stats):
-                if not progress.end_run(message.event):
+                self._view.add(progress.plan, run, event)
+            case TurnEnded(stats=stats) as event:
+                if not progress.end_run(event):
                     await self._judge(progress)
                     return
                 self._view.end_run(progress.plan, run, stats)
                 await self._go_on(progress)
-
-    async def on_difference_found(self, message: DifferenceFound) -> None:
-        if (progress := self.progress) is not None and progress.owns(message.turn_id):
-            progress.explained(message.difference)
-            await self._explain(progress)
-
-    async def on_turn_failed(self, message: TurnFailed) -> None:
-        progress = self.progress
-        if progress is None or not progress.owns(message.turn_id):
-            return
-        if progress.run is not None:
-            progress.break_off(message.reason)
-        progress.leave_unexplained()
-        self._link.wake()
-        await self._end(progress)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
@@ -181,12 +181,12 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def _start(self, plan: Plan) -> None:
         self.record = None
-        self.progress = ComparisonInProgress(self._link, self, plan)
+        self.progress = ComparisonInProgress(self._link, request_poster(self), plan)
         self.refresh_bindings()
         self._view.clear()
         await self._go_on(self.progress)
 
-    async def _go_on(self, progress: ComparisonInProgress[MessagePump]) -> None:
+    async def _go_on(self, progress: ComparisonInProgress[Asker]) -> None:
         """Begin the run that is due; after the last one, judge."""
         run = progress.begin_next()
         if run is None:
@@ -195,17 +195,17 @@ The same prompts without and with drafting, one after the other on the same engi
         self._view.begin_run(progress.plan, run)
         self._view.show_message(progress.doing(run, self._keys.name("compare.stop")))
 
-    async def _judge(self, progress: ComparisonInProgress[MessagePump]) -> None:
+    async def _judge(self, progress: ComparisonInProgress[Asker]) -> None:
         progress.look_for_differences()
         await self._explain(progress)
 
-    async def _explain(self, progress: ComparisonInProgress[MessagePump]) -> None:
+    async def _explain(self, progress: ComparisonInProgress[Asker]) -> None:
         if progress.explain_next():
             self._view.show_message("The texts differ: asking the engine why.")
         else:
             await self._end(progress)
 
-    async def _end(self, progress: ComparisonInProgress[MessagePump]) -> None:
+    async def _end(self, progress: ComparisonInProgress[Asker]) -> None:
         """Make the record of what ran, keep it, show it."""
         self.progress = None
         self.record = progress.record()

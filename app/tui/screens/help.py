@@ -1,6 +1,6 @@
 """F1: what the keys do in the part that has the focus, and the commands."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -10,12 +10,10 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from app.chat.slash_commands import SLASH_COMMANDS
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.opened import OpenedScreen
-from app.tui.slash_commands import SLASH_COMMANDS
 from app.tui.widgets.key_line import KeyLine
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target checks them all in one pass and keeps \
@@ -28,7 +26,7 @@ slanted, tokens without a draft are plain."""
 class HelpScreen(ModalScreen[None], OpenedScreen[None]):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),

@@ -13,8 +13,8 @@ from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound
 from app.shell.printable import one_line, printable
 from app.tui.screens.opened import OpenedScreen
-from app.tui.token_text import round_sentence, round_text
 from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.token_text import round_sentence, round_text
 
 REFRESH_SECONDS = 0.25
 LINES_BEFORE, LINES_AFTER = 2, 5

@@ -1,6 +1,6 @@
 """A question that is answered with one line."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,17 +10,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from app.shell.printable import one_line
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 
 class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
     """Gives the line, or None after Esc or for an empty one."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."
 

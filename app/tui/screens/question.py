@@ -1,6 +1,6 @@
 """A question with two answers."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,17 +9,15 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 
 class QuestionScreen(ModalScreen[bool], OpenedScreen[bool]):
     """Gives True for the first answer, False for the second and for Esc."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     HELP = """\
 A question: {question.yes} and {question.no} answer it; Tab goes from one button to the other, Enter \

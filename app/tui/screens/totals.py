@@ -1,7 +1,7 @@
 """How this chat is asked and what drafting did in it, in one panel."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -16,11 +16,9 @@ from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
 from app.shell.counted import counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 REFRESH_SECONDS = 0.5
 
@@ -28,7 +26,7 @@ REFRESH_SECONDS = 0.5
 class TotalsScreen(ModalScreen[None], OpenedScreen[None]):
     """Goes on counting while an answer is written."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     HELP = """\
 What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \

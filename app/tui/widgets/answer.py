@@ -10,10 +10,10 @@ from textual.reactive import reactive
 from app.chat.thinking import thought_of
 from app.engine.events import Piece
 from app.shell.printable import printable
-from app.tui.mark_styles import MARK_CLASSES, runs
-from app.tui.markdown_text import markdown
-from app.tui.marked_lines import MarkedLines
 from app.tui.widgets.broken_line import BrokenLine
+from app.tui.widgets.mark_styles import MARK_CLASSES, runs
+from app.tui.widgets.markdown_text import markdown
+from app.tui.widgets.marked_lines import MarkedLines
 from app.tui.widgets.message import Message
 
 UNBROKEN = 10**9

@@ -8,8 +8,8 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from app.chat.slash_commands import SlashCommand
 from app.shell.printable import one_line
-from app.tui.slash_commands import SlashCommand
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The numbers of the answer being written, or of the last one, in one line."""
 
 from app.chat.answer_log import AnswerLog
-from app.tui.figures import gauge_items
+from app.tui.widgets.figures import gauge_items
 from app.tui.widgets.item_line import ItemLine
 
 

@@ -1,7 +1,6 @@
 """The last line of a screen: its keys, whole ones only, those that matter most where not all of them fit."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.binding import ActiveBinding
@@ -11,11 +10,9 @@ from textual.events import Leave, MouseDown, MouseMove, Resize
 from textual.screen import Screen
 from textual.widgets import Static
 
-from app.tui.keys.key_help import passed_on
+from app.tui.keys.heard_keys import passed_on
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.keys.keymap import default_keys
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
 
 EDGES = {True: 2, False: 3}
 """Columns beside a key and its label, by whether the line is compact."""
@@ -62,7 +59,7 @@ class KeyLine(Static):
     moves (half of what the screen had to do when an answer began), and cuts a key in two where the line ends.
     """
 
-    app: "ChatApp"
+    app: KeyedApp
 
     ALLOW_SELECT = False
 

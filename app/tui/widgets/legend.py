@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from app.engine.events import Mark
-from app.tui.mark_styles import MARK_CLASSES
+from app.tui.widgets.mark_styles import MARK_CLASSES
 
 
 class Legend(Static):

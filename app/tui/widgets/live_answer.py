@@ -15,8 +15,8 @@ from textual.widget import Widget
 
 from app.engine.events import Mark, Piece
 from app.engine.pieces import text_of
-from app.tui.mark_styles import MARK_CLASSES, runs
-from app.tui.marked_lines import MarkedLines
+from app.tui.widgets.mark_styles import MARK_CLASSES, runs
+from app.tui.widgets.marked_lines import MarkedLines
 
 AHEAD_SECONDS = 0.4
 """A new height lays out and draws the whole view: as dear as fifty words in lines that are there. What comes

@@ -1,13 +1,10 @@
 """A line from the program itself in the transcript: what happened, never what a model said."""
 
-from typing import Literal
-
 from textual.content import Content
 from textual.widgets import Static
 
+from app.chat.notice_kind import Kind
 from app.shell.printable import printable
-
-Kind = Literal["info", "warning", "error"]
 
 SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}
 

@@ -11,10 +11,10 @@ from textual.widgets import OptionList, TextArea
 
 from app.chat.past_files import PastFiles
 from app.chat.past_prompts import PastPrompts
+from app.chat.slash_commands import completions
 from app.history.records import Attachment
 from app.shell.printable import printable
 from app.tui.messages import CommandChosen
-from app.tui.slash_commands import completions
 from app.tui.widgets.attachment_list import AttachmentList
 from app.tui.widgets.command_menu import CommandMenu, FileChoice
 from app.tui.widgets.file_paths import files_below, matching
@@ -27,7 +27,7 @@ _MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")
 class Prompt(Vertical):
     """The list of what may be meant, the attached files, the text."""
 
-    class QueueAskedFor(Message):
+    class QueueRequested(Message):
         """Up in an empty prompt while others wait."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Prompt(Vertical):
         self.others_wait = False
         """Prompts wait for the answer in progress; Up takes the last of them back."""
         self._given_back = ""
-        self._given_back_told = ""
+        self._given_back_title = ""
         self._paths: list[str] | None = None
 
     def compose(self) -> ComposeResult:
@@ -64,14 +64,14 @@ class Prompt(Vertical):
         """Put a text in, marked as not sent; Up has others."""
         self.fill(text)
         more = f" · Up: {others} more" if others else ""
-        self._given_back, self._given_back_told = self.area.text, f"not sent yet{more}"
+        self._given_back, self._given_back_title = self.area.text, f"not sent yet{more}"
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         """Where the text comes from, if it was given back and is as it was."""
-        return self._given_back_told if self.area.text == self._given_back else ""
+        return self._given_back_title if self.area.text == self._given_back else ""
 
-    def put_away(self) -> bool:
+    def stash(self) -> bool:
         """Empty the prompt; Up brings the text back. Return whether there was any."""
         text = self.area.text
         self.area.clear()
@@ -104,7 +104,7 @@ class Prompt(Vertical):
         event.stop()
         text = self.area.text
         if event.direction < 0 and not text and self.others_wait:
-            self.post_message(self.QueueAskedFor())
+            self.post_message(self.QueueRequested())
             return
         found = self.past.earlier(text) if event.direction < 0 else self.past.later(text)
         if found is not None:
@@ -115,8 +115,8 @@ class Prompt(Vertical):
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        if self._given_back_told and not self.told:
-            self._given_back_told = self.area.border_title = ""
+        if self._given_back_title and not self.title:
+            self._given_back_title = self.area.border_title = ""
         typed = self._typed_path
         if typed is None:
             self._paths = None  # files may come and go until the next `@`

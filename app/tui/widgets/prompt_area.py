@@ -1,6 +1,6 @@
 """The text being written, in the prompt: which keys send it, break its lines, walk away from it."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.binding import Binding, BindingType
@@ -10,11 +10,9 @@ from textual.widgets import TextArea
 
 from app.shell.errors import BadInput
 from app.shell.printable import printable
-from app.tui.editor import edited
+from app.tui.keys.keyed_app import KeyedApp
 from app.tui.messages import PromptSubmitted
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
+from app.tui.widgets.editor import edited
 
 MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 
@@ -28,7 +26,7 @@ HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, 
 class PromptArea(TextArea):
     """The text being written."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     HELP = """\
 Write here. A / at the beginning offers commands, @ files whose text goes with the prompt. Up from the \

@@ -1,15 +1,11 @@
 """Prompts that wait for the running answer to end."""
 
-from typing import TYPE_CHECKING
-
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
 from app.shell.printable import one_line
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
+from app.tui.keys.keyed_app import KeyedApp
 
 HINT = "↑ takes back · {prompt.at_once} sends at once"
 SHOWN = 3
@@ -18,7 +14,7 @@ SHOWN = 3
 class QueueList(Static):
     """A line each; takes no room while nothing waits."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     texts: reactive[tuple[str, ...]] = reactive((), layout=True)
 

@@ -13,10 +13,11 @@ from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
+from app.chat.notice_kind import Kind
 from app.shell.printable import printable
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message
-from app.tui.widgets.notice import Kind, Notice, shortened
+from app.tui.widgets.notice import Notice, shortened
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20

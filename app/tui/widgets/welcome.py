@@ -1,16 +1,12 @@
 """The first thing in an empty conversation: which pair answers, and what to press."""
 
-from typing import TYPE_CHECKING
-
 from textual.content import Content
 from textual.widgets import Static
 
+from app.chat.engine_events import EngineState
 from app.engine.events import PairInfo
 from app.shell.printable import one_line
-from app.tui.engine_link import EngineState
-
-if TYPE_CHECKING:
-    from app.tui.app import ChatApp
+from app.tui.keys.keyed_app import KeyedApp
 
 TIPS = """\
 {app.help} help · {prompt.send} sends · {prompt.newline} new line · {chat.draft} draft · \
@@ -20,7 +16,7 @@ TIPS = """\
 class Welcome(Static):
     """Title, pair, tips."""
 
-    app: "ChatApp"
+    app: KeyedApp
 
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
         """Describe the pair as far as it is known."""

@@ -33,7 +33,7 @@ class Chat:
     @property
     def prompts(self) -> list[str]:
         """Of the branch in view."""
-        return [message.text for message in self.app.chat.conversation.path if message.role == "user"]
+        return [message.text for message in self.app.state.conversation.path if message.role == "user"]
 
     @property
     def answers(self) -> list[Answer]:

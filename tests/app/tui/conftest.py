@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.settings.config import read_config
 from app.tui.app import ChatApp
-from app.tui.checked_config import checked
-from app.tui.engine_link import EngineLink
+from app.tui.run import checked
 from mlx_spec.types import Options
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec, Source

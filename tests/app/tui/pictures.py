@@ -13,10 +13,10 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.tui.app import ChatApp
-from app.tui.engine_link import EngineLink
 from app.tui.screens.compare import CompareScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt import Prompt
@@ -42,7 +42,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
         try:
             async with app.run_test(size=SIZE) as pilot:
                 await _until(pilot, lambda: link.state != "loading")
-                app.chat.show_marks(True)
+                app.chat.view.show_marks(True)
                 for number, prompt in enumerate(prompts, 1):
                     app.chat.query_one(Prompt).fill(prompt)
                     await pilot.press("enter")

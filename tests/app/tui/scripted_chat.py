@@ -2,12 +2,12 @@
 
 import sys
 
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.settings.config import read_config
 from app.tui.app import ChatApp
-from app.tui.checked_config import checked
-from app.tui.engine_link import EngineLink
+from app.tui.run import checked
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from models.paths import data_folder

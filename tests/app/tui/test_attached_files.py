@@ -72,7 +72,7 @@ async def test_what_cannot_be_attached_is_refused_and_nothing_is_sent(open_chat:
             await chat.until(lambda said=said: any(said in notice for notice in chat.notices))
             await chat.until(lambda prompt=prompt: area.text == prompt)
         assert all("a blank after the @ it is sent as text" in notice for notice in chat.notices[-3:])
-        assert not chat.app.chat.conversation.path and not chat.answers
+        assert not chat.app.state.conversation.path and not chat.answers
 
 
 async def test_attached_files_are_shown_and_can_be_taken_away(open_chat: OpenChat) -> None:

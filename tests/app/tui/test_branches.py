@@ -27,7 +27,7 @@ def shown(chat: Chat) -> list[str]:
 
 
 async def settled(chat: Chat) -> None:
-    await chat.until(lambda: chat.app.chat.running is None)
+    await chat.until(lambda: chat.app.state.running is None)
     await chat.pilot.pause()
 
 
@@ -76,7 +76,7 @@ async def test_esc_while_editing_brings_back_what_was_being_written(open_chat: O
         await chat.pilot.press("tab", "e")
         await chat.until(lambda: area.text == "one" and area.has_focus)
         await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.chat.editing is None)
+        await chat.until(lambda: chat.app.state.editing is None)
         assert area.text == "half a thought"
 
 
@@ -90,7 +90,7 @@ async def test_another_chat_while_editing_brings_back_what_was_being_written_and
         await chat.pilot.press("tab", "e")
         await chat.until(lambda: area.text == "one" and area.has_focus)
         await chat.pilot.press("x", "ctrl+n")
-        await chat.until(lambda: chat.app.chat.editing is None and not chat.prompts)
+        await chat.until(lambda: chat.app.state.editing is None and not chat.prompts)
         assert area.text == "half a thought"
         await chat.pilot.press("up")
         await chat.until(lambda: area.text == "onex")
@@ -109,7 +109,7 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         assert "seed" in chat.answers[0].text and not chat.answers[0].text.endswith("seed 5")
         await chat.type("/branch before")
         await chat.until(lambda: "‹2/3›" in chat.answers[0].branch)
-        assert chat.app.chat.settings.options.seed == 5
+        assert chat.app.state.settings.options.seed == 5
 
 
 async def test_asking_again_at_temperature_0_says_that_every_seed_gives_the_same_text(
@@ -130,11 +130,11 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         await chat.type("/continue")
         await settled(chat)
         await chat.until(lambda: chat.answers[0].text == "echo x|echo x|echo x|")
-        assert len(chat.app.chat.conversation.tree) == 2
+        assert len(chat.app.state.conversation.tree) == 2
         await chat.ask("fail or not")
-        prompt = chat.app.chat.conversation.last
+        prompt = chat.app.state.conversation.last
         assert prompt is not None
-        chat.app.chat.conversation.tree.put(replace(prompt, text="fail"))
+        chat.app.state.conversation.tree.put(replace(prompt, text="fail"))
         before = chat.answers[-1].text
         await chat.type("/continue")
         await chat.until(lambda: any("scripted failure" in notice for notice in chat.notices))
@@ -144,27 +144,27 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
 async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(max_tokens=60)) as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and len(chat.app.chat.running.log.rounds) > 3))
+        await chat.until(lambda: bool(chat.app.state.running and len(chat.app.state.running.log.rounds) > 3))
         await chat.pilot.press("escape")
         await settled(chat)
-        first = chat.app.chat.conversation.last_answer
+        first = chat.app.state.conversation.last_answer
         assert first is not None and first.facts is not None and first.facts.stats is not None
         assert 6 < first.facts.stats.tokens < 60
         await chat.type("/continue")
         await chat.until(lambda: any("length limit" in answer.stats for answer in chat.answers))
-        whole = chat.app.chat.conversation.last_answer
+        whole = chat.app.state.conversation.last_answer
         assert whole is not None and whole.facts is not None and whole.facts.stats is not None
         assert whole.facts.stats.tokens == first.facts.stats.tokens + 60
         assert chat.answers[0].stats.startswith(f"{first.facts.stats.tokens + 60} tokens")
         assert whole.facts.rounds[: len(first.facts.rounds)] == first.facts.rounds
         assert whole.facts.rounds[-1].end == len(whole.text) and whole.facts.covers_all
-        (log,) = chat.app.chat.answering.logs
+        (log,) = chat.app.state.logs
         assert log.tokens == whole.facts.stats.tokens and log.text == whole.text
         line = chat.answers[0].stats
     async with open_chat() as chat:
         await chat.type("/resume last")
         await chat.until(lambda: [answer.stats for answer in chat.answers] == [line])
-        assert [(log.tokens, len(log.rounds)) for log in chat.app.chat.answering.logs] == [
+        assert [(log.tokens, len(log.rounds)) for log in chat.app.state.logs] == [
             (whole.facts.stats.tokens, len(whole.facts.rounds))
         ]
 
@@ -194,9 +194,9 @@ async def test_an_answer_taken_out_of_view_while_its_colours_are_looked_up_harms
 async def test_esc_stops_what_is_on_the_screen_at_once(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         chat.app.chat.action_stop()
-        running = chat.app.chat.running
+        running = chat.app.state.running
         assert running is not None
         text = running.text
         await chat.until(lambda: bool(chat.answers))
@@ -208,15 +208,15 @@ async def test_the_numbers_of_a_stopped_answer_are_those_of_the_text_that_is_kep
 ) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
-        running = chat.app.chat.running
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
+        running = chat.app.state.running
         assert running is not None
         running.stopping = True  # the engine hears of it later
         taken = len(running.log.rounds)
         await chat.pilot.pause(0.3)
         chat.app.chat.action_stop()
         await chat.until(lambda: bool(chat.answers))
-        facts = chat.app.chat.conversation.path[-1].facts
+        facts = chat.app.state.conversation.path[-1].facts
         assert facts is not None and facts.stats is not None
         assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
         assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
@@ -228,7 +228,7 @@ async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) ->
         await chat.ask("one")
         await chat.until(lambda: "context 16/" in chat.screen)
         await chat.pilot.press("tab", "e")
-        await chat.until(lambda: chat.app.chat.editing is not None)
+        await chat.until(lambda: chat.app.state.editing is not None)
         await chat.type("echo")
         await chat.until(lambda: "context 14/" in chat.screen)
         await chat.pilot.press("tab", "up", "left")
@@ -255,12 +255,12 @@ async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_bac
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.type("later")
-        await chat.until(lambda: len(chat.app.chat.answering.queued) == 1)
+        await chat.until(lambda: len(chat.app.state.queued) == 1)
         await chat.pilot.press("up")
         await chat.until(lambda: area.text == "later")
-        assert chat.app.chat.answering.queued == []
+        assert chat.app.state.queued == []
         await chat.pilot.press("ctrl+b")
         await chat.until(lambda: len(chat.answers) == 2)
         assert chat.prompts == ["slow", "later"]
@@ -269,13 +269,13 @@ async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_bac
 async def test_what_waits_can_take_the_place_of_the_running_answer(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.type("later")
-        await chat.until(lambda: len(chat.app.chat.answering.queued) == 1)
+        await chat.until(lambda: len(chat.app.state.queued) == 1)
         await chat.pilot.press("ctrl+b")
         await chat.until(lambda: len(chat.answers) == 2)
         await chat.pilot.press("ctrl+b")
-        stopped = chat.app.chat.conversation.path[1].facts
+        stopped = chat.app.state.conversation.path[1].facts
         assert stopped is not None and stopped.finish == "cancelled"
         assert chat.prompts == ["slow", "later"]
 
@@ -284,7 +284,7 @@ async def test_messages_and_code_blocks_are_copied(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []
-    monkeypatch.setattr("app.tui.message_actions.copy", lambda app, text: copied.append(text))
+    monkeypatch.setattr("app.tui.widgets.message_actions.copy", lambda app, text: copied.append(text))
     async with open_chat() as chat:
         await chat.ask("think")
         await chat.type("/copy code")

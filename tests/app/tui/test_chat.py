@@ -25,7 +25,7 @@ async def test_a_prompt_is_answered_and_settles_into_one_widget(open_chat: OpenC
         assert answer.text == TEXT
         assert not chat.app.chat.query(LiveAnswer)
         assert "6 tokens" in answer.stats and "accepted 3/3, " in answer.stats
-        assert [message.text for message in chat.app.chat.conversation.path[1:]] == [TEXT]
+        assert [message.text for message in chat.app.state.conversation.path[1:]] == [TEXT]
 
 
 async def test_a_prompt_sent_while_the_pair_loads_waits_and_runs(open_chat: OpenChat, tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ async def test_a_prompt_sent_while_the_pair_loads_waits_and_runs(open_chat: Open
 async def test_tokens_are_marked_while_they_stream(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         live = chat.app.chat.query_one(LiveAnswer)
         assert {piece.mark for piece in live.pieces} == {"accepted", "bonus"}
         strip = live.render_line(0)
@@ -52,13 +52,13 @@ async def test_tokens_are_marked_while_they_stream(open_chat: OpenChat) -> None:
 async def test_esc_stops_and_keeps_the_text(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.pilot.press("escape")
         await chat.until(lambda: bool(chat.answers))
         answer = chat.answers[0]
         assert answer.text.startswith("The target")
         assert "stopped by you" in answer.stats
-        assert chat.app.chat.conversation.path[1].text == answer.text
+        assert chat.app.state.conversation.path[1].text == answer.text
         assert (await chat.ask("hello")).text == TEXT
 
 
@@ -67,7 +67,7 @@ async def test_esc_among_the_messages_stops_and_goes_back_to_the_prompt_when_not
 ) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.pilot.press("tab")
         assert chat.app.focused is chat.app.chat.transcript
         await chat.pilot.press("escape")
@@ -104,7 +104,7 @@ async def test_measuring_at_first_use_is_seen_and_skipped_and_the_waiting_answer
         await chat.until(lambda: "measuring drafting" in str(line.content))
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.link.tuning is None)
-        await chat.until(lambda: chat.app.chat.running is None)
+        await chat.until(lambda: chat.app.state.running is None)
         assert any("skipped" in notice for notice in chat.notices)
         assert "measuring" not in str(line.content)
 
@@ -117,7 +117,7 @@ async def test_a_prompt_sent_while_another_is_answered_is_queued_and_runs(open_c
         await chat.pilot.press("escape")
         await chat.until(lambda: len(chat.answers) == 2)
         assert chat.answers[1].text == TEXT
-        assert chat.app.chat.answering.queued == []
+        assert chat.app.state.queued == []
 
 
 async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_works(
@@ -126,7 +126,7 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
     async with open_chat(process=True) as chat:
         await chat.ask("hello")
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         pid = chat.app.link.client.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
@@ -171,7 +171,7 @@ async def test_an_engine_that_cannot_be_started_again_is_told_and_the_prompt_is_
 async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("fail")
-        await chat.until(lambda: chat.app.chat.running is None)
+        await chat.until(lambda: chat.app.state.running is None)
         assert any("scripted failure" in notice for notice in chat.notices)
         assert chat.app.chat.query_one(PromptArea).text == "fail"
         assert chat.prompts == []
@@ -198,7 +198,7 @@ async def test_control_characters_and_markup_are_shown_never_obeyed(open_chat: O
 async def test_clear_begins_a_new_conversation_even_while_answering(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.type("/clear")
         await chat.until(lambda: not chat.app.chat.query(LiveAnswer))
         assert chat.prompts == []
@@ -290,11 +290,11 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
 ) -> None:
     async with open_chat(pair="slow to load") as chat:
         await chat.type("hello")
-        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.until(lambda: chat.app.state.running is not None)
         chat.app.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
         (tmp_path / "load").touch()
         await chat.until(lambda: len(chat.answers) == 1)
-        answer = chat.app.chat.conversation.path[-1]
+        answer = chat.app.state.conversation.path[-1]
         assert chat.prompts == ["hello"] and answer.text.startswith("The target")
         assert answer.facts is not None
         assert (answer.facts.pair, answer.facts.finish) == (chat.app.link.pair.name, "stop")
@@ -306,14 +306,14 @@ async def test_another_pair_ends_an_answer_that_has_text_and_leaves_an_edited_pr
     pairs = [pair for pair in all_pairs() if pair.name != "builtin"]
     async with open_chat() as chat:
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.type("later")
         chat.app.use(pairs[0])
         await chat.until(lambda: len(chat.answers) == 2)
-        stopped, later = (chat.app.chat.conversation.path[place].facts for place in (1, 3))
+        stopped, later = (chat.app.state.conversation.path[place].facts for place in (1, 3))
         assert stopped is not None and (stopped.pair, stopped.finish) == ("scripted", "cancelled")
         assert later is not None and (later.pair, later.finish) == (pairs[0].name, "stop")
         await chat.type("/edit")
-        await chat.until(lambda: chat.app.chat.editing is not None)
+        await chat.until(lambda: chat.app.state.editing is not None)
         chat.app.use(pairs[1])
-        assert chat.app.chat.editing is not None and chat.app.chat.prompt.area.text == "later"
+        assert chat.app.state.editing is not None and chat.app.chat.prompt.area.text == "later"

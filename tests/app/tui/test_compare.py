@@ -7,9 +7,11 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 
+from app.chat.attachments import attach
+from app.chat.engine_events import PairLoaded
 from app.compare import store
 from app.compare.record import Record
-from app.tui.messages import PairLoaded
+from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.compare_pane import ComparePane
@@ -28,7 +30,7 @@ async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record
 async def after_a_slow_answer(chat: Chat) -> None:
     """The last prompt is one whose answer never ends by itself."""
     await chat.type("slow")
-    await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+    await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
     await chat.pilot.press("escape")
     await chat.until(lambda: bool(chat.answers))
 
@@ -126,7 +128,7 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
 ) -> None:
     (tmp_path / "notes.txt").write_text("what the notes say")
     async with open_chat() as chat:
-        chat.app.chat.attach(str(tmp_path / "notes.txt"))
+        chat.app.chat.prompt.attach(attach(tmp_path / "notes.txt", None))
         answer = await chat.ask("echo")
         assert "what the notes say" in answer.text and "|1 documents" in answer.text
         for command in ("/compare", "/sweep length=1 repeats=1"):
@@ -232,7 +234,7 @@ async def test_a_pair_that_is_loaded_while_the_program_ends_disturbs_nothing(ope
         info = chat.app.link.info
         assert info is not None
         await chat.app.chat.remove_children()
-        chat.app.post_message(PairLoaded(info))
+        chat.app.post_message(PairChanged(PairLoaded(info)))
         await chat.pilot.pause()
         chat.app.exit()
 

@@ -23,9 +23,9 @@ async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].marks
         await chat.pilot.press("f4")
-        assert chat.app.chat.settings.drafts
+        assert chat.app.state.settings.drafts
         await chat.pilot.press("f12")
-        assert not chat.app.chat.settings.drafts
+        assert not chat.app.state.settings.drafts
         await chat.pilot.press("f1")
         await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
         await chat.until(lambda: "F12" in chat.screen and "Ctrl+S" in chat.screen)

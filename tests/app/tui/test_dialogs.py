@@ -11,11 +11,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
 from app.tui.keys.in_force import Keys
-from app.tui.palette import Palette, ThemePalette
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.palette import Palette, ThemePalette
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen

@@ -111,10 +111,10 @@ async def test_the_cursor_does_not_blink_while_an_answer_grows(open_chat: OpenCh
     async with open_chat() as chat:
         area = chat.app.chat.prompt.area
         await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text))
+        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         assert not area.cursor_blink
         await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.chat.running is None)
+        await chat.until(lambda: chat.app.state.running is None)
         await chat.until(lambda: area.cursor_blink)
 
 

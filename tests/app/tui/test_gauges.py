@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
 from app.shell.bars import bars
-from app.tui.figures import gauge_items, stats_line
 from app.tui.widgets.broken_line import broken
+from app.tui.widgets.figures import gauge_items, stats_line
 from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.item_line import SEPARATOR, fitting
 from mlx_spec.stats import summarise
@@ -127,8 +127,8 @@ async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat
         assert chat.app.chat.query_one("Transcript").size.height >= 12
         await chat.pilot.press("escape")
         await chat.until(lambda: bool(chat.answers))
-        assert chat.answers[0].text == chat.app.chat.answering.logs[0].text
+        assert chat.answers[0].text == chat.app.state.logs[0].text
         assert ", 1.00/round" in chat.answers[0].stats
         await chat.type("/clear")
         await chat.until(lambda: str(gauges.content) == "")
-        assert not chat.app.chat.answering.logs
+        assert not chat.app.state.logs

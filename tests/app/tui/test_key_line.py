@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from app.tui.keys.key_help import described_keys
+from app.tui.keys.heard_keys import described_keys
+from app.tui.screens.chat import ChatScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
@@ -45,7 +46,8 @@ async def test_stop_is_offered_only_where_something_can_be_stopped_and_help_tell
     async with open_chat(size=(80, 24)) as chat:
         idle = "F4 Draft F5 Compare F6 Chats F8 Rounds F1 Help F2 Pairs ^Q Quit ^P palette"
         await chat.until(lambda: shown(chat) == idle)
-        assert any(keys == "Esc" and "Stop" in what for keys, what in described_keys(chat.app)["In the chat"])
+        in_chat = described_keys(chat.app, ChatScreen.BINDINGS)["In the chat"]
+        assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
         await chat.type("hold")
         await chat.until(lambda: "Esc Stop" in shown(chat))
         await chat.pilot.press("escape")
@@ -132,7 +134,7 @@ async def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_tells_what_it_d
             await chat.until(lambda: chat.app.screen is chat.app.chat)
             await chat.pilot.hover(Transcript)
             await chat.until(lambda: line.tooltip is None)
-        assert chat.app.chat.settings.drafts
+        assert chat.app.state.settings.drafts
         await chat.pilot.click(KeyLine, offset=(len(before + found + after), 0))
         await chat.pilot.click(KeyLine, offset=(1, 0))
-        await chat.until(lambda: not chat.app.chat.settings.drafts)
+        await chat.until(lambda: not chat.app.state.settings.drafts)

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from app.tui.markdown_text import markdown
+from app.tui.widgets.markdown_text import markdown
 
 
 def shown(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from app.engine.events import Mark, Piece
-from app.tui.marked_lines import MarkedLines
+from app.tui.widgets.marked_lines import MarkedLines
 
 TEXT = (
     "A target checks 日本語のテキスト and emoji 👩‍💻👨‍👩‍👧 é́ fine.\n\nAverylongwordwithoutanyblanks" * 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.slash_commands import SLASH_COMMANDS
+from app.chat.slash_commands import SLASH_COMMANDS
 from app.tui.widgets.notice import LONGEST, Notice
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.odd_values import odd_values
@@ -32,13 +32,13 @@ async def give(chat: Chat, text: str) -> None:
     """Send a line, and look at what became of it."""
     app = chat.app
     area = app.chat.prompt.area
-    app.chat.transcript.cut(len(app.chat.conversation.path))  # the notices of those before
+    app.chat.transcript.cut(len(app.state.conversation.path))  # the notices of those before
     await chat.pilot.pause()
     before, drawn = _kept(chat), _drawn(chat)
     area.load_text(text)
     area.action_submit()
     await chat.pilot.pause()
-    await chat.until(lambda: app.chat.running is None)
+    await chat.until(lambda: app.state.running is None)
     await chat.until(lambda: bool(_said(chat) or app._notifications) or _drawn(chat) != drawn)
     said = _said(chat)
     for notice in said:
@@ -52,9 +52,9 @@ async def give(chat: Chat, text: str) -> None:
     app.return_to_chat()
     area.clear()
     app.chat.prompt.take_attachments()
-    if app.chat.editing is not None:
+    if app.state.editing is not None:
         app.chat.action_stop()
-    if not chat.app.chat.conversation.path:
+    if not chat.app.state.conversation.path:
         await chat.ask("think")
 
 
@@ -69,12 +69,12 @@ def _drawn(chat: Chat) -> list[str]:
 
 def _kept(chat: Chat) -> tuple[object, ...]:
     """What a refused command leaves alone."""
-    conversation = chat.app.chat.conversation
+    conversation = chat.app.state.conversation
     return (
         conversation.chat.id,
         conversation.chat.title,
         conversation.system,
-        chat.app.chat.settings,
+        chat.app.state.settings,
         len(conversation.tree),
     )
 

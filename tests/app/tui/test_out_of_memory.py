@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.tui.app import ChatApp
-from app.tui.engine_link import EngineLink
 from mlx_spec.types import Options
 from models.pairs.resolve import resolve
 from tests.app.tui.chat_driver import Chat
@@ -32,7 +32,7 @@ async def test_an_engine_out_of_memory_is_told_nothing_is_lost_and_the_chat_goes
             chat = Chat(app, pilot)
             await chat.ask("What is a draft?")
             await chat.type("word and " * 900)
-            await chat.until(lambda: app.chat.running is None)
+            await chat.until(lambda: app.state.running is None)
             await chat.until(lambda: any("memory" in notice for notice in chat.notices))
             assert len(chat.answers) == 1 and app.chat.prompt.area.text.startswith("word and")
             app.chat.prompt.area.clear()

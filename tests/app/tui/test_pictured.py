@@ -32,7 +32,7 @@ class Fixed(datetime):
 @pytest.fixture(autouse=True)
 def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock, machine and colours, whoever runs this wherever."""
-    monkeypatch.setattr("app.compare.gathering.datetime", Fixed)
+    monkeypatch.setattr("app.compare.collector.datetime", Fixed)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
@@ -45,7 +45,7 @@ async def check(chat: Chat, name: str) -> None:
     """Compare the screen with its picture once nothing moves."""
     for area in chat.app.screen.query("TextArea, Input"):
         area.set_reactive(type(area).cursor_blink, False)  # type: ignore[attr-defined]
-    chat.app.chat.state.show()
+    chat.app.chat.view.show()
     await check_picture(chat, name)
 
 
@@ -53,7 +53,7 @@ async def streaming(chat: Chat) -> None:
     """The whole held text is on the screen, and its answer does not end."""
     await chat.until(lambda: chat.app.link.state == "ready")
     await chat.type("hold")
-    await chat.until(lambda: bool(chat.app.chat.running and chat.app.chat.running.text == ALL_HELD))
+    await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text == ALL_HELD))
     await gauges_show(chat, "33 tok/s")
 
 

@@ -7,9 +7,9 @@ from textual.keys import _character_to_key
 from textual.widgets import OptionList
 from textual.widgets._toast import ToastRack
 
+from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
 from app.tui.app import ChatApp
-from app.tui.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.prompt_area import PromptArea
@@ -128,7 +128,7 @@ async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: Ope
         area = chat.app.chat.query_one(PromptArea)
         await chat.until(lambda: area.text == "/draft ")
         await chat.pilot.press("o", "f", "f", "enter")
-        await chat.until(lambda: not chat.app.chat.settings.drafting)
+        await chat.until(lambda: not chat.app.state.settings.drafting)
         assert not menu.is_open
 
 
@@ -141,9 +141,9 @@ async def test_a_wrong_command_names_the_nearest_and_a_wrong_value_says_the_rang
         await chat.type("/temperature 99")
         await chat.until(lambda: any("between 0.0001 and 10" in notice for notice in chat.notices))
         await chat.type("/length 4")
-        await chat.until(lambda: chat.app.chat.settings.options.draft_length == 4)
+        await chat.until(lambda: chat.app.state.settings.options.draft_length == 4)
         await chat.type("/length auto")
-        await chat.until(lambda: chat.app.chat.settings.options.draft_length is None)
+        await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
 
 
 async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
@@ -169,7 +169,7 @@ async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
         await chat.until(lambda: "Ask something. / for commands, F1 for help" in chat.screen)
         await chat.pilot.resize_terminal(40, 24)
         chat.app.chat.prompt.put_back("one", 12)
-        chat.app.chat.state.show()
+        chat.app.chat.view.show()
         await chat.until(lambda: "not sent yet · Up: 12 more" in chat.screen)
         chat.app.chat.prompt.area.clear()
         await chat.ask("hello")
@@ -235,9 +235,9 @@ async def test_what_is_typed_after_another_chat_was_opened_from_a_message_is_a_p
             await chat.ask("hello")
             await chat.pilot.press("tab")
             await chat.until(lambda: chat.app.chat.transcript.has_focus)
-            before = chat.app.chat.conversation
+            before = chat.app.state.conversation
             await chat.pilot.press(key)
-            await chat.until(lambda before=before: chat.app.chat.conversation is not before)
+            await chat.until(lambda before=before: chat.app.state.conversation is not before)
             await chat.pilot.press("e", "h")
             area = chat.app.chat.query_one(PromptArea)
             await chat.until(lambda area=area: area.text == "eh")

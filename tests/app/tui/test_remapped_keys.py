@@ -126,7 +126,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await look("the empty chat")
         await help_on("the prompt")
         await send("slow")
-        await opened.until(lambda: bool(opened.app.chat.running and opened.app.chat.running.text))
+        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
         await send("next")
         await look("a prompt that waits")
         await opened.pilot.press(keys["chat.compare"])
@@ -134,7 +134,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await look("a refusal")
         await opened.pilot.press(keys["chat.stop"])
         await opened.until(lambda: any(a.text.startswith("The target") for a in opened.answers))
-        await opened.until(lambda: opened.app.chat.running is None)
+        await opened.until(lambda: opened.app.state.running is None)
         await opened.pilot.press(keys["prompt.browse"])
         await help_on("the messages")
         await opened.pilot.press(keys["messages.edit"])
@@ -146,7 +146,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
             lambda: FirstRunScreen("builtin", opened.app.keys, print),
             lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
             lambda: LineQuestionScreen("The title", "old"),
-            lambda: TotalsScreen([], opened.app.chat.answering.logs),
+            lambda: TotalsScreen([], opened.app.state.logs),
             lambda: OwnPairScreen(opened.app.keys),
         ]
         for make in makers:

@@ -9,7 +9,7 @@ from app.engine.events import DraftRound, Piece, TextAdded
 from app.tui.keys.in_force import Keys
 from app.tui.screens.inspector import InspectorScreen, excerpt
 from app.tui.screens.totals import TotalsScreen, rows
-from app.tui.token_text import round_sentence, round_text
+from app.tui.widgets.token_text import round_sentence, round_text
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -61,7 +61,7 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         await chat.pilot.press("f8")
         await chat.until(lambda: any("no rounds" in notice for notice in chat.notices))
         await chat.type("slow")
-        logs = chat.app.chat.answering.logs
+        logs = chat.app.state.logs
         await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)

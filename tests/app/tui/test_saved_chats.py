@@ -58,7 +58,7 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
         await opened.pilot.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
         assert opened.answers[0].stats == stats
-        assert opened.app.chat.settings.options.temperature == 0.5
+        assert opened.app.state.settings.options.temperature == 0.5
         await opened.ask("echo")
         assert opened.answers[-1].text.startswith(f"Be brief.|hello|{TEXT}|echo|")
     assert len(saved(tmp_path)) == 1
@@ -79,17 +79,17 @@ async def test_leaving_in_the_middle_of_an_answer_keeps_every_word_that_was_show
     monkeypatch.setattr("app.tui.screens.chat.HAND_OVER_SECONDS", 3600)
     async with open_chat() as opened:
         await opened.type("slow")
-        await opened.until(lambda: bool(opened.app.chat.running and opened.app.chat.running.text))
+        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
         await opened.pilot.press("ctrl+q")
-    assert opened.app.chat.running is not None
-    assert saved(tmp_path)[0][1][1].text == opened.app.chat.running.text
+    assert opened.app.state.running is not None
+    assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
 
 
 async def one_waits(opened: OpenedChat) -> None:
     """Two prompts are sent: one is being answered, the other waits."""
     await opened.type("slow")
     await opened.type("waits")
-    await opened.until(lambda: len(opened.app.chat.answering.queued) == 1)
+    await opened.until(lambda: len(opened.app.state.queued) == 1)
 
 
 async def test_prompts_that_wait_or_are_half_written_when_the_program_ends_are_behind_up_in_the_next_run(
@@ -190,8 +190,8 @@ async def test_a_preset_is_listed_brings_instructions_and_sampling_back_and_is_d
         await opened.type("/preset")
         await opened.until(lambda: "terse. /preset NAME uses one" in opened.notices[-1])
         await opened.type("/preset terse")
-        await opened.until(lambda: opened.app.chat.conversation.system == "Be terse.")
-        assert opened.app.chat.settings.options.temperature == 0.3
+        await opened.until(lambda: opened.app.state.conversation.system == "Be terse.")
+        assert opened.app.state.settings.options.temperature == 0.3
         await opened.type("/preset none-such")
         await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1])
         await opened.type("/preset delete terse")

@@ -59,7 +59,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         await opened.pilot.press("enter")
         await opened.until(lambda: opened.app.screen is opened.app.chat)
         await opened.until(lambda: len(texts(opened)) == 2)
-        assert opened.app.chat.conversation.chat.id == "c1"
+        assert opened.app.state.conversation.chat.id == "c1"
     exported = json.loads((tmp_path / "x.json").read_text())
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
 
@@ -211,12 +211,12 @@ async def test_a_hit_on_another_branch_waits_for_the_answer_that_is_being_writte
         await opened.ask("hello")
         await opened.pilot.press("tab", "up", "e")
         await opened.until(
-            lambda: opened.app.chat.editing is not None and bool(opened.app.chat.prompt.area.text)
+            lambda: opened.app.state.editing is not None and bool(opened.app.chat.prompt.area.text)
         )
         await opened.type("slow")
-        await opened.until(lambda: bool(opened.app.chat.running and opened.app.chat.running.text))
-        running = opened.app.chat.running
+        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
+        running = opened.app.state.running
         assert texts(opened) == ["slow"]
         await open_hit(opened, "hello")
         await opened.until(lambda: any("An answer is being written" in notice for notice in opened.notices))
-        assert opened.app.chat.running is running and texts(opened) == ["slow"]
+        assert opened.app.state.running is running and texts(opened) == ["slow"]

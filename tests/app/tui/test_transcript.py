@@ -24,7 +24,7 @@ async def test_two_thousand_messages_open_at_once_and_can_all_be_reached(open_ch
     async with open_chat(size=(80, 24)) as opened:
         view = opened.app.chat.transcript
         start = time.process_time()
-        opened.app.chat.resume(*long_chat())
+        opened.app.state.resume(*long_chat())
         await opened.until(lambda: bool(opened.answers) and view.is_vertical_scroll_end)
         spent = time.process_time() - start
         assert spent < 1.5, f"{spent:.2f} s of processor time"
@@ -47,7 +47,7 @@ async def test_two_thousand_messages_open_at_once_and_can_all_be_reached(open_ch
 async def test_what_the_program_says_further_up_is_seen_there_and_moves_nothing(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as opened:
         view = opened.app.chat.transcript
-        opened.app.chat.resume(*long_chat())
+        opened.app.state.resume(*long_chat())
         await opened.until(lambda: bool(opened.answers) and view.is_vertical_scroll_end)
         view.go_to("p400")
         await opened.until(lambda: 400 in seen(opened))

@@ -27,8 +27,8 @@ async def test_a_prompt_half_written_is_back_in_the_chat_it_belongs_to(open_chat
         await chat.pilot.press("f7")
         await chat.until(lambda: written(chat) == "half" and told(chat) == MARK)
         assert MARK in chat.screen
-        chat.app.chat.state.show()
-        assert told(chat) == MARK and chat.app.chat.running is None and len(chat.answers) == 1
+        chat.app.chat.view.show()
+        assert told(chat) == MARK and chat.app.state.running is None and len(chat.answers) == 1
         await chat.pilot.press("x")
         await chat.until(lambda: written(chat) == "halfx" and not told(chat))
         await chat.pilot.press("enter")
@@ -64,10 +64,10 @@ async def test_prompts_that_waited_are_back_the_last_in_view_the_others_behind_u
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.type("hold")
-        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.until(lambda: chat.app.state.running is not None)
         for text in ("first", "second"):
             await chat.type(text)
-        await chat.until(lambda: len(chat.app.chat.answering.queued) == 2)
+        await chat.until(lambda: len(chat.app.state.queued) == 2)
         chat.app.leave()
     async with open_chat() as chat:
         await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
@@ -75,7 +75,7 @@ async def test_prompts_that_waited_are_back_the_last_in_view_the_others_behind_u
         await chat.until(lambda: written(chat) == "second" and told(chat) == f"{MARK} · Up: 1 more")
         await chat.pilot.press("up")
         await chat.until(lambda: written(chat) == "first" and not told(chat))
-        assert chat.app.chat.running is None and not chat.app.chat.answering.queued
+        assert chat.app.state.running is None and not chat.app.state.queued
 
 
 async def test_of_several_prompts_that_waited_each_has_its_own_files_again(
@@ -89,10 +89,10 @@ async def test_of_several_prompts_that_waited_each_has_its_own_files_again(
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.type("hold")
-        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.until(lambda: chat.app.state.running is not None)
         for text in (f"first @{tmp_path / 'one.md'}", "none", f"last @{tmp_path / 'two.md'}"):
             await chat.type(f"{text} ")
-        await chat.until(lambda: len(chat.app.chat.answering.queued) == 3)
+        await chat.until(lambda: len(chat.app.state.queued) == 3)
         chat.app.leave()
     async with open_chat() as chat:
         await chat.until(lambda: any("where a prompt was not sent" in one for one in chat.notices))
@@ -117,11 +117,11 @@ async def test_prompts_left_behind_in_another_chat_come_back_with_their_files(
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.type("hold")
-        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.until(lambda: chat.app.state.running is not None)
         await chat.type(f"/attach {tmp_path / 'one.md'}")
         await chat.until(lambda: bool(chat.app.chat.prompt.attachments))
         await chat.type("echo first")
-        await chat.until(lambda: len(chat.app.chat.answering.queued) == 1)
+        await chat.until(lambda: len(chat.app.state.queued) == 1)
         await chat.pilot.press("ctrl+n")
         await chat.until(lambda: any("Up brings the text back, with its files" in n for n in chat.notices))
         await chat.pilot.press("up")
@@ -198,7 +198,7 @@ async def test_a_prompt_that_failed_while_another_was_written_is_told_of_and_beh
 ) -> None:
     async with open_chat() as chat:
         await chat.type("hold")
-        await chat.until(lambda: chat.app.chat.running is not None)
+        await chat.until(lambda: chat.app.state.running is not None)
         await chat.type("fail")
         chat.app.chat.prompt.fill("next")
         await chat.pilot.press("escape")

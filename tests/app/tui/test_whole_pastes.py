@@ -5,7 +5,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.events import Key, Paste
 
-from app.tui.whole_pastes import WholePastes, read_pastes_whole
+from app.tui.terminal.whole_pastes import WholePastes, read_pastes_whole
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
 HOSTILE = [

@@ -1,0 +1,198 @@
+"""The engine as a chat sees it: ask, and the events of the answer are handed to the one who asked.
+
+Events are collected on a timer, not one by one.
+"""
+
+from collections.abc import Callable, Sequence
+
+from app.chat.engine_events import (
+    DifferenceFound,
+    EngineDied,
+    EngineState,
+    PairEvent,
+    PairFailed,
+    PairLoaded,
+    PairLoading,
+    PairTuning,
+    RequestEvent,
+    TurnAdvanced,
+    TurnFailed,
+)
+from app.engine.chat_prompt import Message
+from app.engine.client import EngineClient, describe_death
+from app.engine.events import PairInfo, TurnEnded
+from app.engine.protocol import (
+    Answer,
+    Answered,
+    AnswerFailed,
+    Cancel,
+    Died,
+    EngineEvent,
+    Explain,
+    Explained,
+    Load,
+    Loaded,
+    LoadFailed,
+    SkipTuning,
+    Tuning,
+    TuningEnded,
+)
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
+
+Asker = Callable[[RequestEvent], object]
+"""Takes what comes of a request. It should only keep it: another request may be half made."""
+
+PUMP_SECONDS = 1 / 12
+"""Text that appears this often looks steady; each frame takes about two milliseconds of a core."""
+
+
+class EngineLink:
+    """Owns the engine process: starts it, restarts a dead one when it is asked something."""
+
+    def __init__(self, client: EngineClient, pair: PairSpec) -> None:
+        self.client = client
+        self.pair = pair
+        self.info: PairInfo | None = None
+        """The loaded pair; None until it is in memory."""
+        self.state: EngineState = "loading"
+        self.tuning: Tuning | None = None
+        """How far the measuring of what drafting costs is; None while there is none."""
+        self._listener: Callable[[PairEvent], object] = lambda event: None
+        self._askers: dict[int, Asker] = {}
+        self._last_id = 0
+        self._no_start = ""
+        """Why the process could not be started again, until the next `pump`."""
+
+    def start(self) -> None:
+        """Start the process and the loading. To be called before the app runs."""
+        self.client.start()
+        self.client.send(Load(self.pair))
+
+    def listen(self, listener: Callable[[PairEvent], object]) -> None:
+        """Hand what happens to the pair and the process to this listener."""
+        self._listener = listener
+
+    def use(self, pair: PairSpec) -> None:
+        """Open another pair in place of this one."""
+        self.pair = pair
+        if self.client.alive:
+            self._load()
+        else:
+            self._restart()
+
+    def ask(
+        self,
+        asker: Asker,
+        messages: Sequence[Message],
+        options: Options,
+        *,
+        documents: Sequence[str] = (),
+        begun: str = "",
+    ) -> int:
+        """Request an answer. Its `TurnAdvanced` and `TurnFailed` go to the asker, with the id returned.
+
+        `documents` are for the lookup drafter; `begun` is how the answer begins.
+        """
+        turn_id = self._begin(asker)
+        self.client.send(Answer(turn_id, tuple(messages), options, documents=tuple(documents), begun=begun))
+        return turn_id
+
+    def explain(
+        self, asker: Asker, messages: Sequence[Message], options: Options,
+        plain: Sequence[int], drafted: Sequence[int],
+    ) -> int:  # fmt: skip
+        """Ask where two answers part; a `DifferenceFound` or `TurnFailed` with this id goes to the asker."""
+        turn_id = self._begin(asker)
+        self.client.send(Explain(turn_id, tuple(messages), options, tuple(plain), tuple(drafted)))
+        return turn_id
+
+    def wake(self) -> bool:
+        """Start a dead engine again; True if it was dead."""
+        dead = not self.client.alive
+        if dead:
+            self._restart()
+        return dead
+
+    def cancel(self, turn_id: int) -> None:
+        """Stop an answer; its `TurnEnded` still arrives."""
+        self.client.send(Cancel(turn_id))
+
+    def skip_tuning(self) -> None:
+        """End the measuring of what drafting costs, so that answers begin."""
+        self.client.send(SkipTuning())
+
+    def pump(self) -> None:
+        """Pass on what the process sent since the last call."""
+        for event in self.client.poll():
+            self._pass_on(event)
+        if self._no_start:
+            reason, self._no_start = self._no_start, ""
+            self._die(reason)
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _begin(self, asker: Asker) -> int:
+        """The id of a request that is about to be sent; what comes of it goes to the asker."""
+        self.wake()
+        self._last_id += 1
+        self._askers[self._last_id] = asker
+        return self._last_id
+
+    def _restart(self) -> None:
+        reason = ""
+        try:
+            self.client.start()
+        except OSError as error:
+            reason = f"The engine process cannot be started: {error.strerror}."
+        # What the dead process left behind is dealt with before anything is asked of the next one.
+        self.pump()
+        self._load()
+        self._no_start = reason  # the next `pump` knows who asked
+
+    def _load(self) -> None:
+        self.info, self.state = None, "loading"
+        self._listener(PairLoading())
+        self.client.send(Load(self.pair))
+
+    def _pass_on(self, event: EngineEvent) -> None:
+        match event:
+            case Loaded(info):
+                self.info, self.state = info, "ready"
+                self._listener(PairLoaded(info))
+            case LoadFailed(text):
+                self.state = "failed"
+                self._listener(PairFailed(text))
+            case Tuning():
+                self.tuning = event
+                self._listener(PairTuning(event))
+            case TuningEnded():
+                self.tuning = None
+                self._listener(PairTuning(event))
+            case Answered(turn_id, turn_event):
+                done = isinstance(turn_event, TurnEnded)
+                asker = self._askers.pop(turn_id, None) if done else self._askers.get(turn_id)
+                if asker is not None:
+                    asker(TurnAdvanced(turn_id, turn_event))
+            case Explained(turn_id, difference):
+                if (asker := self._askers.pop(turn_id, None)) is not None:
+                    asker(DifferenceFound(turn_id, difference))
+            case AnswerFailed(turn_id, text):
+                self._fail(turn_id, text)
+            case Died():
+                self._die(describe_death(event))
+
+    def _die(self, reason: str) -> None:
+        """There is no process: all that was asked has failed."""
+        self.info, self.state, self.tuning = None, "dead", None
+        text = f"{reason} The next prompt starts it again."
+        answering = list(self._askers)
+        for turn_id in answering:
+            self._fail(turn_id, text, reason)
+        self._listener(EngineDied(text, while_answering=bool(answering)))
+
+    def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
+        asker = self._askers.pop(turn_id, None)
+        if asker is not None:
+            asker(TurnFailed(turn_id, text, reason or text))

@@ -1,0 +1,268 @@
+"""The chat that is open: prompts in, answers out, one at a time; what is sent meanwhile waits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.chat.answer_in_progress import AnswerInProgress
+from app.chat.chat_logs import ChatLogs
+from app.chat.chat_view import ChatView
+from app.chat.context_in_use import ContextInUse
+from app.chat.conversation import Conversation
+from app.chat.engine_events import RequestEvent, TurnAdvanced, TurnFailed
+from app.chat.engine_link import Asker, EngineLink
+from app.chat.settings import Settings
+from app.chat.waiting import Waiting
+from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
+from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
+from app.history.saving import HistoryThread
+from models.pairs.pair import PairSpec
+
+
+class OpenChat:
+    """Its conversation, settings, answer in progress and prompts that wait. A view draws it."""
+
+    view: ChatView
+    """To be set before anything is asked."""
+
+    def __init__(self, link: EngineLink, settings: Settings, history: HistoryThread, asker: Asker) -> None:
+        """`asker` takes the engine's events, and gives them to `take_event` a little later."""
+        self.link = link
+        self.settings = settings
+        self.history = history
+        self.conversation = Conversation.begin(history, settings)
+        self.running: AnswerInProgress | None = None
+        """The answer that is being written."""
+        self.queued: list[Waiting] = []
+        self.editing: ChatMessage | None = None
+        """The earlier prompt that the next one takes the place of, on a branch of its own."""
+        self.logs = ChatLogs()
+        """What drafting did, per answer of this chat."""
+        self.context = ContextInUse()
+        self._asker = asker
+        self._dropped = 0
+
+    @property
+    def can_stop(self) -> bool:
+        """Something is under way that `stop` ends."""
+        return self.link.tuning is not None or self.running is not None or self.editing is not None
+
+    @property
+    def context_limit(self) -> int | None:
+        """Tokens that the loaded pair can read; None until it is known."""
+        return self.link.info.context_limit if self.link.info else None
+
+    def ask(self, prompt: Waiting, *, at_once: bool) -> None:
+        """Send a prompt, or have it wait for the answer in progress; `at_once` ends that one first."""
+        if self.running is None:
+            self.send(prompt.text, prompt.attachments)
+        else:
+            self.queued.insert(0 if at_once else len(self.queued), prompt)
+            if at_once:
+                self._skip_tuning()
+                self.stop_answer()
+        self.view.show()
+
+    def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
+        """Ask the engine; while the pair loads, the answer waits for it."""
+        edited, self.editing = self.editing, None
+        in_view = edited is None or edited in self.conversation.path
+        if edited is not None:
+            self.view.cut(edited, keep=False)
+            attachments = (*edited.attachments, *attachments)
+        prompt = self.conversation.ask(text, attachments, instead_of=edited)
+        if in_view:
+            self.view.append(prompt)
+        else:  # Another branch was walked to meanwhile.
+            self.view.show_path()
+        self.answer(prompt, self.settings)
+
+    def answer(self, prompt: ChatMessage, settings: Settings) -> None:
+        """Have a prompt answered, beside the answers it may have."""
+        facts = AnswerFacts(self.link.pair.name, settings.for_answer())
+        self._begin(prompt, self.conversation.begin_answer(prompt, facts))
+
+    def go_on(self, answer: ChatMessage) -> None:
+        """Continue an answer that was stopped."""
+        self._begin(self.conversation.tree[answer.parent or ""], answer)
+
+    def stop(self) -> None:
+        """End what is under way: measuring, an answer, or the edit of an earlier prompt."""
+        if self.link.tuning is not None:
+            self.link.skip_tuning()
+        elif self.running is not None:
+            self.stop_answer()
+        elif self.editing is not None:
+            self._leave_editing()
+            self.view.note("The prompt is left as it was.")
+        self.view.show()
+
+    def stop_answer(self) -> None:
+        """End the answer in progress within a token; its text is kept."""
+        if self.running is not None:
+            self.running.stopping = True
+            self.link.cancel(self.running.id)
+
+    def use(self, pair: PairSpec) -> None:
+        """Open another pair: it answers what has no text yet; an answer that has some ends here."""
+        running = self.running
+        self._skip_tuning()
+        if running is None or running.stopping or running.has_grown:
+            self.stop_answer()
+            self.link.use(pair)
+            return
+        self.link.cancel(running.id)
+        self.link.use(pair)
+        message = running.before
+        if message.facts is not None and not message.text:
+            message = replace(message, facts=replace(message.facts, pair=pair.name))
+        self._begin(running.prompt, message)
+
+    def change_settings(self, settings: Settings) -> None:
+        """Take other settings; they hold from the next answer on and belong to the chat."""
+        self.settings = settings
+        self.conversation.set_up(settings=settings)
+        self.view.show()
+
+    def clear(self) -> None:
+        """Begin a new chat; the instructions and options stay."""
+        self._open(Conversation.begin(self.history, self.settings, self.conversation.system))
+
+    def resume(self, chat: Chat, messages: Sequence[ChatMessage]) -> None:
+        """Go on with a saved chat, with its own instructions and options."""
+        self._open(Conversation(self.history, chat, messages))
+        self.settings = self.conversation.settings
+        self.view.show()
+
+    def stand_at(self, message: ChatMessage) -> None:
+        """Bring the branch with this message into view."""
+        self.conversation.stand_at(message)
+        self.count_context()
+        self.view.show_path()
+        self.view.show()
+
+    def count_context(self) -> None:
+        """The branch in view is another one, or the pair that is to read it."""
+        self.context.count(self.conversation, self.link.pair.name)
+
+    def take_event(self, event: RequestEvent) -> None:
+        """What came of a request; an answer that is no longer in progress is late and left out."""
+        running = self.running
+        if running is None or running.id != event.turn_id:
+            return
+        if isinstance(event, TurnAdvanced):
+            self._advance(running, event.event)
+        elif isinstance(event, TurnFailed):
+            self._fail(running, event.text)
+
+    def save(self) -> None:
+        """Hand what the answer in progress has grown by to the history."""
+        running = self.running
+        if running is not None and running.unsaved:
+            running.unsaved = False
+            self.conversation.change(running.message)
+
+    def _open(self, conversation: Conversation) -> None:
+        """Put another chat into view."""
+        waited = self._leave()
+        self._leave_editing()
+        self.conversation = conversation
+        self.logs.fill(conversation.tree)
+        self.count_context()
+        self.view.open(waited)
+
+    def _leave(self) -> list[Waiting]:
+        """Another chat comes into view: the answer in progress ends. Return what waited; nothing does now."""
+        running, conversation = self.running, self.conversation
+        if running is not None:
+            self.link.cancel(running.id)
+            if running.has_grown:
+                conversation.change(running.ended("cancelled"))
+            elif not running.before.text:
+                conversation.forget(running.before)
+        waited = self.queued
+        self.running, self.queued, self._dropped = None, [], 0
+        return waited
+
+    def _leave_editing(self) -> None:
+        if self.editing is not None:
+            self.editing = None
+            self.view.leave_editing()
+
+    def _skip_tuning(self) -> None:
+        if self.link.tuning is not None:
+            self.link.skip_tuning()
+
+    def _begin(self, prompt: ChatMessage, message: ChatMessage) -> None:
+        log = self.logs.begin(message, self.link.pair.name)
+        self.view.begin_answer(message, log)
+        assert message.facts is not None
+        options = message.facts.options
+        if message.text:  # its own options, but how long it may become is what the person says now
+            options = replace(options, max_tokens=self.settings.options.max_tokens)
+        request = self.link.ask(
+            self._asker,
+            self.conversation.messages(prompt),
+            options,
+            documents=self.conversation.documents(prompt),
+            begun=message.text,
+        )
+        self.running = AnswerInProgress(request, prompt, message, log, options.max_tokens)
+        self.context.take(None)
+        self.view.show()
+
+    def _advance(self, running: AnswerInProgress, event: TurnEvent) -> None:
+        match event:
+            case TurnsDropped(count) if count != self._dropped:
+                self._dropped = count
+                text = f"The context is full: the model does not read the oldest {count} messages."
+                self.view.note(text, "warning")
+            case TextAdded(pieces=pieces):
+                if not running.stopping:
+                    running.add(event)
+                    self.view.grow(pieces)
+                    self.context.take(event)
+            case TurnEnded():
+                if running.stopping:
+                    event = replace(event, finish_reason="cancelled", stats=running.log.kept(event.stats))
+                self.context.take(event)
+                self._settle(running, event.finish_reason, event)
+            case _:
+                self.context.take(event)
+        self.view.show(at_once=not isinstance(event, TextAdded) or running.stopping)
+
+    def _fail(self, running: AnswerInProgress, text: str) -> None:
+        if running.has_grown:
+            self.view.note(f"{text} What was written so far is kept.", "error")
+            self._settle(running, "failed")
+        else:
+            self._give_back(running)
+            self.view.note(text, "error")
+            self.count_context()
+        self.view.show()
+
+    def _settle(self, running: AnswerInProgress, finish: Finish, event: TurnEnded | None = None) -> None:
+        """The answer has ended; go on with what waited."""
+        running.log.over = True
+        message = self.conversation.change(running.ended(finish, event))
+        self.running = None
+        self.view.end_answer(message)
+        if self.queued:
+            waiting = self.queued.pop(0)
+            self.send(waiting.text, waiting.attachments)
+
+    def _give_back(self, running: AnswerInProgress) -> None:
+        """What came to nothing is as it was; a prompt returns to where it was written."""
+        conversation = self.conversation
+        self.logs.take_back(running.before)
+        self.running = None
+        if running.before.text:
+            conversation.change(running.before)
+            self.view.end_answer(running.before)
+            return
+        waiting, self.queued = self.queued, []
+        conversation.forget(running.before)
+        if conversation.chat.leaf == running.prompt.id:
+            conversation.forget(running.prompt)
+            waiting.insert(0, Waiting(running.prompt.text, running.prompt.attachments))
+        self.view.show_path()
+        self.view.give_back(waiting)

@@ -1,0 +1,114 @@
+"""The `/` commands as data: one list serves typing, completion, help and the command palette."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from app.chat.settings import FIELDS
+from app.shell.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """One command of the prompt, as help and the list of commands show it."""
+
+    name: str
+    """Without its slash."""
+    value: str
+    """What follows the name, as shown in help; empty if nothing does."""
+    summary: str
+
+    @property
+    def usage(self) -> str:
+        return f"/{self.name} {self.value}".rstrip()
+
+    @property
+    def needs_value(self) -> bool:
+        return bool(self.value) and not self.value.startswith("[")
+
+    @property
+    def is_setting(self) -> bool:
+        """It changes what the next answer is asked for."""
+        return self.name == "draft" or self.name in FIELDS
+
+
+def _settings(table: str) -> list[SlashCommand]:
+    settings = ((name, setting) for name, setting in FIELDS.items() if setting.key.startswith(table))
+    return [SlashCommand(name, setting.value, setting.help.rstrip(".")) for name, setting in settings]
+
+
+SLASH_COMMANDS = (
+    SlashCommand("help", "", "Keys and commands"),
+    SlashCommand(
+        "compare",
+        "[all|FILE]",
+        "The last prompt, the default ones or a JSONL file, with and without drafting",
+    ),
+    SlashCommand(
+        "sweep",
+        "[length=0-8 drafter=...]",
+        "Several settings in a row: also temperature=0,0.8 prompts=all|FILE repeats=N",
+    ),
+    SlashCommand("comparisons", "", "The comparisons that were kept: show one and export it, delete"),
+    SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
+    SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
+    SlashCommand("draft", "on|off", "Drafting for the next answer"),
+    *_settings("drafting."),
+    SlashCommand("pairs", "", "Choose or download a pair of models"),
+    SlashCommand("welcome", "", "What the built-in pair is, and real pairs that fit this machine"),
+    SlashCommand("use", "PAIR", "Answer with another pair from here on"),
+    SlashCommand("pull", "PAIR", "Download a pair; /pairs shows how far it is"),
+    SlashCommand("remove", "PAIR", "Delete a pair's files, after asking"),
+    *_settings("sampling."),
+    SlashCommand("system", "TEXT", "Instructions for the whole chat; `/system none` takes them away"),
+    SlashCommand("preset", "[NAME|save NAME|delete NAME]", "Instructions and sampling under a name"),
+    SlashCommand("sessions", "[TEXT]", "All chats: resume, search, rename, archive, delete, export"),
+    SlashCommand("resume", "[ID|last]", "Go on with a chat, the last one if none is named"),
+    SlashCommand("new", "", "Begin a new chat"),
+    SlashCommand("rename", "TITLE", "Give this chat another title"),
+    SlashCommand("archive", "", "Put this chat into the archive"),
+    SlashCommand("delete", "", "Delete this chat; /undo brings it back"),
+    SlashCommand("undo", "", "Bring the chat back that was deleted last"),
+    SlashCommand("export", "[markdown|json] [FILE]", "Write this chat to a file"),
+    SlashCommand("import", "FILE", "Add the chats of an exported JSON file"),
+    SlashCommand("messages", "", "To the messages: edit, ask again, continue, copy, walk branches"),
+    SlashCommand("edit", "", "Edit the last prompt, or the chosen one; the old branch is kept"),
+    SlashCommand("regenerate", "[new|same]", "Another answer, with a new seed or the same"),
+    SlashCommand("continue", "", "Write on a stopped answer"),
+    SlashCommand("branch", "before|after", "The branch before or after this one"),
+    SlashCommand("attach", "FILE", "Have a file go with the next prompt; @FILE in a prompt does it too"),
+    SlashCommand("detach", "", "Leave the attached files out again"),
+    SlashCommand("think", "", "Show or fold the thoughts of an answer"),
+    SlashCommand("editor", "", "Write the prompt in your own editor ($EDITOR)"),
+    SlashCommand("marks", "on|off", "Keep the drafting marks on finished answers"),
+    SlashCommand("copy", "[code [N]]", "Copy the last answer, the chosen message, or a code block"),
+    SlashCommand("stop", "", "Stop the answer and keep its text"),
+    SlashCommand("clear", "", "The same as /new"),
+    SlashCommand("theme", "", "Choose the colours"),
+    SlashCommand("config", "", "Where config.toml is, with keys, colours and defaults"),
+    SlashCommand("log", "", "Where the engine's log is"),
+    SlashCommand("quit", "", "Leave"),
+)
+
+
+def parse(text: str) -> tuple[SlashCommand, str]:
+    """A typed command and its value.
+
+    Raises:
+        BadInput: there is no such command, and the nearest one is named; or it takes no value and has one.
+    """
+    name, value = [*text.removeprefix("/").split(maxsplit=1), "", ""][:2]
+    for command in SLASH_COMMANDS:
+        if command.name == name.lower():
+            if value and not command.value:
+                raise BadInput(f"Nothing was done: /{command.name} stands alone, without '{value.strip()}'.")
+            return command, value.strip()
+    near = get_close_matches(name.lower(), [c.name for c in SLASH_COMMANDS], n=1)
+    hint = f"Did you mean /{near[0]}?" if near else "/help lists them all."
+    raise BadInput(f"There is no command /{name}. {hint} A prompt may begin with a space and then a slash.")
+
+
+def completions(text: str) -> list[SlashCommand]:
+    """Commands that the beginning `/na` may become; none once a value is being typed."""
+    if not text.startswith("/") or any(c.isspace() for c in text):
+        return []
+    return [command for command in SLASH_COMMANDS if command.name.startswith(text[1:].lower())]

@@ -1,0 +1,241 @@
+"""Carries out `/` commands, whether typed, picked from the list or from the palette."""
+
+import re
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Protocol
+
+from app.chat.attachments import attach
+from app.chat.history_actions import HistoryActions
+from app.chat.open_chat import OpenChat
+from app.chat.pair_removal import remove_after_asking
+from app.chat.pull_queue import PullQueue
+from app.chat.settings import change, describe
+from app.chat.slash_commands import SlashCommand, parse
+from app.compare.request import CompareRequest, read_compare, read_sweep
+from app.settings.config import Config
+from app.shell.counted import counted
+from app.shell.errors import AppError, BadInput
+from app.shell.pull_text import warning
+from app.tui.keys.in_force import Keys
+from app.tui.widgets.conversation_view import ConversationView
+from app.tui.widgets.message_actions import MessageActions
+from app.tui.widgets.prompt import Prompt
+from mlx_spec.types import Options
+from models.errors import UnknownPair
+from models.pairs.catalogue import Pair, find
+from models.pairs.installed import installed
+from models.size_text import size_text
+from models.speed.fit import fit
+
+ACTIONS = {
+    "help": "app.help",
+    "comparisons": "app.comparisons",
+    "rounds": "screen.inspect",
+    "stats": "screen.totals",
+    "welcome": "app.welcome",
+    "pairs": "app.pairs",
+    "messages": "screen.browse",
+    "theme": "app.themes",
+    "quit": "app.quit",
+}
+"""Commands that do what a key does."""
+
+
+class Program(Protocol):
+    """What commands ask of the program around the chat."""
+
+    keys: Keys
+    config: Config
+    pulls: PullQueue
+
+    async def run_action(self, action: str) -> bool: ...
+    def run_worker(self, work: Coroutine[None, None, None]) -> object: ...
+    async def ask(self, question: str, yes: str, no: str) -> bool: ...
+    def compare(self, request: CompareRequest) -> None: ...
+    def show_sessions(self, text: str) -> None: ...
+    def use(self, pair: Pair) -> None: ...
+
+
+class CommandRunner:
+    """One method per command that is neither a setting nor an action, named `do_<command>`."""
+
+    def __init__(
+        self,
+        program: Program,
+        chat: OpenChat,
+        view: ConversationView,
+        prompt: Prompt,
+        actions: MessageActions,
+        saved: HistoryActions,
+    ) -> None:
+        self._program = program
+        self._chat = chat
+        self._view = view
+        self._prompt = prompt
+        self._actions = actions
+        self._saved = saved
+
+    async def run(self, text: str) -> None:
+        """Run a typed command; what cannot be done is said in the conversation."""
+        try:
+            command, value = parse(text)
+            if command.is_setting:
+                self._set(command, value)
+            elif command.name in ACTIONS:
+                await self._program.run_action(ACTIONS[command.name])
+            else:
+                await getattr(self, f"do_{command.name.replace('-', '_')}")(value)
+        except AppError as error:
+            self._note(str(error), failed=True)
+
+    def _set(self, command: SlashCommand, value: str) -> None:
+        if value:
+            self._chat.change_settings(change(self._chat.settings, command.name, value.lower()))
+        when = " from the next answer on" if value else f". Change it with {command.usage}"
+        said = describe(self._chat.settings, command.name)
+        self._note(f"{said[0].upper()}{said[1:]}{when}.")
+
+    async def do_compare(self, value: str) -> None:
+        self._program.compare(read_compare(value, self._drafting()))
+
+    async def do_sweep(self, value: str) -> None:
+        self._program.compare(read_sweep(value, self._drafting()))
+
+    async def do_use(self, value: str) -> None:
+        pair = self._pair(value)
+        if not installed(pair.spec):
+            raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
+        self._program.use(pair)
+
+    async def do_pull(self, value: str) -> None:
+        pair = self._pair(value)
+        if installed(pair.spec):
+            raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
+        self._program.pulls.add(pair.spec)
+        where = self._program.keys.told("{app.pairs} shows how far it is.")
+        what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
+        self._note(what.rstrip())
+
+    async def do_remove(self, value: str) -> None:
+        pair = self._pair(value)
+
+        program = self._program
+
+        async def remove() -> None:
+            self._note(await remove_after_asking(pair, self._chat.link.pair, program.pulls, program.ask))
+
+        self._program.run_worker(remove())
+
+    def _pair(self, name: str) -> Pair:
+        if not name:
+            raise BadInput("Name a pair; /pairs lists them.")
+        try:
+            return find(name)
+        except UnknownPair as error:
+            own = "{app.pairs}, then {pairs.own} adds one from repositories or folders."
+            said = f"There is no pair {name}. {self._program.keys.told(own)}" if "/" in name else str(error)
+            raise BadInput(said) from error
+
+    async def do_system(self, value: str) -> None:
+        conversation = self._chat.conversation
+        if value:
+            conversation.set_up(system="" if value == "none" else value)
+        said = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
+        self._note(said)
+
+    async def do_marks(self, value: str) -> None:
+        if value not in ("on", "off", ""):
+            raise BadInput(f"'{value}' is neither on nor off.")
+        self._view.show_marks(value == "on" if value else not self._view.marks)
+
+    async def do_copy(self, value: str) -> None:
+        what, _, number = value.partition(" ")
+        if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
+            raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
+        if what:
+            self._actions.copy_code(int(number) if number else None)
+        else:
+            self._actions.copy()
+
+    async def do_edit(self, value: str) -> None:
+        self._actions.edit()
+
+    async def do_regenerate(self, value: str) -> None:
+        self._actions.regenerate(value or "new")
+
+    async def do_continue(self, value: str) -> None:
+        self._actions.continue_answer()
+
+    async def do_branch(self, value: str) -> None:
+        if value not in ("before", "after"):
+            raise BadInput(f"'{value}' is neither before nor after.")
+        self._actions.walk(-1 if value == "before" else 1)
+
+    async def do_think(self, value: str) -> None:
+        self._actions.fold()
+
+    async def do_attach(self, value: str) -> None:
+        if not value:
+            raise BadInput("Name the file: /attach FILE")
+        self._prompt.attach(attach(Path(value.strip('"')), self._chat.context_limit))
+
+    async def do_detach(self, value: str) -> None:
+        files = self._prompt.take_attachments()
+        self._note(f"{counted(len(files), 'attached file')} left out.")
+
+    async def do_editor(self, value: str) -> None:
+        self._prompt.area.action_editor()
+
+    async def do_sessions(self, value: str) -> None:
+        self._program.show_sessions(value)
+
+    async def do_resume(self, value: str) -> None:
+        await self._saved.resume(value or "last")
+
+    async def do_new(self, value: str) -> None:
+        self._chat.clear()
+
+    async def do_rename(self, value: str) -> None:
+        self._saved.rename(value)
+
+    async def do_archive(self, value: str) -> None:
+        await self._saved.archive()
+
+    async def do_delete(self, value: str) -> None:
+        await self._saved.delete()
+
+    async def do_undo(self, value: str) -> None:
+        await self._saved.undo()
+
+    async def do_export(self, value: str) -> None:
+        await self._saved.export(value)
+
+    async def do_import(self, value: str) -> None:
+        await self._saved.import_file(value)
+
+    async def do_preset(self, value: str) -> None:
+        await self._saved.preset(value)
+
+    async def do_stop(self, value: str) -> None:
+        if not self._chat.can_stop:
+            raise BadInput("There is nothing to stop.")
+        self._chat.stop()
+
+    async def do_clear(self, value: str) -> None:
+        self._chat.clear()
+
+    async def do_config(self, value: str) -> None:
+        self._note(
+            f"Settings: {self._program.config.file}. `mlx-spec config` prints every key and what holds."
+        )
+
+    async def do_log(self, value: str) -> None:
+        self._note(f"The engine's log: {self._chat.link.client.log_path}")
+
+    def _drafting(self) -> Options:
+        """The options of a drafted answer in this chat."""
+        return self._chat.settings.for_answer(drafting=True)
+
+    def _note(self, text: str, *, failed: bool = False) -> None:
+        self._view.note(text, "error" if failed else "info")

@@ -1,0 +1,66 @@
+"""The `/` commands in the command palette, found by their names and by the words on what they do."""
+
+from functools import partial
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.markup import escape
+from textual.theme import ThemeProvider
+from textual.widgets import Button, Input
+
+from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
+from app.tui.messages import CommandChosen
+from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.key_line import KeyLine
+
+PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Esc closes."
+
+SAID = 0.1
+"""The score of a command whose name does not fit, but what is said of it does."""
+
+
+class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """Textual's own, which runs one command and closes once."""
+
+    HELP = f"All commands. {PALETTE_HELP}"
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield KeyLine()
+
+    def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
+        if not self.was_closed:
+            super()._select_or_command(event)
+
+
+class ThemePalette(Palette):
+    """The colours to choose from."""
+
+    HELP = f"All themes. {PALETTE_HELP}"
+
+    def __init__(self) -> None:
+        super().__init__([ThemeProvider], placeholder="Search for themes…")
+
+
+class SlashCommandProvider(Provider):
+    """Usages are shown as they are: `[all|FILE]` is no markup."""
+
+    async def discover(self) -> Hits:
+        for command in SLASH_COMMANDS:
+            yield DiscoveryHit(
+                Text(command.usage), self._choice(command), command.usage, escape(command.summary)
+            )
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in SLASH_COMMANDS:
+            said = SAID if query.lower() in command.summary.lower() else 0
+            if score := max(matcher.match(command.usage), said):
+                yield Hit(
+                    score, Text(command.usage), self._choice(command), command.usage, escape(command.summary)
+                )
+
+    def _choice(self, command: SlashCommand) -> partial[bool]:
+        chosen = CommandChosen(command.name, takes_value=command.needs_value)
+        return partial(self.app.post_message, chosen)

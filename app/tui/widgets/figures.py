@@ -1,0 +1,159 @@
+"""The numbers of an answer in words, for the status line and under each answer."""
+
+from collections.abc import Sequence
+
+from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
+from app.chat.engine_link import EngineState
+from app.chat.settings import Settings
+from app.engine.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
+from app.engine.protocol import Tuning
+from app.history.records import ChatMessage
+from app.shell.bars import bars
+from app.shell.printable import one_line
+from app.tui.widgets.item_line import SEPARATOR, LineItem
+from models.size_text import size_text
+
+SAMPLES_SHOWN = 8
+POSITIONS_SHOWN = 8
+
+NEARLY_FULL = 0.8
+"""The share of the context from which on it is marked."""
+
+
+def status_items(
+    pair: str,
+    state: EngineState,
+    settings: Settings,
+    context: tuple[int, int | None],
+    event: PrefillProgressed | TextAdded | TurnEnded | None,
+    queued: int,
+    *,
+    download: str,
+    stopping: bool,
+    tuning: Tuning | None,
+    stop_key: str,
+    is_counted: bool,
+) -> tuple[LineItem, ...]:
+    """The status line's items. `context` is tokens in use, and the limit once it is known."""
+    items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
+    drafting = f"drafting {'on' if settings.drafts else 'off'}"
+    items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
+    if tuning is not None:
+        items.append(
+            LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
+        )
+    if stopping:
+        items.append(LineItem("stopping", 11, "$text-warning bold"))
+    if isinstance(event, PrefillProgressed):
+        items.append(LineItem(f"reading {event.done}/{event.total}", 10))
+    used, limit = context
+    if limit:
+        about, share = "" if is_counted else "~", f"{used / limit:.0%}"
+        style = "$text-warning bold" if used > NEARLY_FULL * limit else ""
+        whole = f"context {about}{used}/{limit} ({share})"
+        items.append(LineItem(whole, 10, style, short=f"context {about}{share}"))
+    if download:
+        items.append(LineItem(download, 7, "$text-accent"))
+    if queued:
+        items.append(LineItem(f"{queued} queued", 7))
+    return tuple(items)
+
+
+def stored_line(message: ChatMessage) -> str:
+    """The line under an answer of the history."""
+    facts = message.facts
+    if facts is None:
+        return ""
+    if facts.finish is None:
+        return "not finished: /continue goes on with it"
+    if facts.stats is None or facts.finish == "failed":
+        return "incomplete: /continue goes on with it"
+    ended = TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats)
+    line = stats_line(ended, facts.options.max_tokens)
+    return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"
+
+
+def branch_label(branches: Sequence[ChatMessage], message: ChatMessage) -> str:
+    """`‹2/3›`, or nothing where there is one branch only."""
+    if len(branches) < 2:
+        return ""
+    return f"‹{[m.id for m in branches].index(message.id) + 1}/{len(branches)}›"
+
+
+def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:
+    """The gauges of one answer, live or ended: speed, acceptance, who drafts, where the time goes, memory."""
+    latest = log.latest
+    if latest is None:
+        return ()
+    items: list[LineItem] = []
+    if len(log.rates) > 1:
+        rates = log.rates[-SAMPLES_SHOWN:]
+        items.append(LineItem(bars(rates, max(rates)), 5, "$text-primary"))
+    if latest.seconds >= SAMPLE_SECONDS or log.over:
+        items.append(LineItem(f"{latest.tokens_per_second:.0f} tok/s", 10, "bold"))
+    else:
+        items.append(LineItem("… tok/s", 10, "dim"))
+    if latest.drafted:
+        rounds = max(latest.rounds, 1)
+        per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
+        shape = bars(log.acceptance_by_position[:POSITIONS_SHOWN], 1)
+        items.append(LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}"))
+    if log.rounds:
+        items.append(_drafter(log.rounds[-1]))
+    share = log.draft_share
+    if share is not None:
+        whole = f"draft {share:.0%} verify {1 - share:.0%}"
+        items.append(LineItem(f"time: {whole}", 6, short=whole))
+    elif latest.drafted:
+        items.append(LineItem("draft/verify time n/a", 2, short="time n/a"))
+    items.append(
+        LineItem(f"engine {size_text(latest.memory_bytes)}", 4, short=size_text(latest.memory_bytes))
+    )
+    return tuple(items)
+
+
+def _drafter(played: DraftRound) -> LineItem:
+    if not played.drafted:
+        return LineItem("no draft", 7)
+    name, length = one_line(played.drafter), len(played.drafted)
+    return LineItem(f"{name} drafts {length}", 7, short=f"{name} {length}")
+
+
+def stats_line(event: TurnEnded, max_tokens: int) -> str:
+    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits.
+
+    `max_tokens`: how long the answer was allowed to become.
+    """
+    stats = event.stats
+    parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
+    if stats.draft_n:
+        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
+        parts.append(f"{accepted}, {stats.accepted_per_round:.2f}/round")
+    else:
+        parts.append("no draft")
+    parts.append(f"first token {_wait(stats.time_to_first_token)}")
+    if event.finish_reason == "cancelled":
+        parts.append("stopped by you")
+    elif event.finish_reason == "length":
+        is_full = stats.tokens < max_tokens
+        parts.append("cut: the context is full" if is_full else "cut at the length limit (/max-tokens)")
+    return SEPARATOR.join(parts)
+
+
+def _wait(seconds: float) -> str:
+    """At most six characters until a thousand seconds."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
+
+
+def _state(state: EngineState, pair: str) -> str:
+    match state:
+        case "ready":
+            return f"● {pair}"
+        case "loading":
+            return f"◌ loading {pair}"
+        case "failed":
+            return f"✗ {pair} not loaded"
+        case "dead":
+            return "✗ engine stopped"

@@ -1,0 +1,176 @@
+"""What can be done with a message: edit, ask again, continue, walk its branches, copy."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.chat.open_chat import OpenChat
+from app.chat.thinking import thought_of
+from app.history.records import ChatMessage
+from app.shell.counted import counted
+from app.shell.errors import BadInput
+from app.tui.keys.in_force import Keys
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.clipboard import copy
+from app.tui.widgets.markdown_text import code_blocks
+from app.tui.widgets.transcript import Transcript
+from app.tui.widgets.unsent_prompts import UnsentPrompts
+
+
+class MessageActions:
+    """Acts on the chosen message of the transcript, or on the last one.
+
+    Every method raises `BadInput`, with what to do instead, where it cannot.
+    """
+
+    def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts, keys: Keys) -> None:
+        self._chat = chat
+        self._transcript = transcript
+        self._unsent = unsent
+        self._keys = keys
+        self._copied: tuple[str, int] = ("", 0)
+
+    def edit(self) -> None:
+        """Put a prompt back into the input; what is sent then begins a branch of its own."""
+        self._idle("edit")
+        prompt = self._prompt()
+        self._unsent.begin_editing(prompt.text)
+        self._chat.editing = prompt
+        self._transcript.select_entry(None)
+        self._chat.view.show()
+
+    def regenerate(self, seed: str) -> None:
+        """Another answer to a prompt, beside the first: `new` seed or the `same`."""
+        if seed not in ("new", "same"):
+            raise BadInput(f"'{seed}' is neither new nor same.")
+        self._idle("ask again")
+        prompt = self._prompt()
+        chat = self._chat
+        settings = chat.settings
+        before = self._chosen() if self._chosen(or_last=False) else chat.conversation.last_answer
+        if seed == "new":
+            number = secrets.randbelow(2**32)
+        elif before is not None and before.facts is not None:
+            number = before.facts.options.seed
+        else:
+            number = settings.options.seed
+        chat.view.cut(prompt, keep=True)
+        if seed == "new" and settings.options.temperature == 0:
+            chat.view.note(
+                "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."
+            )
+        settings = replace(settings, options=replace(settings.options, seed=number))
+        chat.answer(prompt, settings)
+
+    def continue_answer(self) -> None:
+        """Have a stopped answer written on."""
+        self._idle("continue")
+        answer = self._answer()
+        if answer.facts is not None and answer.facts.finish == "stop":
+            raise BadInput("This answer is complete. Ask for more in a prompt.")
+        if self._chat.conversation.chat.leaf != answer.id:
+            raise BadInput("Other messages follow this answer. Only the last one can be continued.")
+        self._chat.go_on(answer)
+
+    def walk(self, direction: int) -> None:
+        """Bring the branch before or after this one into view."""
+        self._idle("change the branch")
+        chat = self._chat
+        message = self._chosen(or_last=False) or self._branching()
+        branches = chat.conversation.tree.branches(message)
+        place = [branch.id for branch in branches].index(message.id) + direction
+        if not 0 <= place < len(branches):
+            raise BadInput(
+                "There is no branch on that side." if len(branches) > 1 else "There are no branches here."
+            )
+        other = branches[place]
+        chat.stand_at(other)
+        entries = self._transcript.entries
+        if self._transcript.has_focus:
+            self._transcript.select_entry(entries[self._transcript.place_of(other.id)])
+
+    def show_hit(self, message_id: str, words: Sequence[str]) -> None:
+        """Go to a message that a search found, on whichever branch it is, and choose it."""
+        chat = self._chat
+        tree = chat.conversation.tree
+        if message_id not in tree:
+            raise BadInput("The message that was found is not in this chat any more.")
+        message = tree[message_id]
+        if message not in chat.conversation.path:
+            self._idle("go to the branch of the message that was found")
+            chat.stand_at(message)
+        self._transcript.focus()
+        self._transcript.go_to(message_id, words)
+
+    def copy(self) -> None:
+        """Copy a message."""
+        message = self._chosen(or_last=False) or self._answer()
+        copy(self._transcript.app, message.text)
+        what = "answer" if message.role == "assistant" else "prompt"
+        self._chat.view.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
+
+    def copy_code(self, number: int | None = None) -> None:
+        """Copy a code block of an answer: the first, and the next one each time it is asked again."""
+        message = self._answer()
+        blocks = code_blocks(message.text)
+        if not blocks:
+            raise BadInput("There is no code block in this answer.")
+        if number is None:
+            last, place = self._copied
+            number = place % len(blocks) + 1 if last == message.id else 1
+        if not 1 <= number <= len(blocks):
+            raise BadInput(f"This answer has {counted(len(blocks), 'code block')}.")
+        self._copied = (message.id, number)
+        copy(self._transcript.app, blocks[number - 1])
+        lines = len(blocks[number - 1].splitlines())
+        self._chat.view.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
+
+    def fold(self) -> None:
+        """Show or fold the thoughts of an answer."""
+        answer = self._answer()
+        if not thought_of(answer.text).thought:
+            raise BadInput("There are no thoughts in this answer.")
+        place = self._transcript.place_of(answer.id)
+        widget = self._transcript.entries[place].widget
+        if isinstance(widget, Answer):
+            widget.unfolded = not widget.unfolded
+
+    def _idle(self, what: str) -> None:
+        if self._chat.running is not None:
+            stop = self._keys.name("chat.stop")
+            raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
+
+    def _chosen(self, *, or_last: bool = True) -> ChatMessage | None:
+        entry = self._transcript.selected
+        tree = self._chat.conversation.tree
+        if entry is not None and entry.message_id in tree:
+            return tree[entry.message_id]
+        path = self._chat.conversation.path
+        return path[-1] if or_last and path else None
+
+    def _prompt(self) -> ChatMessage:
+        """The chosen prompt, or the one the chosen answer is for."""
+        message = self._chosen()
+        tree = self._chat.conversation.tree
+        if message is not None and message.role == "assistant" and message.parent in tree:
+            message = tree[message.parent]
+        if message is None:
+            raise BadInput("There is no prompt yet. Send one first.")
+        return message
+
+    def _answer(self) -> ChatMessage:
+        """The chosen answer, or the last one."""
+        message = self._chosen(or_last=False)
+        if message is None or message.role != "assistant":
+            message = self._chat.conversation.last_answer
+        if message is None:
+            raise BadInput("There is no answer yet.")
+        return message
+
+    def _branching(self) -> ChatMessage:
+        """The last message that has others beside it."""
+        tree = self._chat.conversation.tree
+        for message in reversed(self._chat.conversation.path):
+            if len(tree.branches(message)) > 1:
+                return message
+        raise BadInput("There are no branches in this chat. /edit and /regenerate make some.")

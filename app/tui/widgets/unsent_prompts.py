@@ -1,0 +1,89 @@
+"""Prompts that were written and not sent: the next run of the program gives them back to their chat."""
+
+import asyncio
+from dataclasses import replace
+
+from app.chat.open_chat import OpenChat
+from app.chat.waiting import Waiting
+from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
+from app.shell.errors import AppError
+from app.tui.widgets.prompt import Prompt
+
+
+class UnsentPrompts:
+    """Hands to the history what the prompt would lose, and brings it back. Nothing is sent here."""
+
+    def __init__(self, chat: OpenChat, prompt: Prompt) -> None:
+        self._chat = chat
+        self._prompt = prompt
+        self._aside = ""
+        """What was being written when an earlier prompt came in its place."""
+
+    def stash(self) -> bool:
+        """Empty the prompt; return whether there was any text."""
+        self._keep([Unsent(self._prompt.area.text)])
+        return self._prompt.stash()
+
+    def begin_editing(self, text: str) -> None:
+        """Put an earlier prompt in place of what is being written."""
+        if self._chat.editing is None:
+            self._aside = self._prompt.area.text
+        self._prompt.fill(text)
+
+    def leave_editing(self) -> None:
+        """What was written before is in the prompt again; Up brings back what was made of the earlier one."""
+        self.stash()
+        self._prompt.fill(self._aside)
+
+    def give_back(self, waited: list[Waiting]) -> None:
+        """Put what was not sent into an empty prompt, or behind Up."""
+        if self._prompt.area.text:
+            self.keep(waited)
+        elif waited:
+            self._prompt.fill("\n".join(one.text for one in waited))
+            self._prompt.attach(*(file for one in waited for file in one.attachments))
+
+    def keep(self, waited: list[Waiting]) -> None:
+        """These waited for an answer when another chat came into view, or came back to a prompt in use."""
+        if waited:
+            self._keep([Unsent(one.text) for one in waited])
+            self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
+            what = (
+                "A prompt that waited was" if len(waited) == 1 else f"{len(waited)} prompts that waited were"
+            )
+            files = ", with its files" if any(one.attachments for one in waited) else ""
+            self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
+
+    def end(self) -> None:
+        """The program ends: everything that waits or is being written, with its files."""
+        waiting = [Unsent(one.text, one.attachments) for one in self._chat.queued]
+        before = [Unsent(self._aside)] if self._chat.editing else []
+        written = Unsent(self._prompt.area.text, self._prompt.attachments)
+        self._keep([*waiting, *before, written], self._chat.conversation.chat.id)
+
+    async def put_back(self, chat_id: str | None) -> None:
+        """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
+
+        Without an id, those of chats that were never saved, because nothing was sent in them.
+        """
+        prompt, ask = self._prompt, self._chat.history.ask
+        try:
+            found = await asyncio.wrap_future(ask(lambda history: unsent(history, chat_id)))
+        except AppError:
+            return  # the history's thread has reported it
+        if found and prompt.is_attached and not prompt.area.text:
+            *others, last = found
+            if written := [one for one in found if one.text]:
+                prompt.put_back(written[-1].text, len(written) - 1)
+            if any(one.attachments for one in others):
+                prompt.past_files.keep({one.text: one.attachments for one in written})
+            prompt.attach(*last.attachments)
+            self._chat.view.show()
+            ask(lambda history: gave_back(history, chat_id))
+
+    def _keep(self, prompts: list[Unsent], chat_id: str | None = None) -> None:
+        # A command half written is quicker written anew than walked past.
+        texts = [replace(one, text="") if one.text.startswith("/") else one for one in prompts]
+        kept = [one for one in texts if one.text.strip() or one.attachments]
+        if kept:
+            self._chat.history.ask(lambda history: keep_unsent(history, kept, chat_id))
