@@ -22,9 +22,9 @@ from mlx_lm.utils import load_model  # noqa: E402
 
 from benchmarks.peers.prompts import read_prompts  # noqa: E402
 from mlx_spec import Engine  # noqa: E402
+from mlx_spec.calibrate import Calibration, calibrate  # noqa: E402
 from mlx_spec.drafters.lookup import LookupDrafter  # noqa: E402
 from mlx_spec.drafters.model import ModelDrafter  # noqa: E402
-from mlx_spec.policy.calibrate import Calibration, calibrate  # noqa: E402
 from mlx_spec.policy.controller import Controller  # noqa: E402
 from mlx_spec.target.model import COMPILES  # noqa: E402
 from mlx_spec.types import Options  # noqa: E402

@@ -121,9 +121,9 @@ def measure(
 
     from benchmarks.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
     from mlx_spec import Engine
+    from mlx_spec.calibrate import calibrate
     from mlx_spec.drafters.lookup import LookupDrafter
     from mlx_spec.drafters.model import ModelDrafter
-    from mlx_spec.policy.calibrate import calibrate
 
     target, draft = pair
     line = Progress()

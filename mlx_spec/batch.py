@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import mlx.core as mx
 
 from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, put_rows
+from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
-from mlx_spec.policy.plan import Candidate
 from mlx_spec.sequence import Sequence
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
 from mlx_spec.verify.batch import BatchVerifier

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from mlx_spec.arrays import Draft
 from mlx_spec.batch import Batch, Flight
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters import Drafter
-from mlx_spec.policy.plan import NO_CANDIDATE, Candidate, Policy
+from mlx_spec.policy.plan import Policy
 from mlx_spec.target.model import Model
 from mlx_spec.timer import Timer
 from mlx_spec.types import Round

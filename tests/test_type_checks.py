@@ -5,7 +5,7 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from mlx_spec.arrays import Length
-from mlx_spec.policy.plan import Candidate
+from mlx_spec.candidate import Candidate
 from mlx_spec.target.cache import Buffer, views
 from mlx_spec.verify import rules as verify
 

@@ -15,7 +15,7 @@ from app.shell.errors import BadInput
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from mlx_spec.policy.calibrate import Calibration
+    from mlx_spec.calibrate import Calibration
     from models.load.engine import LoadedPair
     from models.pairs.pair import PairSpec
 

@@ -10,7 +10,7 @@ from app.shell import exit_codes
 from app.shell.output import data, json_data
 
 if TYPE_CHECKING:
-    from mlx_spec.policy.calibrate import Calibration
+    from mlx_spec.calibrate import Calibration
     from models.load.engine import LoadedPair
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec tune\n  mlx-spec tune qwen3-8b --plot costs.svg"

@@ -9,7 +9,7 @@ from mlx_spec.policy.kernels import TargetShape, edges
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from mlx_spec.policy.calibrate import Calibration
+    from mlx_spec.calibrate import Calibration
     from mlx_spec.policy.costs import Costs
 
 ACCEPTANCES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

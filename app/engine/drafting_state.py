@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.engine.session import Session
-from mlx_spec.policy.calibrate import SECONDS, Calibration
+from mlx_spec.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
 from mlx_spec.types import Options
 from models.files import atomic_write, parse_json

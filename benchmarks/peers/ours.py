@@ -15,7 +15,7 @@ class OurSide:
     """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use."""
 
     def __init__(self, target: str | None, draft: str | None, tune: bool) -> None:
-        from mlx_spec.policy.calibrate import calibrate
+        from mlx_spec.calibrate import calibrate
         from models.load.engine import load
         from models.pairs.resolve import resolve
 

@@ -13,7 +13,7 @@ import mlx.core as mx
 from jaxtyping import Int
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
-from mlx_spec.policy.plan import Candidate
+from mlx_spec.candidate import Candidate
 from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from mlx_spec.arrays import Draft, Length
+from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
-from mlx_spec.policy.plan import Candidate
 from mlx_spec.types import MAX_DRAFT_LENGTH
 from mlx_spec.verify.batch import BatchVerifier
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from mlx_spec.arrays import Draft, Length
+from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
-from mlx_spec.policy.plan import Candidate
 from mlx_spec.verify.batch import BatchVerifier
 
 MIN_MATCH = 3

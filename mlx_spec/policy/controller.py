@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
 from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs
-from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 
 AS_GOOD = 1.03

@@ -1,35 +1,10 @@
 """Who drafts the next round, and how long: asked before each round, told of each that was read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from mlx_spec.types import MAX_DRAFT_LENGTH, Round
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What one drafter could do for the next round."""
-
-    drafter: str
-    kind: str
-    """What acceptance is counted by: drafts of one kind stand about equally often."""
-    prior: float
-    """How often a first token of this kind stands, before anything was counted."""
-    limit: int
-    """The longest draft worth considering."""
-    shadows: int = 0
-    """Latest tokens of which it can say whether it would have drafted them."""
-    behind: int = 0
-    """Tokens it has to read before it can draft."""
-    host_text: bool = False
-    """Whether it needs the host to know the whole text first."""
-    room: int = MAX_DRAFT_LENGTH
-    """Tokens that it is able to draft here."""
-
-
-NO_CANDIDATE = Candidate("none", "none", 0.0, 0)
-"""A plain round."""
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
+from mlx_spec.types import Round
 
 
 @runtime_checkable

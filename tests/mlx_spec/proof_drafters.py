@@ -6,8 +6,8 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict, take_rows
+from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Texts
-from mlx_spec.policy.plan import Candidate
 from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 

@@ -9,9 +9,9 @@ from mlx.utils import tree_map
 
 from mlx_spec import BadOption, Engine, Options
 from mlx_spec.arrays import Draft
+from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.model import ModelDrafter
-from mlx_spec.policy.plan import Candidate
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, settled, tiny_llama
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"

@@ -5,7 +5,8 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
-from mlx_spec.policy.plan import NO_CANDIDATE, Fixed
+from mlx_spec.candidate import NO_CANDIDATE
+from mlx_spec.policy.plan import Fixed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, engine_of, nearly, prompt, tiny_llama
 
 TOKENS = 40

@@ -9,7 +9,8 @@ from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
 
 from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
-from mlx_spec.policy.plan import NO_CANDIDATE, Fixed
+from mlx_spec.candidate import NO_CANDIDATE
+from mlx_spec.policy.plan import Fixed
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     engine_of,

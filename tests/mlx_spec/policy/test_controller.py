@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policy_worlds import CURVES, LONG, SHORT, STEPS, TEXTS, Answer, Player, World, judged
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.lookup import CANDIDATES
 from mlx_spec.drafters.model import CANDIDATE as MODEL
 from mlx_spec.policy import budget, controller
@@ -14,7 +15,6 @@ from mlx_spec.policy.acceptance import LEVELS, Acceptance
 from mlx_spec.policy.budget import Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 
 SURE, CHANCE = CANDIDATES[16], CANDIDATES[3]

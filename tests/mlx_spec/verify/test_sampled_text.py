@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options
-from mlx_spec.policy.plan import NO_CANDIDATE, Candidate
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 from mlx_spec.verify import rules, verifiers
 from mlx_spec.verify.distribution import logprobs
