@@ -23,7 +23,7 @@ from app.commands import (
 )
 from app.settings.config import read_config
 from app.shell import exit_codes
-from app.shell.errors import AppError, MachineFailed
+from app.shell.failures import DEBUG, failure
 from app.shell.output import (
     ReaderGone,
     data,
@@ -32,15 +32,6 @@ from app.shell.output import (
     open_closed_streams,
     talk,
 )
-from app.shell.usage_text import usage_text
-
-DEBUG = "--debug"
-"""Accepted anywhere on the command line."""
-
-MEMORY_FULL = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
-
-LONGEST_MESSAGE = 2000
-"""Characters. The help of a group has fewer."""
 
 cli = typer.Typer(
     name="mlx-spec",
@@ -109,42 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        code, message = told(error)
-        talk(_shortened(message))
+        code, message = failure(error)
+        talk(message)
         forget_unwritable()
         return code
-
-
-def _shortened(message: str) -> str:
-    """A message that quotes a whole text, given where a name was wanted, with its middle left out."""
-    if len(message) <= LONGEST_MESSAGE:
-        return message
-    return f"{message[: LONGEST_MESSAGE // 4]} … {message[-LONGEST_MESSAGE // 4 :]}"
-
-
-def told(error: Exception) -> tuple[int, str]:
-    """The exit code of an error, and what to say about it."""
-    from mlx_spec.errors import OutOfRange, SpecError
-    from models.errors import MachineTrouble, ModelsError, PullCancelled, is_lack_of_memory
-
-    match error:
-        case typer.TyperException():
-            return exit_codes.WRONG_USE, usage_text(error)
-        case typer.Abort() | PullCancelled():
-            return exit_codes.INTERRUPTED, str(error) or "Stopped."
-        case OutOfRange():
-            return exit_codes.WRONG_USE, error.of(f"--{error.option.replace('_', '-')}")
-        case MachineFailed() | MachineTrouble():
-            return exit_codes.MACHINE_FAILED, str(error)
-        case AppError() | ModelsError() | SpecError():
-            return exit_codes.WRONG_USE, str(error)
-        case OSError():
-            return exit_codes.MACHINE_FAILED, f"The system says: {error}"
-        case _ if is_lack_of_memory(error):
-            return exit_codes.MACHINE_FAILED, MEMORY_FULL
-        case _:
-            what = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-            return (
-                exit_codes.MACHINE_FAILED,
-                f"Something failed inside: {what}\nRepeat with {DEBUG} to see where.",
-            )

@@ -1,7 +1,7 @@
 """Fits the roofline to published speeds and writes what came of it: `python -m benchmarks.calibration`.
 
-Writes models/fitted.toml (three constants and the error) and docs/roofline.md (every row). Each chip's speeds
-are also predicted by constants fitted without that chip: the error given to users is that one.
+Writes models/speed/fitted.toml (three constants and the error) and docs/roofline.md (every row).
+Each chip's speeds are also predicted by constants fitted without that chip: users are given that error.
 """
 
 import tomllib
@@ -20,10 +20,9 @@ from models.speed.roofline import Constants, Model, format_bits, pass_seconds, r
 from models.speed.shapes import find_shape
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "roofline.md"
-SPEED = Path(__file__).parents[1] / "models" / "speed"
-FITTED = SPEED / "fitted.toml"
+FITTED = Path(__file__).parents[1] / "models" / "speed" / "fitted.toml"
 PAGE = Path(__file__).with_name("roofline_page.md")
-MEASUREMENTS = SPEED / "measurements.toml"
+MEASUREMENTS = Path(__file__).with_name("measurements.toml")
 
 SHORT_CONTEXT = 256
 """Tokens, where a source does not say how many were read before."""
@@ -52,7 +51,7 @@ class Measured:
     draft_format: str | None
     length: int
     rate: float | None
-    """Chance that a drafted token stands; None where it was not published."""
+    """Chance that a drafted token is accepted; None where it was not published."""
     source: str
     note: str
 
@@ -162,7 +161,7 @@ def document() -> str:
 
 
 def fitted_text() -> str:
-    """models/fitted.toml, from the data alone."""
+    """models/speed/fitted.toml, from the data alone."""
     plain = plain_rows()
     constants = fit([row.measured for row in plain])
     drafted = drafted_rows(constants)

@@ -1,7 +1,7 @@
 """`python -m benchmarks.long_context`: what a round costs at 256 to 16k tokens of context, plain and drafted.
 
-On the built-in architecture with longer positions allowed than it was trained for, over random keys and
-values: what it writes is no language, and what a round costs does not depend on it. The host's share is the
+On the built-in architecture with longer positions allowed than it was trained for, over rows that hold no
+text: what it writes is no language, and what a round costs does not depend on it. The host's share is the
 processor time of the thread that builds the rounds; it should not grow with the context. The last line of
 stdout is one JSON document.
 """
@@ -28,7 +28,7 @@ CONTEXTS = (256, 1024, 4096, 16384)
 LENGTHS = (0, 3)
 """Draft lengths: plain decoding, and the usual one."""
 FIRST = 3
-"""Rounds that nobody times, at each context and length."""
+"""Rounds before the timed ones, at each context and length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,21 @@ def main(
     """Time rounds at every context, with full and with quantized keys and values."""
     prepare()
     from app.shell.machine import circumstances
+    from benchmarks.peers.mlx_lm_side import draft_model
     from mlx_spec import Engine
+    from mlx_spec.drafters.model import ModelDrafter
     from models.load.engine import load
     from models.pairs.resolve import resolve
 
     wanted = sorted(int(context) for context in contexts.split(","))
     builtin = load(resolve()).engine
-    draft = builtin.model_drafter
-    list(builtin.generate([1] * 24, Options(max_tokens=6, draft_length=1)))  # gives its buffers their shapes
+    draft = draft_model(builtin)
+    drafters = [] if draft is None else [ModelDrafter(draft)]
     costs: list[Cost] = []
     for bits in (None, kv_bits) if kv_bits else (None,):
         limit = wanted[-1] + 20 * (rounds + FIRST)
-        engine = Engine(
-            builtin.target.model, draft.cached.model if draft else None, context_limit=limit, kv_bits=bits
-        )
-        costs += measure(engine, builtin, wanted, rounds, bits)
+        engine = Engine(builtin.target.model, drafters, context_limit=limit, kv_bits=bits)
+        costs += measure(engine, wanted, rounds, bits)
     show(costs)
     data(
         json_line(
@@ -82,18 +82,16 @@ def main(
     )
 
 
-def measure(
-    engine: "Engine", shaped: "Engine", contexts: Sequence[int], rounds: int, kv_bits: int | None
-) -> list[Cost]:
-    """Rounds at each context. `shaped` has the same models, full keys and values, and was used before."""
+def measure(engine: "Engine", contexts: Sequence[int], rounds: int, kv_bits: int | None) -> list[Cost]:
+    """Rounds at each context, as if it had been read: reading 16k tokens on a CPU takes minutes."""
     import mlx.core as mx
 
     text = [token % (engine.target.vocab - 16) + 8 for token in range(contexts[-1])]
     line, found = Progress(), []
     for context in contexts:
-        for k in LENGTHS if engine.can_draft else LENGTHS[:1]:
+        for k in LENGTHS if engine.drafters else LENGTHS[:1]:
             line.show(f"{context} tokens, {k} drafted, keys and values of {kv_bits or 'full'} bits ...")
-            _fill(engine, shaped, text[:context])
+            engine.pretend_cached(text[:context])
             options = Options(
                 drafter="model" if k else "none", draft_length=k, max_tokens=(k + 1) * (rounds + FIRST + 1)
             )
@@ -101,24 +99,6 @@ def measure(
             found.append(Cost(context, k, kv_bits, whole, host, mx.get_peak_memory()))
     line.clear()
     return found
-
-
-def _fill(engine: "Engine", shaped: "Engine", prompt: list[int]) -> None:
-    """Let both models believe that they have read the prompt: reading 16k tokens on a CPU takes minutes."""
-    import mlx.core as mx
-
-    models = [(engine.target, shaped.target)]
-    if engine.model_drafter is not None and shaped.model_drafter is not None:
-        models.append((engine.model_drafter.cached, shaped.model_drafter.cached))
-    for model, like in models:
-        for buffer, full in zip(model.buffers, like.buffers, strict=True):
-            keys, values = (
-                mx.random.normal((*rows.shape[:2], len(prompt), rows.shape[3])).astype(rows.dtype)
-                for rows in full.read(0, 1)
-            )
-            buffer.write(keys, values, 0, len(prompt))
-            mx.eval(buffer.arrays)
-        model.tokens, model.seen = prompt, len(prompt)
 
 
 def _rounds(engine: "Engine", prompt: Sequence[int], options: Options, count: int) -> tuple[float, float]:

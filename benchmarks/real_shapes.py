@@ -121,6 +121,8 @@ def measure(
 
     from benchmarks.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
     from mlx_spec import Engine
+    from mlx_spec.drafters.lookup import LookupDrafter
+    from mlx_spec.drafters.model import ModelDrafter
     from mlx_spec.policy.calibrate import calibrate
 
     target, draft = pair
@@ -133,7 +135,8 @@ def measure(
     processes: dict[str, Here] = {}
     for share in acceptances:
         scripted = ScriptedDraft(small, vocab, share)
-        engine = Engine(big, scripted, context_limit=context + max_tokens + 256)
+        drafters = [LookupDrafter(), ModelDrafter(scripted)]
+        engine = Engine(big, drafters, context_limit=context + max_tokens + 256)
         line.show(f"Measuring rounds, {share:.0%} accepted ...")
         calibrate(engine)
         processes[_category(share)] = Here(engine, big, scripted)

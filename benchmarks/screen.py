@@ -93,17 +93,9 @@ class SteadySession:
             pieces = (Piece(words[0] + words[1], "accepted"), Piece(words[2], "bonus"))
             tokens = len(rounds) * ROUND_TOKENS
             seconds = tokens / TOKENS_PER_SECOND
-            yield TextAdded(
-                pieces,
-                tokens,
-                seconds,
-                TOKENS_PER_SECOND,
-                len(rounds) * 2,
-                len(rounds) * 2,
-                len(rounds),
-                1_000_000_000,
-                (_described(words, sum(map(len, text))),),
-            )
+            counts = len(rounds) * 2, len(rounds) * 2, len(rounds), 1_000_000_000
+            described = _described(words, sum(map(len, text)))
+            yield TextAdded(pieces, tokens, seconds, TOKENS_PER_SECOND, *counts, (described,))
         yield TurnEnded("".join(text), (), "length", options.seed, summarise(rounds))
 
     def difference(
@@ -221,24 +213,11 @@ def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> d
         environment = os.environ | {
             "MLX_SPEC_HOME": folder, "TERM": "xterm-256color", "COLUMNS": str(SIZE[0]), "LINES": str(SIZE[1]),
         }  # fmt: skip
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.screen",
-            "inside",
-            scenario,
-            str(seconds),
-            str(draft_length),
-            str(result),
-        ]
+        inside = ["inside", scenario, str(seconds), str(draft_length), str(result)]
         process = subprocess.Popen(
-            command,
-            stdin=other_end,
-            stdout=other_end,
-            stderr=other_end,
-            env=environment,
-            start_new_session=True,
-        )
+            [sys.executable, "-m", "benchmarks.screen", *inside],
+            stdin=other_end, stdout=other_end, stderr=other_end, env=environment, start_new_session=True,
+        )  # fmt: skip
         os.close(other_end)
         threading.Thread(target=_drain, args=(main_end,), daemon=True).start()
         process.wait(PATIENCE_SECONDS)
@@ -266,12 +245,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     results: dict[str, Any] = {}
-    opened = [in_a_terminal("open")["seconds"] for _ in range(given.repeats)]
-    results["open_2000_seconds"] = statistics.median(opened)
-    print(f"2,000 messages open in {statistics.median(opened):.2f} s (wanted: under 1)")
-    shares = [in_a_terminal("stream", given.seconds)["core_share"] for _ in range(given.repeats)]
-    results["core_share"] = statistics.median(shares)
-    share = statistics.median(shares)
+    repeats = range(given.repeats)
+    opened = statistics.median(in_a_terminal("open")["seconds"] for _ in repeats)
+    print(f"2,000 messages open in {opened:.2f} s (wanted: under 1)")
+    share = statistics.median(in_a_terminal("stream", given.seconds)["core_share"] for _ in repeats)
+    results |= {"open_2000_seconds": opened, "core_share": share}
     print(f"streaming {TOKENS_PER_SECOND} tokens/s takes {share:.1%} of a core (wanted: under 15 %)")
     print("the engine beside the screen, of its speed without (wanted: 0.97):")
     results["engine"] = [

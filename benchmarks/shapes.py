@@ -74,14 +74,14 @@ class ScriptedDraft(nn.Module):
 
     @property
     def layers(self) -> Any:
-        """For whoever makes its caches."""
+        """Where caches are made for."""
         return self.model.layers
 
     def __call__(self, inputs: mx.array, cache: Any = None) -> mx.array:
         logits = self.model(inputs, cache=cache)
         following = (inputs + 1) % self._vocab
-        said = mx.where(self._right[following], following, (following + 1) % self._vocab)
-        return mx.where(mx.arange(self._vocab) == said[..., None], mx.array(SURE, logits.dtype), logits)
+        guess = mx.where(self._right[following], following, (following + 1) % self._vocab)
+        return mx.where(mx.arange(self._vocab) == guess[..., None], mx.array(SURE, logits.dtype), logits)
 
 
 def _model(shape: Shape, vocab: int, *, tied: bool) -> Model:

@@ -10,7 +10,7 @@ ModelsError
 │   ├── UnsupportedFormat       mlx-lm cannot load what is there
 │   └── IncompatibleTokenizers  target and draft read text differently
 ├── NotInstalled                pull it first
-├── MachineTrouble              the disk, the network, the Hub or the files: mend it, try again
+├── MachineTrouble              the disk, the network, the Hub or the files: fix it, try again
 │   ├── AccessNeeded            gated: accept the terms, log in
 │   ├── BrokenFiles             truncated, wrong or missing files: pull again
 │   ├── DoesNotFit              too little disk or memory

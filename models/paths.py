@@ -42,7 +42,7 @@ def hub_cache() -> Path:
 
 
 def revisions_file() -> Path:
-    """The commits that pulled models stand at (`models.hub.revisions`)."""
+    """The commits that pulled models stand at (`models.pairs.revisions`)."""
     return data_folder() / "revisions.json"
 
 

@@ -136,13 +136,6 @@ def test_the_locks_cover_macos_and_linux() -> None:
 def test_durations_are_measured_by_a_clock_that_cannot_jump() -> None:
     """The wall clock only dates what is kept: messages, results, and files that others wrote."""
     wall = re.compile(r"\btime\.time\(|datetime\.(now|utcnow|today)\(")
-    dated = (
-        "tests/",
-        "benchmarks/",
-        "train_builtin/",
-        "app/compare/bench/",
-        "app/compare/report/",
-        "app/commands/bench.py",
-    )
+    dated = ("tests/", "benchmarks/", "train_builtin/", "app/compare/report/")
     found = {line.split(":")[0] for line in lines_with(wall) if not line.startswith(dated)}
-    assert found <= {"app/history/records.py", "app/compare/gathering.py", "models/hub/incomplete.py"}
+    assert found <= {"app/history/records.py", "app/compare/collector.py", "models/hub/incomplete.py"}

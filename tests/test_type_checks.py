@@ -4,24 +4,25 @@ import mlx.core as mx
 import pytest
 from jaxtyping import TypeCheckError
 
-from mlx_spec.policy.plan import Offer
-from mlx_spec.target.cache import Buffer, Extent, views
+from mlx_spec.arrays import Length
+from mlx_spec.policy.plan import Candidate
+from mlx_spec.target.cache import Buffer, views
 from mlx_spec.verify import rules as verify
 
 
 def test_a_wrong_type_is_refused_in_functions_methods_and_dataclasses() -> None:
     with pytest.raises(TypeCheckError):
-        Extent.exact(3).plus("1")  # type: ignore[arg-type]
+        Length.exact(3).plus("1")  # type: ignore[arg-type]
     with pytest.raises(TypeCheckError):
         Buffer(window="wide")  # type: ignore[arg-type]
     with pytest.raises(TypeCheckError):
-        Offer("model", kind="model", prior="half", limit=8)  # type: ignore[arg-type]
+        Candidate("model", kind="model", prior="half", limit=8)  # type: ignore[arg-type]
 
 
 def test_a_wrong_type_is_refused_where_the_annotation_is_recursive() -> None:
     for entry in (1, (1,), ((1,),)):
         with pytest.raises(TypeCheckError):
-            views([entry], Extent.exact(0), iter([]))  # type: ignore[list-item]
+            views([entry], Length.exact(0), iter([]))  # type: ignore[list-item]
 
 
 def test_shapes_of_one_call_have_to_agree() -> None:

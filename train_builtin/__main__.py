@@ -38,7 +38,11 @@ def everything(arguments: list[str]) -> None:
 
 def run(module: str, arguments: list[str]) -> None:
     """One stage; torch and MLX are imported only where it needs them."""
-    import_module(f"train_builtin.{module}").main(arguments)
+    try:
+        stage = import_module(f"train_builtin.{module}")
+    except ModuleNotFoundError as error:
+        sys.exit(f"Training needs {error.name}, which is not installed. `make train-builtin` installs it.")
+    stage.main(arguments)
 
 
 def quick_arguments() -> dict[str, list[str]]:
@@ -63,5 +67,7 @@ if __name__ == "__main__":
         everything(rest)
     elif module := (STAGES | BESIDE).get(name):
         run(module, rest)
+    elif name in ("help", "-h", "--help"):
+        print(__doc__)
     else:
-        sys.exit(f"{__doc__}\nno stage {name!r}")
+        sys.exit(f"{__doc__}\nThere is no stage '{name}'.")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from app.shell.expected_speed import SOURCE, why_none, with_range
 from models.pairs.catalogue import Pair, all_pairs
-from models.pairs.fit import fit
 from models.pairs.installed import installed
 from models.paths import data_folder
 from models.size_text import size_text
 from models.speed.chips import Chip
+from models.speed.fit import fit
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 

@@ -16,7 +16,7 @@ from typing import TextIO
 from uuid import uuid4
 
 from app.shell.errors import MachineFailed
-from models.locks import locked
+from models.files import locked
 from models.pairs.pair import PairSpec
 
 

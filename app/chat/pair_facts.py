@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from app.shell.expected_speed import SOURCE, with_range
 from app.shell.printable import one_line
 from models.pairs.catalogue import Pair
-from models.pairs.fit import Fit, fit
 from models.pairs.installed import find_folder, installed
 from models.size_text import size_text
 from models.speed.chips import Chip
+from models.speed.fit import Fit, fit
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 

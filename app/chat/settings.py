@@ -1,14 +1,14 @@
 """What the next answer will be asked for, and how a typed command changes it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
+from app.settings.options import OPTION_SETTINGS
 from app.shell.errors import BadInput
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 
-T = TypeVar("T")
+FIELDS = {setting.command: setting for setting in OPTION_SETTINGS}
+"""The settings by the name of their slash command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,71 +49,20 @@ def change(settings: Settings, name: str, value: str) -> Settings:
     Raises:
         BadInput: the value cannot be used; the message says what can.
     """
+    if name == "draft":
+        if value not in ("on", "off"):
+            raise BadInput(f"/draft is {value}; it must be on or off.")
+        return settings.switched(value == "on")
+    setting = FIELDS[name]
     try:
-        if name == "draft":
-            return settings.switched(_switch(value))
-        field, read = FIELDS[name]
-        return replace(settings, options=replace(settings.options, **{field: read(value)}))
+        return replace(settings, options=replace(settings.options, **{setting.field: setting.read(value)}))
     except OutOfRange as error:
-        raise BadInput(error.of(f"/{name}")) from error
-    except BadInput as error:
-        raise BadInput(f"/{name}: {error}") from None
+        hint = " Switch drafting off with /draft off." if name == "drafter" and value == "none" else ""
+        raise BadInput(error.of(f"/{name}") + hint) from error
 
 
 def describe(settings: Settings, name: str) -> str:
     """The value `/name` has, in words."""
     if name == "draft":
         return f"drafting is {'on' if settings.drafts else 'off'}"
-    field, _ = FIELDS[name]
-    value = getattr(settings.options, field)
-    if isinstance(value, float):
-        value = f"{value:g}"  # 0, not 0.0, as it is typed
-    return f"{name} is {'automatic' if value is None else value}"
-
-
-def _switch(text: str) -> bool:
-    if text not in ("on", "off"):
-        raise BadInput(f"'{text}' is neither on nor off.")
-    return text == "on"
-
-
-def _length(text: str) -> int | None:
-    return None if text == "auto" else _number(int, "a whole number or auto")(text)
-
-
-def _number(kind: Callable[[str], T], wanted: str) -> Callable[[str], T]:
-    def read(text: str) -> T:
-        try:
-            return kind(text)
-        except ValueError:
-            raise BadInput(f"'{text}' is not {wanted}.") from None
-
-    return read
-
-
-def _one_of(*names: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in names:
-            hint = " Switch drafting off with /draft off." if text == "none" else ""
-            raise BadInput(f"'{text}' is none of {', '.join(names)}.{hint}")
-        return text
-
-    return read
-
-
-_real = _number(float, "a number")
-_whole = _number(int, "a whole number")
-
-FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "length": ("draft_length", _length),
-    "drafter": ("drafter", _one_of("auto", "model", "lookup")),
-    "verify": ("verify", _one_of("coupled", "token", "block")),
-    "temperature": ("temperature", _real),
-    "top-p": ("top_p", _real),
-    "top-k": ("top_k", _whole),
-    "min-p": ("min_p", _real),
-    "penalty": ("repetition_penalty", _real),
-    "seed": ("seed", _whole),
-    "max-tokens": ("max_tokens", _whole),
-}
-"""Command name to the field of `Options` and how its value is read."""
+    return f"{name} is {FIELDS[name].shown(settings.options)}"

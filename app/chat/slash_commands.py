@@ -31,6 +31,11 @@ class SlashCommand:
         return self.name == "draft" or self.name in FIELDS
 
 
+def _settings(table: str) -> list[SlashCommand]:
+    settings = ((name, setting) for name, setting in FIELDS.items() if setting.key.startswith(table))
+    return [SlashCommand(name, setting.value, setting.help.rstrip(".")) for name, setting in settings]
+
+
 SLASH_COMMANDS = (
     SlashCommand("help", "", "Keys and commands"),
     SlashCommand(
@@ -47,23 +52,13 @@ SLASH_COMMANDS = (
     SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
     SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
-    SlashCommand(
-        "length", "N|auto", "Tokens drafted per round; 0 is plain decoding, auto adapts to the text"
-    ),
-    SlashCommand("drafter", "auto|model|lookup", "Who drafts: the draft model, text seen before, or both"),
-    SlashCommand("verify", "coupled|token|block", "How drafts are checked above temperature 0"),
+    *_settings("drafting."),
     SlashCommand("pairs", "", "Choose or download a pair of models"),
     SlashCommand("welcome", "", "What the built-in pair is, and real pairs that fit this machine"),
     SlashCommand("use", "PAIR", "Answer with another pair from here on"),
     SlashCommand("pull", "PAIR", "Download a pair; /pairs shows how far it is"),
     SlashCommand("remove", "PAIR", "Delete a pair's files, after asking"),
-    SlashCommand("temperature", "T", "Randomness; 0 always takes the likeliest token"),
-    SlashCommand("top-p", "P", "Sample among the likeliest tokens that sum up to P"),
-    SlashCommand("top-k", "K", "Sample among the K likeliest tokens; 0 is off"),
-    SlashCommand("min-p", "P", "Leave out tokens below P times the likeliest; 0 is off"),
-    SlashCommand("penalty", "X", "Make repeated tokens less likely; 1 is off"),
-    SlashCommand("seed", "N", "Same seed, same text"),
-    SlashCommand("max-tokens", "N", "Longest answer"),
+    *_settings("sampling."),
     SlashCommand("system", "TEXT", "Instructions for the whole chat; `/system none` takes them away"),
     SlashCommand("preset", "[NAME|save NAME|delete NAME]", "Instructions and sampling under a name"),
     SlashCommand("sessions", "[TEXT]", "All chats: resume, search, rename, archive, delete, export"),

@@ -1,20 +1,23 @@
 """Arguments that several commands share, and what becomes of them."""
 
+import functools
+import inspect
 import secrets
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
 from app.shell.errors import BadInput
-from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options, Rule
+from mlx_spec.types import Options
 
 if TYPE_CHECKING:
     from mlx_spec.policy.calibrate import Calibration
     from models.load.engine import LoadedPair
     from models.pairs.pair import PairSpec
-
-DraftingDrafter = Literal["model", "lookup", "auto"]
 
 PairName = Annotated[
     str | None,
@@ -47,81 +50,70 @@ Prompts = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")]
-MaxTokens = Annotated[int, typer.Option(help="Longest answer, in tokens.")]
-Temperature = Annotated[float, typer.Option(help="0 is greedy.")]
-TopP = Annotated[float, typer.Option(help="Nucleus sampling; 1 keeps everything.")]
-TopK = Annotated[int, typer.Option(help="Keep the likeliest K tokens; 0 keeps everything.")]
-MinP = Annotated[
-    float, typer.Option(help="Drop tokens below this share of the likeliest one; 0 keeps everything.")
-]
-RepetitionPenalty = Annotated[float, typer.Option(help="1 is off.")]
-Seed = Annotated[
-    int | None, typer.Option(help="Same seed, same text, drafted or not. Chosen and reported if left out.")
-]
-DraftLength = Annotated[
-    str,
-    typer.Option(
-        metavar="N|auto",
-        help=f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}. "
-        "auto is what pays here, measured at a pair's first use.",
-    ),
-]
+FROM_FLAGS = Options()
+"""Stands for the default of a parameter that `takes_options` fills."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
-Drafter = Annotated[
-    DraftingDrafter | None,
-    typer.Option(help="Who guesses: the draft model, lookup in the text so far, or whichever fits (auto)."),
-]
-Verify = Annotated[
-    Rule, typer.Option(help="Rule above temperature 0; with coupled the text depends on the seed alone.")
-]
 
 
-def draft_length(text: str) -> int | None:
-    """`auto` is None: the engine's policy decides.
+def takes_options(*names: str, **defaults: object) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Put flags in the place of a command's parameter `options`.
 
-    Raises:
-        BadInput: neither a whole number nor `auto`.
+    Args:
+        names: the options that become flags; where there are none, all of them, and `--no-draft`.
+        defaults: those that are not the defaults of `Options`. A seed without one is drawn.
+
+    The command raises OutOfRange for a value that an option cannot have, BadInput for flags that
+    contradict each other.
     """
-    if text.strip().lower() == "auto":
-        return None
-    try:
-        return int(text)
-    except ValueError:
+    settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
+
+    def with_flags(command: Callable[..., int]) -> Callable[..., int]:
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == "options":
+                parameters += [_flag(setting, defaults) for setting in settings]
+                parameters += [] if names else [_parameter("no_draft", NoDraft, False)]
+            else:
+                parameters.append(parameter)
+
+        @functools.wraps(command)
+        def run(**given: Any) -> int:
+            texts = ((setting, given.pop(setting.field, None)) for setting in settings)
+            values = {setting.field: setting.read(text) for setting, text in texts if text is not None}
+            options = Options(**{"seed": secrets.randbelow(2**32), **defaults, **values})
+            no_draft = given.pop("no_draft", False)
+            _check_contradictions(options, no_draft, given.get("draft_head"))
+            return command(**given, options=replace(options, drafter="none") if no_draft else options)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return with_flags
+
+
+def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parameter:
+    drawn = setting.field == "seed" and "seed" not in defaults
+    default = None if drawn else setting.shown(replace(Options(), **defaults))
+    option = typer.Option(metavar=setting.value, help=setting.help)
+    return _parameter(setting.field, Annotated[str | None, option], default)
+
+
+def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _check_contradictions(options: Options, no_draft: bool, draft_head: int | None) -> None:
+    head = f"--draft-head {draft_head}" if draft_head is not None else ""
+    drafter = f"--drafter {options.drafter}" if options.drafter != AUTO else ""
+    length = f"--draft-length {options.draft_length}" if options.draft_length else ""
+    if no_draft and (drafted := drafter or length or head):
+        raise BadInput(f"--no-draft and {drafted} contradict each other. Give one of them.")
+    if head and options.drafter == "lookup":
         raise BadInput(
-            f"--draft-length is {text or 'empty'}; give a number from 0 to {MAX_DRAFT_LENGTH}, or auto."
-        ) from None
-
-
-def drafter_name(
-    drafter: DraftingDrafter | None,
-    no_draft: bool,
-    length: int | None = None,
-    draft_head: int | None = None,
-) -> DrafterName:
-    """The engine's name for what was asked.
-
-    Raises:
-        BadInput: options that contradict each other.
-    """
-    if drafter == "lookup" and draft_head is not None:
-        raise BadInput(
-            f"--drafter lookup and --draft-head {draft_head} contradict each other: lookup has no draft "
-            "model. Give one of them."
+            f"{drafter} and {head} contradict each other: lookup has no draft model. Give one of them."
         )
-    if not no_draft:
-        return drafter or "auto"
-    if drafter is not None:
-        raise BadInput(f"--no-draft and --drafter {drafter} contradict each other. Give one of them.")
-    if length:
-        raise BadInput(f"--no-draft and --draft-length {length} contradict each other. Give one of them.")
-    if draft_head is not None:
-        raise BadInput(f"--no-draft and --draft-head {draft_head} contradict each other. Give one of them.")
-    return "none"
-
-
-def chosen_seed(seed: int | None) -> int:
-    """The seed given, or a fresh one."""
-    return secrets.randbelow(2**32) if seed is None else seed
 
 
 def chosen_pair(
@@ -241,7 +233,7 @@ def check_drafter(pair: "LoadedPair", options: Options) -> None:
     Raises:
         BadInput: the pair has no draft model.
     """
-    if options.drafter == "model" and not pair.engine.can_draft:
+    if options.drafter == "model" and "model" not in pair.engine.drafter_names:
         raise BadInput(
             f"{pair.spec.name} has no draft model. Use --drafter lookup, or name one with --draft."
         )

@@ -1,6 +1,5 @@
 """`bench`: does drafting pay here?"""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,14 +7,13 @@ import typer
 
 from app.commands import arguments as args
 from app.shell import exit_codes
-from app.shell.counted import counted
 from app.shell.errors import BadInput
 from app.shell.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.compare.bench.measured import Measured
-    from app.compare.bench.prompts import BenchPrompt
+    from app.compare.plan import Plan
+    from app.compare.record import Record
     from models.load.engine import LoadedPair
 
 FEWEST_TOKENS = 3
@@ -24,17 +22,15 @@ FEWEST_TOKENS = 3
 EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
 
 
+@args.takes_options(
+    "max_tokens", "temperature", "seed", "draft_length", "drafter", "verify", max_tokens=128, seed=0
+)
 def command(
     pair: args.PairName = None,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and way.")] = 3,
-    max_tokens: args.MaxTokens = 128,
-    temperature: args.Temperature = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the sampling above temperature 0.")] = 0,
-    draft_length: args.DraftLength = "auto",
-    drafter: args.Drafter = None,
-    verify: args.Verify = "coupled",
+    options: Options = args.FROM_FLAGS,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -49,145 +45,77 @@ def command(
     Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """
-    from app.compare.bench.plot import check_plot
-    from app.compare.bench.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.compare.export import check_file, draw, write_csv
+    from app.compare.plan import Question, plan
+    from app.compare.plots import SUFFIXES
+    from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.compare.setting import Setting
     from app.shell.output_file import check_place
 
-    options = Options(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        seed=seed,
-        draft_length=args.draft_length(draft_length),
-        drafter=args.drafter_name(drafter, no_draft=False),
-        verify=verify,
-    )
-    if max_tokens < FEWEST_TOKENS:
+    if options.max_tokens < FEWEST_TOKENS:
         raise BadInput(
-            f"--max-tokens is {max_tokens}; an answer's first two tokens are not drafted. "
+            f"--max-tokens is {options.max_tokens}; an answer's first two tokens are not drafted. "
             f"Give at least {FEWEST_TOKENS}."
         )
     if plot is not None:
-        check_plot(plot)
+        check_file("--plot", plot, SUFFIXES)
     if csv is not None:
         check_place("--csv", csv)
     source = prompts or DEFAULT_PROMPTS
-    wanted = read_prompts(source)
+    questions = [Question.of(prompt) for prompt in read_prompts(source)]
+    setting = Setting(options.drafter, options.draft_length, options.temperature)
     loaded = args.tuned_pair(args.chosen_pair(pair, target, draft, revision, draft_head), options)
-    measured = _measure(loaded, wanted, options, repeats, raw)
+    record = _measure(loaded, plan(questions, [setting], options, repeats), raw)
     args.keep_learned(loaded, options)
-    complete = len(measured) == len(wanted)
-    facts = {"complete": complete, **_facts(loaded, options, repeats, raw, source)}
-    if not complete:
-        talk(f"Broken off after {len(measured)} of {counted(len(wanted), 'prompt')}.")
+    if record is None:
+        return exit_codes.INTERRUPTED
     try:
-        code = _report(measured, facts, json=json)
-    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
-        _write(measured, facts, csv, plot)
-    return code if complete else exit_codes.INTERRUPTED
+        code = _report(record, {"prompts": str(source), "raw": raw}, json=json)
+    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
+        if csv is not None:
+            write_csv(csv, record)
+        if plot is not None:
+            draw(plot, record)
+    return exit_codes.INTERRUPTED if record.broken_off else code
 
 
-def _measure(
-    pair: "LoadedPair", prompts: Sequence["BenchPrompt"], options: Options, repeats: int, raw: bool
-) -> list["Measured"]:
+def _measure(pair: "LoadedPair", plan: "Plan", raw: bool) -> "Record | None":
     """All prompts, or at Ctrl+C those that are done."""
-    from app.compare.bench.measure import measure
-
-    line = Progress()
-    done: list[Measured] = []
-
-    def progress(number: int, prompt: "BenchPrompt") -> None:
-        line.show(f"Prompt {number + 1} of {len(prompts)}: {prompt.category} {prompt.id}")
-
-    line.show("Warming up ...")
-    try:
-        for measured in measure(pair, prompts, options, repeats=repeats, raw=raw, progress=progress):
-            done.append(measured)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-    finally:
-        line.clear()
-    return done
-
-
-def _facts(pair: "LoadedPair", options: Options, repeats: int, raw: bool, source: Path) -> dict[str, Any]:
-    """All that somebody needs to repeat the measurement."""
-    from datetime import UTC, datetime
-
+    from app.compare.collector import RunCollector
+    from app.compare.record import shared_options
+    from app.compare.runner import run_until_stopped
     from app.shell.machine import circumstances
 
-    return {
-        "pair": pair.spec.as_json(),
-        "options": {
-            "max_tokens": options.max_tokens,
-            "temperature": options.temperature,
-            "seed": options.seed,
-            "draft_length": "auto" if options.draft_length is None else options.draft_length,
-            "drafter": options.drafter,
-            "verify": options.verify,
-            "repeats": repeats,
-            "raw": raw,
-        },
-        "prompts": str(source),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        **circumstances(),
-    }
+    line, collector = Progress(), RunCollector(plan)
+    try:
+        done = run_until_stopped(pair, collector, raw=raw, show=line.show)
+    finally:
+        line.clear()
+    facts = {"pair": pair.spec.as_json(), "options": shared_options(plan.options), **circumstances()}
+    return collector.record(facts, "" if done else "stopped by you")
 
 
-def _report(measured: Sequence["Measured"], facts: dict[str, Any], *, json: bool) -> int:
-    from app.compare.bench import comparison, report
+def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
+    from dataclasses import asdict
+
+    from app.compare.export import summary
+    from app.compare.tables import tables
+    from app.compare.words import difference_text, sentence, unexplained
     from app.shell.tables import print_table
 
-    overall, categories = comparison.compare(measured), comparison.by_category(measured)
+    (place,) = record.drafting
+    measured = record.measured(place)
     if json:
-        rows = [report.row(m) for m in measured]
-        by_category = {name: c.as_json() for name, c in categories.items()}
-        json_data({"rows": rows, "by_category": by_category, "overall": overall.as_json(), **facts})
+        setting = asdict(record.settings[place])
+        about = {"complete": not record.broken_off, "setting": setting, "date": record.date, **asked}
+        json_data({**summary(measured), **about, **record.facts})
     else:
-        print_table(report.table(categories, overall))
-        data(overall.verdict)
-    differences = _tell_differences(measured, facts["options"], talk if json else data)
-    return exit_codes.NO if overall.lost or differences else exit_codes.DONE
-
-
-def _write(
-    measured: Sequence["Measured"], facts: dict[str, Any], csv: Path | None, plot: Path | None
-) -> None:
-    from app.compare.bench import comparison, report
-
-    if csv is not None:
-        report.write_csv(csv, [report.row(m) for m in measured])
-    if plot is not None:
-        from app.compare.bench.plot import plot as draw
-
-        chosen = facts["options"]
-        note = (
-            f"{facts['device']}, temperature {chosen['temperature']:g}, draft length {chosen['draft_length']}"
-        )
-        title = f"{facts['pair']['name']}: with and without drafting"
-        draw(plot, comparison.by_category(measured), comparison.compare(measured), title, note)
-
-
-def _tell_differences(
-    measured: Sequence["Measured"], options: dict[str, Any], tell: Callable[[str], None]
-) -> int:
-    """Show where texts differ; return how many of them nothing explains."""
-    from app.compare.bench.report import difference_text
-
-    found = [(m.prompt.id, m.difference) for m in measured if m.difference]
-    if options["temperature"] and options["verify"] != "coupled":
-        tell(f"With the rule {options['verify']} the text depends on the draft: {_differ(len(found))}.")
-        return 0
-    for name, difference in found:
-        tell(f"{name}: {difference_text(difference)}")
-    unexplained = sum(not difference.near_tie for _, difference in found)
-    if not found:
-        same = "The text is" if len(measured) == 1 else f"All {len(measured)} texts are"
-        tell(f"{same} the same with and without drafting.")
-    elif unexplained:
-        tell(f"{_differ(unexplained)} without a reason that rounding gives. Please run `mlx-spec check`.")
-    return unexplained
-
-
-def _differ(number: int) -> str:
-    return "1 text differs" if number == 1 else f"{number} texts differ"
+        for table in tables(record):
+            print_table(table)
+    tell = talk if json else data
+    for m in measured:
+        if m.difference is not None:
+            tell(f"{m.prompt.id}: {difference_text(m.difference)}")
+    tell(sentence(record))
+    bad = unexplained(measured, record.facts["options"]["verify"])
+    return exit_codes.NO if record.comparison(place).lost or bad else exit_codes.DONE

@@ -1,33 +1,34 @@
 """`chat`: the terminal app; without a terminal, a conversation over stdin and stdout."""
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.commands import arguments as args
+from app.engine.chat_prompt import Message
+from app.engine.events import TextAdded, TurnEnded, TurnsDropped
+from app.engine.pieces import text_of
+from app.engine.session import Session
+from app.shell import exit_codes
 from app.shell.errors import BadInput
+from app.shell.interrupt import Interrupt
+from app.shell.output import data, talk
+from app.shell.prompt_source import LARGEST_PROMPT, decoded
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
     from models.pairs.pair import PairSpec
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n' | mlx-spec chat"
 
 
+@args.takes_options()
 def command(
     pair: args.PairName = None,
-    max_tokens: args.MaxTokens = 512,
-    temperature: args.Temperature = 0.0,
-    top_p: args.TopP = 1.0,
-    top_k: args.TopK = 0,
-    min_p: args.MinP = 0.0,
-    repetition_penalty: args.RepetitionPenalty = 1.0,
-    seed: args.Seed = None,
-    draft_length: args.DraftLength = "auto",
-    no_draft: args.NoDraft = False,
-    drafter: args.Drafter = None,
-    verify: args.Verify = "coupled",
+    options: Options = args.FROM_FLAGS,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -44,19 +45,6 @@ def command(
 
     From a pipe: one answer per group of lines, groups parted by empty lines.
     """
-    length = args.draft_length(draft_length)
-    options = Options(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_p=top_p,
-        top_k=top_k,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        seed=args.chosen_seed(seed),
-        draft_length=length,
-        drafter=args.drafter_name(drafter, no_draft, length, draft_head),
-        verify=verify,
-    )
     spec = args.chosen_pair(pair, target, draft, revision, draft_head)
     return _open(spec, options, resume, welcomes=not (pair or target or resume))
 
@@ -68,12 +56,10 @@ def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: b
         return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)
     if resume:
         raise BadInput("--resume opens the terminal app, and there is no terminal here.")
-    from app.shell.stdin_chat import run_stdin_chat
-
     args.tell_config_problems()
     loaded = args.tuned_pair(spec, options)
     try:
-        return run_stdin_chat(loaded, options)
+        return answer_lines(loaded, options)
     finally:
         args.keep_learned(loaded, options)
 
@@ -88,3 +74,52 @@ def _saved_chat(name: str) -> str:
 
     with opened_history() as history:
         return history.find(name).id
+
+
+def answer_lines(pair: "LoadedPair", options: Options) -> int:
+    """Answer every group of lines until the input ends; return the exit code."""
+    session, messages = Session(pair), list[Message]()
+    if options.temperature:
+        talk(f"Seed {options.seed}.")
+    for prompt in line_groups():
+        messages.append(Message(role="user", content=prompt))
+        ended = _answer(session, messages, options)
+        messages.append(Message(role="assistant", content=ended.text))
+        if ended.finish_reason == "cancelled":
+            talk("The last answer is not complete.")
+            return exit_codes.INTERRUPTED
+    return exit_codes.DONE
+
+
+def _answer(session: Session, messages: list[Message], options: Options) -> TurnEnded:
+    """Print one answer as it comes."""
+    with Interrupt() as interrupt:
+        for event in session.answer(messages, options, cancelled=lambda: interrupt.pressed):
+            match event:
+                case TurnsDropped(count):
+                    talk(f"The conversation is long: the oldest {count} messages are not read.")
+                case TextAdded(pieces):
+                    data(text_of(pieces), end="")
+                case TurnEnded(text):
+                    data("\n" if text.endswith("\n") else "\n\n", end="")
+                    return event
+    raise AssertionError("an answer always ends with TurnEnded")
+
+
+def line_groups() -> Iterator[str]:
+    """Prompts from stdin as they come: lines up to an empty one, or to the end of the input.
+
+    Raises:
+        BadInput: a line that is not UTF-8 text, or larger than any prompt.
+    """
+    group: list[str] = []
+    lines = iter(lambda: sys.stdin.buffer.readline(LARGEST_PROMPT + 1), b"")  # a device's line may never end
+    for number, line in enumerate(lines, 1):
+        text = decoded(line, f"Line {number} of stdin").rstrip("\r\n")
+        if text.strip():
+            group.append(text)
+        elif group:
+            yield "\n".join(group)
+            group = []
+    if group:
+        yield "\n".join(group)

@@ -1,8 +1,7 @@
 """`check`: is the drafted text the target's own, on this machine?"""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from app.commands import arguments as args
 from app.shell import exit_codes
@@ -11,19 +10,17 @@ from app.shell.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.compare.bench.prompts import BenchPrompt
-    from app.compare.check.lossless import Checked
-    from models.load.engine import LoadedPair
+    from app.compare.record import Measured
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
 
+@args.takes_options("max_tokens", "seed", max_tokens=48, seed=0)
 def command(
     pair: args.PairName = None,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    max_tokens: args.MaxTokens = 48,
-    seed: Annotated[int, typer.Option(help="Of the sampled texts.")] = 0,
+    options: Options = args.FROM_FLAGS,
     target: args.Target = None,
     draft: args.Draft = None,
     revision: args.Revision = None,
@@ -35,58 +32,45 @@ def command(
     Greedy and sampled answers with and without drafting, over all drafters and lengths.
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
-    from app.compare.bench.prompts import read_prompts
-    from app.compare.check import report
-    from app.compare.check.lossless import default_prompts
-    from app.shell.machine import device_name, versions
+    from app.compare import check
+    from app.compare.collector import RunCollector
+    from app.compare.prompts import read_prompts
+    from app.compare.runner import run_until_stopped
+    from app.shell.machine import circumstances
     from app.shell.tables import print_table
 
-    Options(max_tokens=max_tokens, seed=seed)
-    wanted = read_prompts(prompts) if prompts else default_prompts()
+    wanted = read_prompts(prompts) if prompts else check.default_prompts()
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    results, complete = _check(loaded, wanted, max_tokens, seed, raw)
-    if not complete:
-        talk(f"Broken off after {counted(len(results), 'text')}.")
-    if json:
-        found = {"complete": complete, **report.as_json(results)}
-        json_data({**found, "versions": versions(), "device": device_name()})
-    else:
-        print_table(report.table(results))
-        data(report.verdict(results))
-    _tell_differences(results)
-    if not complete:
-        return exit_codes.INTERRUPTED
-    return exit_codes.NO if report.unexplained(results) else exit_codes.DONE
-
-
-def _check(
-    pair: "LoadedPair", prompts: "list[BenchPrompt]", max_tokens: int, seed: int, raw: bool
-) -> "tuple[list[Checked], bool]":
-    """Every comparison and True, or at Ctrl+C those that are done and False."""
-    from app.compare.check.lossless import check
-
-    line = Progress()
-    done: list[Checked] = []
+    line, collector = (
+        Progress(),
+        RunCollector(check.check_plan(loaded, wanted, options.max_tokens, options.seed)),
+    )
     try:
-        for checked in check(pair, prompts, max_tokens=max_tokens, seed=seed, raw=raw, progress=line.show):
-            done.append(checked)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-        return done, False
+        complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
     finally:
         line.clear()
-    return done, True
+    measured = collector.measured()
+    if not measured:
+        return exit_codes.INTERRUPTED
+    if not complete:
+        talk(f"Broken off after {counted(len(measured), 'text')}.")
+    if json:
+        json_data({"complete": complete, **check.as_json(measured), **circumstances()})
+    else:
+        print_table(check.table(measured))
+        data(check.verdict(measured))
+    _tell_doubts(measured)
+    if not complete:
+        return exit_codes.INTERRUPTED
+    return exit_codes.NO if check.not_explained(measured) else exit_codes.DONE
 
 
-def _tell_differences(results: "list[Checked]") -> None:
-    from app.compare.bench.report import difference_text
+def _tell_doubts(measured: "Sequence[Measured]") -> None:
+    from app.compare.check import unproven
+    from app.compare.words import difference_text
 
-    for result in results:
-        if result.difference is not None:
-            setting = result.setting
-            how = f"{result.prompt}, {setting.mode}, {setting.drafter}, length {setting.length}"
-            talk(f"{how}: {difference_text(result.difference)}")
-    for drafter in dict.fromkeys(result.setting.drafter for result in results):
-        if not any(result.accepted for result in results if result.setting.drafter == drafter):
-            talk(f"No token of the drafter {drafter} was accepted, so this proves little about it.")
+    for m in measured:
+        if m.difference is not None:
+            talk(f"{m.prompt.id}, {m.setting.label}: {difference_text(m.difference)}")
+    for drafter in unproven(measured):
+        talk(f"No token of the drafter {drafter} was accepted, so this proves little about it.")

@@ -38,7 +38,7 @@ def list_comparisons(json: args.Json = False) -> int:
     for file in found.unreadable:
         talk(f"{file} is no comparison of this version; left alone.")
     if json:
-        json_data([{**_summary(record), "told": words.sentence(record)} for record in found.records])
+        json_data([{**_summary(record), "result": words.sentence(record)} for record in found.records])
     elif found.records:
         grid = plain_table("name", "pair", ">prompts", ">settings", "result")
         for record in found.records:
@@ -58,8 +58,7 @@ def show(name: Name, json: args.Json = False) -> int:
     Every setting's speed against plain decoding, by category too.
     """
     from app.compare import store, words
-    from app.compare.bench.report import table
-    from app.compare.tables import category_table, settings_table
+    from app.compare.tables import tables
     from app.shell.tables import print_table
 
     record = store.find(name)
@@ -67,14 +66,8 @@ def show(name: Name, json: args.Json = False) -> int:
         json_data(record.as_json())
         return exit_codes.DONE
     data(f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(words.circumstances(record))}")
-    if len(record.drafting) == 1:
-        (place,) = record.drafting
-        data(f"\n{record.settings[place].label}")
-        print_table(table(record.categories(place), record.comparison(place)))
-    else:
-        print_table(settings_table(record))
-        if record.has_categories:
-            print_table(category_table(record))
+    for table in tables(record):
+        print_table(table)
     data(words.sentence(record))
     return exit_codes.DONE
 

@@ -1,30 +1,51 @@
-"""`doctor`: what is wrong on this machine, and how to mend it."""
+"""`doctor`: what is wrong on this machine, found by trying it, and how to fix it."""
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
 
 from app.commands import arguments as args
-from app.shell import exit_codes
+from app.shell import exit_codes, runtime
+from app.shell.machine import device_name, versions
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
 
-if TYPE_CHECKING:
-    from app.shell.diagnosis import Finding
+State = Literal["good", "note", "bad"]
+"""`note`: works, but could be better or is good to know. `bad`: something will not work."""
+
+SIGNS: dict[State, str] = {"good": " ", "note": "!", "bad": "x"}
+
+LOW_DISK = 5 * 10**9
+"""Bytes; less does not hold the smallest real pair and room to work."""
+HUB_TIMEOUT = 5
+"""Seconds."""
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec doctor\n  mlx-spec doctor --json"
 
-SIGNS = {"good": " ", "note": "!", "bad": "x"}
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    value: str
+    state: State = "good"
+    fix: str = ""
+    """What to do about it."""
 
 
 def command(json: args.Json = False) -> int:
     """Find what is wrong on this machine.
 
-    Looks at device, memory, versions, network and folders, and says how to mend what is wrong.
+    Looks at device, memory, versions, network and folders, and says how to fix what is wrong.
     Exit code 1 if something will not work.
     """
-    from app.shell.diagnosis import diagnose
-
-    findings = list(diagnose())
+    findings = list(_findings())
     wrong, notes = (sum(finding.state == state for finding in findings) for state in ("bad", "note"))
     if json:
         json_data({"ok": not wrong, "findings": [asdict(finding) for finding in findings]})
@@ -34,9 +55,148 @@ def command(json: args.Json = False) -> int:
     return exit_codes.NO if wrong else exit_codes.DONE
 
 
-def _print(findings: "list[Finding]") -> None:
+def _print(findings: list[Finding]) -> None:
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         data(f"{SIGNS[finding.state]} {finding.name:<{width}}  {one_line(finding.value)}")
-        if finding.mend:
-            data(f"  {'':<{width}}  {finding.mend}")
+        if finding.fix:
+            data(f"  {'':<{width}}  {finding.fix}")
+
+
+def _findings() -> Iterator[Finding]:
+    """Everything that is looked at. A look that fails is itself a bad finding."""
+    for look in (_program, _machine, _mlx, _builtin_pair, _pulled_pairs, _hub, _folders, _terminal):
+        try:
+            yield from look()
+        except Exception as error:  # an unforeseen failure must not hide the other findings
+            name = look.__name__.strip("_").replace("_", " ")
+            yield Finding(name, f"{type(error).__name__}: {error}", "bad", "Run `make setup` again.")
+
+
+def _program() -> Iterator[Finding]:
+    for name, number in versions().items():
+        yield Finding(name, number)
+
+
+def _machine() -> Iterator[Finding]:
+    from models.size_text import size_text
+    from models.speed.machine import this_machine
+
+    yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
+    if sys.platform == "darwin" and platform.machine() != "arm64":
+        fix = "Install a Python for Apple silicon (arm64)."
+        yield Finding("processor", "Python runs as an Intel program", "bad", fix)
+    machine = this_machine()
+    kind = "for models on the GPU" if machine.has_metal else "physical; without Metal models run on the CPU"
+    yield Finding("memory", f"{size_text(machine.memory_bytes)} {kind}")
+
+
+def _mlx() -> Iterator[Finding]:
+    runtime.prepare()
+    import mlx.core as mx
+
+    works = (mx.ones((8, 8)) @ mx.ones((8, 8))).sum().item() == 512.0
+    yield _checked("device", device_name(), "" if works else "Reinstall MLX: `make setup`.")
+    slow = runtime.blas() == "reference"
+    fix = "apt install libopenblas0-pthread: decoding is then many times faster." if slow else ""
+    yield _checked("BLAS", runtime.blas(), fix, "note")
+
+
+def _checked(name: str, value: str, fix: str, state: State = "bad") -> Finding:
+    """`state` where there is something to fix, good where not."""
+    return Finding(name, value, state if fix else "good", fix)
+
+
+def _builtin_pair() -> Iterator[Finding]:
+    from models.pairs.catalogue import DEFAULT_PAIR, find
+    from models.pairs.installed import installed
+
+    if installed(find(DEFAULT_PAIR).spec):
+        yield Finding("built-in pair", "complete")
+    else:
+        yield Finding("built-in pair", "files are missing or broken", "bad", "Install the program again.")
+
+
+def _pulled_pairs() -> Iterator[Finding]:
+    from models.pairs.catalogue import DEFAULT_PAIR, all_pairs
+    from models.pairs.installed import installed
+
+    here = [pair.name for pair in all_pairs() if pair.name != DEFAULT_PAIR and installed(pair.spec)]
+    yield Finding("pulled pairs", ", ".join(here) or "none")
+
+
+def _hub() -> Iterator[Finding]:
+    from models.hub.endpoint import endpoint, is_web_address
+
+    if not is_web_address():
+        fix = "Unset HF_ENDPOINT, or set it to one like https://huggingface.co."
+        yield Finding("Hub", f"HF_ENDPOINT is '{endpoint()}', which is no web address", "bad", fix)
+        return
+    from huggingface_hub import constants, get_token
+    from huggingface_hub.utils import get_session
+
+    try:
+        token = get_token()
+        fix = "" if token else "Only gated repositories need one: `hf auth login`."
+        yield _checked("Hub token", "set" if token else "none", fix, "note")
+    except OSError as error:
+        fix = "Set HF_HOME to a folder that can be read."
+        yield Finding("Hub token", f"{error.filename} cannot be read ({error.strerror})", "bad", fix)
+    if constants.HF_HUB_OFFLINE:
+        yield Finding("Hub", "offline mode (HF_HUB_OFFLINE)", "note", "Unset HF_HUB_OFFLINE to download.")
+        return
+    try:
+        answer = get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT, follow_redirects=True)
+    except Exception as error:  # whatever the network raises, it means the same here
+        fix = "Pulling pairs needs it; everything else works without. Check the network or HF_ENDPOINT."
+        yield Finding("Hub", f"{endpoint()} does not answer ({type(error).__name__})", "note", fix)
+        return
+    failed = answer.status_code >= 500
+    how = f" with {answer.status_code}" if failed else ""
+    yield _checked("Hub", f"{endpoint()} answers{how}", "Try again later." if failed else "", "note")
+
+
+def _folders() -> Iterator[Finding]:
+    from models.paths import data_folder, hub_cache
+    from models.size_text import size_text
+    from models.speed.machine import free_disk
+
+    for name, folder, variable in (
+        ("folder of models", hub_cache(), "HF_HOME"),
+        ("folder of own files", data_folder(), "MLX_SPEC_HOME"),
+    ):
+        there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+        free = free_disk(folder)
+        value = f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free"
+        if not os.path.isdir(there):
+            yield Finding(name, value, "bad", f"Not a folder: {there}. Set {variable} to a folder.")
+        elif not os.access(there, os.W_OK):
+            yield Finding(name, value, "bad", f"Not writable. Set {variable} to another folder.")
+        elif variable == "HF_HOME" and free < LOW_DISK:
+            yield Finding(name, value, "note", "Little room: `mlx-spec remove NAME` frees some.")
+        else:
+            yield Finding(name, value)
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk; links into the Hub's blob store are not counted twice."""
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return sum(file.stat().st_size for file in files if not file.is_symlink())
+
+
+def _terminal() -> Iterator[Finding]:
+    if not sys.stdout.isatty():
+        yield Finding("terminal", "none: the output goes to a pipe or file")
+        return
+    size, kind = shutil.get_terminal_size(), os.environ.get("TERM", "unknown")
+    encoding = (sys.stdout.encoding or "unknown").lower()
+    value = f"{kind}, {size.columns} x {size.lines}, {encoding}"
+    if kind in ("dumb", "unknown"):
+        yield Finding("terminal", value, "bad", "The chat needs a terminal that moves the cursor; set TERM.")
+    elif "utf" not in encoding:
+        yield Finding("terminal", value, "note", "Use a UTF-8 locale, for example LANG=en_US.UTF-8.")
+    else:
+        small = size.columns < 60 or size.lines < 16
+        yield _checked(
+            "terminal", value, "Make the window larger: 60 x 16 at least." if small else "", "note"
+        )

@@ -23,22 +23,13 @@ Examples:
   mlx-spec generate --prompt-file notes.txt --max-tokens 200 --json"""
 
 
+@args.takes_options()
 def command(
     pair: args.PairName = None,
     prompt: Annotated[str | None, typer.Option(help="The prompt; without it, a file or stdin.")] = None,
     prompt_file: Annotated[Path | None, typer.Option(help="Read the prompt from this file.")] = None,
     raw: args.Raw = False,
-    max_tokens: args.MaxTokens = 512,
-    temperature: args.Temperature = 0.0,
-    top_p: args.TopP = 1.0,
-    top_k: args.TopK = 0,
-    min_p: args.MinP = 0.0,
-    repetition_penalty: args.RepetitionPenalty = 1.0,
-    seed: args.Seed = None,
-    draft_length: args.DraftLength = "auto",
-    no_draft: args.NoDraft = False,
-    drafter: args.Drafter = None,
-    verify: args.Verify = "coupled",
+    options: Options = args.FROM_FLAGS,
     stop: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
     ] = None,
@@ -54,19 +45,6 @@ def command(
     """
     from app.shell.prompt_source import read_prompt
 
-    length = args.draft_length(draft_length)
-    options = Options(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_p=top_p,
-        top_k=top_k,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        seed=args.chosen_seed(seed),
-        draft_length=length,
-        drafter=args.drafter_name(drafter, no_draft, length, draft_head),
-        verify=verify,
-    )
     if "" in (stop or ()):
         raise BadInput("--stop is empty. Give at least one character.")
     if pair is not None and " " in pair:

@@ -94,8 +94,8 @@ def _prediction(pair: "Pair", chip: "Chip | None") -> list[str]:
 
 def _facts(pair: "Pair", chip: "Chip | None") -> dict[str, Any]:
     from app.shell.expected_speed import as_json
-    from models.pairs.fit import fit
     from models.pairs.installed import installed
+    from models.speed.fit import fit
 
     here = fit(pair)
     return {

@@ -55,7 +55,7 @@ def _say_what_to_expect(name: str) -> None:
     from app.shell.expected_speed import sentence
     from app.shell.pull_text import warning
     from models.pairs.catalogue import find
-    from models.pairs.fit import fit
+    from models.speed.fit import fit
     from models.speed.machine import this_chip
     from models.speed.roofline import expect
 

@@ -45,7 +45,7 @@ def command(
             json_data(report)
         else:
             data(page, end="")
-    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
         _write(out, report, page)
     return _code(report)
 
@@ -55,7 +55,6 @@ def _measure(quick: bool) -> dict[str, Any]:
 
     from app.compare.report.collect import collect
     from app.compare.report.conditions import conditions
-    from app.shell.interrupt import Interrupt
     from models.pairs.catalogue import all_pairs
     from models.pairs.installed import installed
 
@@ -64,8 +63,7 @@ def _measure(quick: bool) -> dict[str, Any]:
     begun, before = time.perf_counter(), conditions()
     line = Progress()
     try:
-        with Interrupt() as interrupt:
-            results = collect(names, quick=quick, stop=lambda: interrupt.pressed, show=line.show)
+        results = collect(names, quick=quick, show=line.show)
     finally:
         line.clear()
     return _document(results, quick, time.perf_counter() - begun, before, conditions())

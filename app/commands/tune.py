@@ -31,24 +31,26 @@ def command(
     at a pair's first use; run it again on a quiet machine if that one was busy. What a kept pair learned
     is begun anew. Ctrl+C ends the measuring early.
     """
-    from app.compare.bench.plot import check_plot
+    from app.compare.export import check_file
+    from app.compare.plots import SUFFIXES
 
     if plot is not None:
-        check_plot(plot)
+        check_file("--plot", plot, SUFFIXES)
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
     calibration = args.measured(loaded)
     try:
         _report(loaded, calibration, json=json)
-    finally:  # after stdout, so that a full disk costs nothing measured; and where nobody reads that
+    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
         if plot is not None:
-            from app.compare.tune_plot import draw
+            from app.compare.tune import draw
+            from app.shell.machine import device_name
 
-            draw(plot, calibration, _title(loaded))
+            draw(plot, calibration, f"{loaded.spec.name}: what a round costs\n{device_name()}")
     return exit_codes.DONE
 
 
 def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> None:
-    from app.compare.tune_report import as_json, tables
+    from app.compare.tune import as_json, tables
     from app.shell.machine import circumstances
     from app.shell.tables import print_table
 
@@ -57,9 +59,3 @@ def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> No
         return
     for part in tables(calibration, pair.shape):
         data(part) if isinstance(part, str) else print_table(part)
-
-
-def _title(pair: "LoadedPair") -> str:
-    from app.shell.machine import device_name
-
-    return f"{pair.spec.name}: what a round costs\n{device_name()}"

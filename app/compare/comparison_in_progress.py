@@ -1,12 +1,11 @@
 """A comparison while it runs: asks the engine for one run after the other and collects the results."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from app.compare.gathering import Differing, Gathering
-from app.compare.plan import WARM_UP_TOKENS, Plan, Run
-from app.compare.record import Record
+from app.compare.collector import Differing, RunCollector
+from app.compare.plan import Plan, Run
+from app.compare.record import Record, shared_options
 from app.engine.chat_prompt import Message
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, Piece, TurnEnded
@@ -48,7 +47,7 @@ class ComparisonInProgress(Generic[Asker]):
         self._engine = engine
         self._asker = asker
         self._waiting = plan.runs
-        self._gathering = Gathering(plan)
+        self._collector = RunCollector(plan)
         self._doubts: list[Differing] = []
         self._turn_id: int | None = None
         self._pieces: list[Piece] = []
@@ -57,16 +56,12 @@ class ComparisonInProgress(Generic[Asker]):
     @property
     def count(self) -> int:
         """Counted runs that ended."""
-        return self._gathering.count
+        return self._collector.count
 
     def doing(self, run: Run, stop_key: str) -> str:
         """What a run is, and which of how many."""
-        setting = self.plan.settings[run.setting]
-        if run.kind == "warm-up":
-            return f"Warming up: {setting.label}. {stop_key} stops."
-        told = f"Run {self.count + 1} of {self.plan.count}: {setting.label}"
-        repeat = f", repeat {run.repeat + 1} of {self.plan.repeats}" if self.plan.repeats > 1 else ""
-        return f"{told}{repeat}. {stop_key} stops and judges what ran."
+        judges = " and judges what ran" if run.kind == "counted" else ""
+        return f"{self._collector.doing(run)}. {stop_key} stops{judges}."
 
     def owns(self, turn_id: int) -> bool:
         """Whether an event of the engine answers the last request."""
@@ -78,11 +73,8 @@ class ComparisonInProgress(Generic[Asker]):
         if run is not None:
             self._pieces = []
             question = self.plan.questions[run.prompt]
-            options = self.plan.settings[run.setting].options(self.plan.options)
-            if run.kind == "warm-up":
-                options = replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
             self._turn_id = self._engine.ask(
-                self._asker, question.messages, options, documents=question.documents
+                self._asker, question.messages, self.plan.options_of(run), documents=question.documents
             )
         return run
 
@@ -97,8 +89,8 @@ class ComparisonInProgress(Generic[Asker]):
         if self.broken_off or ended.finish_reason == "cancelled":
             self.break_off("stopped by you")
             return False
-        if self.run is not None and self.run.kind == "counted":
-            self._gathering.add(self.run, ended, self._pieces)
+        if self.run is not None:
+            self._collector.add(self.run, ended.token_ids, ended.stats, self._pieces)
         return True
 
     def stop(self) -> None:
@@ -114,7 +106,7 @@ class ComparisonInProgress(Generic[Asker]):
     def look_for_differences(self) -> None:
         """After the last run: find the answers that are not the same."""
         self.run = None
-        self._doubts = self._gathering.differing()
+        self._doubts = self._collector.differing()
 
     def explain_next(self) -> bool:
         """Ask the engine why two answers differ; False if there is nothing to ask."""
@@ -129,7 +121,7 @@ class ComparisonInProgress(Generic[Asker]):
     def explained(self, difference: Difference | None) -> None:
         """Take the engine's answer."""
         if self._doubts:
-            self._gathering.explained(self._doubts.pop(0), difference)
+            self._collector.explained(self._doubts.pop(0), difference)
 
     def leave_unexplained(self) -> None:
         """Without an engine to ask, a difference is still reported, without its reason."""
@@ -137,17 +129,14 @@ class ComparisonInProgress(Generic[Asker]):
 
     def record(self) -> Record | None:
         """The runs so far; None if they are too few to judge."""
-        return self._gathering.record(self._facts(), self.broken_off)
+        return self._collector.record(self._facts(), self.broken_off)
 
     def _facts(self) -> dict[str, Any]:
         info = self._info
-        options = asdict(self.plan.options)
-        for varied in ("drafter", "draft_length", "temperature", "stop_tokens"):
-            del options[varied]
         return {
             "pair": self._engine.pair.as_json(),
             "device": info.device if info else "unknown",
-            "options": options,
+            "options": shared_options(self.plan.options),
             "versions": dict(info.versions) if info else {},
             "blas": info.blas if info else "",
         }

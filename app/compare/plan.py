@@ -1,15 +1,15 @@
 """What a comparison runs, in which order."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.compare.bench.prompts import BenchPrompt
+from app.compare.prompts import BenchPrompt
 from app.compare.setting import Setting
 from app.engine.chat_prompt import Message
 from mlx_spec.types import Options
 
-WARM_UP_TOKENS = 8
+WARM_UP_TOKENS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class Question:
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
 
+    @classmethod
+    def of(cls, prompt: BenchPrompt, *before: Message) -> "Question":
+        """The prompt alone, or after other messages."""
+        return cls(prompt, (*before, Message(role="user", content=prompt.prompt)))
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -43,6 +48,8 @@ class Plan:
     options: Options
     """All that the settings leave as it is, the seed among it."""
     repeats: int
+    timed: bool = True
+    """Speeds count: every setting is warmed up, and every run in this process reads its prompt anew."""
 
     @property
     def prompts(self) -> tuple[BenchPrompt, ...]:
@@ -50,12 +57,9 @@ class Plan:
 
     @property
     def runs(self) -> Iterator[Run]:
-        """One after the other; every second repeat in the other order, so that a drift favours none.
-
-        Each setting is warmed up once; a prompt is read by its first run, outside of decoding's time.
-        """
+        """One after the other; every second repeat in the other order, so that a drift favours none."""
         places = range(len(self.settings))
-        for place in places:
+        for place in places if self.timed else ():
             yield Run("warm-up", 0, place)
         for prompt in range(len(self.questions)):
             for repeat in range(self.repeats):
@@ -67,21 +71,29 @@ class Plan:
         """How many runs there are, warm-ups left out."""
         return len(self.questions) * len(self.settings) * self.repeats
 
+    def options_of(self, run: Run) -> Options:
+        """What the engine is given for a run."""
+        options = self.settings[run.setting].options(self.options)
+        if run.kind == "counted":
+            return options
+        return replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
+
+    def plain_of(self, setting: int) -> int:
+        """Place of the plain setting at the same temperature."""
+        return self.settings.index(Setting.plain(self.settings[setting].temperature))
+
 
 def plan(
     questions: Sequence[Question],
     drafting: Sequence[Setting],
     options: Options,
     repeats: int,
+    *,
+    timed: bool = True,
 ) -> Plan:
     """Compare these settings with plain decoding at each of their temperatures."""
     settings: list[Setting] = []
     for temperature in dict.fromkeys(setting.temperature for setting in drafting):
         settings.append(Setting.plain(temperature))
         settings += [s for s in dict.fromkeys(drafting) if s.drafts and s.temperature == temperature]
-    return Plan(
-        questions=tuple(questions),
-        settings=tuple(settings),
-        options=options,
-        repeats=repeats,
-    )
+    return Plan(tuple(questions), tuple(settings), options, repeats, timed)

@@ -1,21 +1,20 @@
 """A finished comparison: what ran, where, and every run's numbers. What is kept and exported."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
-from app.compare.bench.comparison import Comparison, by_category, compare
-from app.compare.bench.measured import Measured
-from app.compare.bench.prompts import BenchPrompt
+from app.compare.comparison import Comparison, by_category, compare, mean_speed
+from app.compare.prompts import BenchPrompt
 from app.compare.setting import Setting
 from app.engine.difference import Difference
-from app.engine.events import Mark, Piece
+from app.engine.events import Piece
 from app.engine.pieces import text_of
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.types import DrafterName
+from mlx_spec.types import Options
 
-VERSION = 1
+FORMAT, VERSION = "mlx-spec comparison", 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +27,27 @@ class Outcome:
     runs: tuple[Stats, ...]
     """One per repeat."""
     pieces: tuple[Piece, ...]
-    """The text of the first run, marked."""
+    """The text of the first run, marked; empty where it ran without a screen."""
     difference: Difference | None
     """Where a run first left the text of the plain run beside it; None if none did."""
 
     @property
     def text(self) -> str:
         return text_of(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One prompt's runs with a drafting setting beside its plain runs, as many of each."""
+
+    prompt: BenchPrompt
+    setting: Setting
+    plain: Outcome
+    drafted: Outcome
+
+    @property
+    def difference(self) -> Difference | None:
+        return self.drafted.difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +94,9 @@ class Record:
 
     def measured(self, setting: int) -> list[Measured]:
         """A drafting setting's runs beside the plain ones, prompt by prompt."""
-        plain = self.plain_of(setting)
+        sides = self.plain_of(setting), setting
         return [
-            Measured(
-                prompt=prompt,
-                plain=self.outcome(place, plain).runs,
-                drafted=self.outcome(place, setting).runs,
-                tokens=self.outcome(place, plain).runs[0].tokens,
-                difference=self.outcome(place, setting).difference,
-            )
+            Measured(prompt, self.settings[setting], *[self.outcome(place, side) for side in sides])
             for place, prompt in enumerate(self.prompts)
         ]
 
@@ -108,17 +115,12 @@ class Record:
 
     def speed(self, setting: int) -> float:
         """Tokens per second of any setting, folded as `Comparison` does."""
-        if self.settings[setting].drafts:
-            return self.comparison(setting).drafted_tps
-        runs = [self.outcome(place, setting).runs for place in range(len(self.prompts))]
-        return compare(
-            [Measured(p, r, r, 0, None) for p, r in zip(self.prompts, runs, strict=True)]
-        ).plain_tps
+        return mean_speed([self.outcome(place, setting).runs for place in range(len(self.prompts))])
 
     def as_json(self) -> dict[str, Any]:
         """Everything, with each drafting setting's verdict beside it."""
         return {
-            "format": "mlx-spec comparison",
+            "format": FORMAT,
             "version": VERSION,
             "name": self.name,
             "date": self.date,
@@ -127,13 +129,7 @@ class Record:
             "prompts": [asdict(prompt) for prompt in self.prompts],
             "settings": [asdict(setting) for setting in self.settings],
             "outcomes": [
-                {
-                    "prompt": o.prompt,
-                    "setting": o.setting,
-                    "runs": [asdict(stats) for stats in o.runs],
-                    "pieces": [[piece.mark, piece.text] for piece in o.pieces],
-                    "difference": asdict(o.difference) if o.difference else None,
-                }
+                {**asdict(o), "pieces": [[piece.mark, piece.text] for piece in o.pieces]}
                 for o in self.outcomes
             ],
             "verdicts": {
@@ -151,18 +147,22 @@ def record_from_json(value: Any) -> Record:
     Raises:
         ValueError: it is something else, or incomplete.
     """
+    from pydantic import TypeAdapter
+
     try:
-        if value["format"] != "mlx-spec comparison" or value["version"] != VERSION:
+        if (value["format"], value["version"]) != (FORMAT, VERSION):
             raise ValueError("not a comparison of this version")
-        record = Record(
-            name=str(value["name"]),
-            date=str(value["date"]),
-            facts={key: fact for key, fact in value.items() if key not in OWN},
-            prompts=tuple(BenchPrompt(**prompt) for prompt in value["prompts"]),
-            settings=tuple(_setting(setting) for setting in value["settings"]),
-            outcomes=tuple(_outcome(outcome) for outcome in value["outcomes"]),
-            broken_off=str(value.get("broken_off", "")),
-        )
+        outcomes = [
+            {
+                **outcome,
+                # Figures that a version did not have yet, or no longer has, cost no record.
+                "runs": [{**asdict(summarise(())), **run} for run in outcome["runs"]],
+                "pieces": [{"mark": mark, "text": text} for mark, text in outcome["pieces"]],
+            }
+            for outcome in value["outcomes"]
+        ]
+        facts = {key: fact for key, fact in value.items() if key not in OWN}
+        record = TypeAdapter(Record).validate_python({**value, "outcomes": outcomes, "facts": facts})
         datetime.fromisoformat(record.date)
         for place in record.drafting:
             record.comparison(place)
@@ -171,29 +171,7 @@ def record_from_json(value: Any) -> Record:
         raise ValueError(f"incomplete: {type(error).__name__} {error}") from error
 
 
-def _setting(value: Mapping[str, Any]) -> Setting:
-    if value["drafter"] not in get_args(DrafterName):
-        raise ValueError(f"no drafter {value['drafter']}")
-    return Setting(**value)
-
-
-def _outcome(value: Mapping[str, Any]) -> Outcome:
-    difference = value["difference"]
-    return Outcome(
-        prompt=int(value["prompt"]),
-        setting=int(value["setting"]),
-        runs=tuple(_stats(run) for run in value["runs"]),
-        pieces=tuple(_piece(*piece) for piece in value["pieces"]),
-        difference=Difference(**difference) if difference else None,
-    )
-
-
-def _piece(mark: str, text: str) -> Piece:
-    return Piece(text, next(known for known in get_args(Mark) if known == mark))
-
-
-def _stats(value: Mapping[str, Any]) -> Stats:
-    """Figures that a version did not have yet, or no longer has, do not make a record unreadable."""
-    known = {field.name for field in fields(Stats)} & set(value)
-    found = {name: tuple(value[name]) if isinstance(value[name], list) else value[name] for name in known}
-    return replace(summarise(()), **found)
+def shared_options(options: Options) -> dict[str, Any]:
+    """The options that no setting of a comparison varies."""
+    varied = ("drafter", "draft_length", "temperature", "stop_tokens")
+    return {name: value for name, value in asdict(options).items() if name not in varied}

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from app.compare.record import Record, record_from_json
 from app.shell.errors import BadInput, MachineFailed
-from models.json_text import parse
+from models.files import atomic_write, parse_json
 from models.paths import data_folder
-from models.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ def keep(record: Record) -> Path:
     """
     file = folder() / f"{record.name}.json"
     try:
-        write_whole(file, json.dumps(record.as_json(), ensure_ascii=False))
+        atomic_write(file, json.dumps(record.as_json(), ensure_ascii=False))
     except OSError as error:
         raise MachineFailed(
             f"The comparison was not kept: {file} cannot be written ({error.strerror})."
@@ -47,7 +46,7 @@ def kept() -> Kept:
     unreadable: list[Path] = []
     for file in sorted(folder().glob("*.json"), reverse=True):
         try:
-            records.append(record_from_json(parse(file.read_text(encoding="utf-8"))))
+            records.append(record_from_json(parse_json(file.read_text(encoding="utf-8"))))
         except (OSError, ValueError):
             unreadable.append(file)
     return Kept(tuple(records), tuple(unreadable))

@@ -1,10 +1,53 @@
-"""A comparison of several settings as tables, on a screen or in a pipe."""
+"""A comparison as tables, on a screen or in a pipe."""
+
+from collections.abc import Iterator
 
 from rich.table import Table
 from rich.text import Text
 
+from app.compare.comparison import Comparison
 from app.compare.record import Record
 from app.shell.printable import one_line
+from app.shell.tables import plain_table
+from models.size_text import size_text
+
+
+def tables(record: Record) -> Iterator[Table]:
+    """What the command line prints: one setting in full, several side by side."""
+    if len(record.drafting) == 1:
+        yield _full_table(record, record.drafting[0])
+        return
+    yield settings_table(record)
+    if record.has_categories:
+        yield category_table(record)
+
+
+def _full_table(record: Record, setting: int) -> Table:
+    """One line per category, and one over all. Pairs of numbers are plain/drafted."""
+    grid = plain_table(
+        record.settings[setting].label, ">plain\ntok/s", ">drafted\ntok/s", ">\nratio", ">\nspread",
+        ">acc./\nround", ">acc.\nrate", ">1st token\nms", ">peak\nmemory",
+    )  # fmt: skip
+    for name, comparison in record.categories(setting).items():
+        grid.add_row(*_cells(name, comparison))
+    grid.add_section()
+    grid.add_row(*_cells("all", record.comparison(setting)), style="bold")
+    return grid
+
+
+def _cells(name: str, c: Comparison) -> list[str]:
+    low, high = c.ratio_spread
+    return [
+        one_line(name),
+        f"{c.plain_tps:.1f}",
+        f"{c.drafted_tps:.1f}",
+        f"{c.ratio:.2f}x",
+        f"{low:.2f}-{high:.2f}",
+        f"{c.accepted_per_round:.2f}",
+        f"{c.acceptance_rate:.0%}",
+        f"{c.plain_time_to_first_token * 1000:.0f}/{c.drafted_time_to_first_token * 1000:.0f}",
+        size_text(c.peak_memory_bytes),
+    ]
 
 
 def settings_table(record: Record, *, narrow: bool = False) -> Table:

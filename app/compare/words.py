@@ -1,23 +1,21 @@
 """What a comparison says, in sentences."""
 
-from app.compare.bench.comparison import Comparison
-from app.compare.record import Record
+from collections.abc import Sequence
 
-TOLD_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
-TOLD_OPTIONS = ("max_tokens", "seed", "verify")
+from app.compare.record import Measured, Record
+from app.engine.difference import Difference
+
+SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
+SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
 
 
-def speed(comparison: Comparison, repeats: int) -> str:
-    """Faster, no gain or slower, with the spread."""
-    if comparison.won:
-        told = f"drafting is {comparison.ratio:.2f} times as fast"
-    elif comparison.lost:
-        told = f"drafting is slower ({comparison.ratio:.2f} times)"
-    else:
-        told = comparison.verdict
-    low, high = comparison.ratio_spread
-    spread = f" ({low:.2f} to {high:.2f} over {repeats} repeats)" if repeats > 1 else " (one run each)"
-    return told if "over the repeats" in told else told + spread
+def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
+    """Texts that differ, should not, and not because rounding decided between two tokens."""
+    return [
+        m
+        for m in measured
+        if m.difference and not m.difference.near_tie and not _may_differ(m.setting.temperature, verify)
+    ]
 
 
 def sameness(record: Record, setting: int) -> str:
@@ -28,7 +26,7 @@ def sameness(record: Record, setting: int) -> str:
         return "the texts are identical" if len(measured) == 1 else f"all {len(measured)} texts are identical"
     whose = "the texts differ" if len(measured) == 1 else f"{len(differing)} of {len(measured)} texts differ"
     verify = record.facts["options"]["verify"]
-    if record.settings[setting].temperature > 0 and verify != "coupled":
+    if _may_differ(record.settings[setting].temperature, verify):
         return f"{whose}, as they may: /verify {verify} draws its own random numbers"
     if all(difference.near_tie for difference in differing):
         margin = max(difference.margin or 0.0 for difference in differing)
@@ -36,12 +34,22 @@ def sameness(record: Record, setting: int) -> str:
     return f"{whose} from token {differing[0].position + 1} on; `mlx-spec check` says why"
 
 
+def difference_text(difference: Difference) -> str:
+    """A difference in one line."""
+    margin = "one answer had ended" if difference.margin is None else f"{difference.margin:.3g} logits apart"
+    kind = "a near-tie" if difference.near_tie else "NOT explained by rounding"
+    return (
+        f"token {difference.position + 1}: {difference.plain!r} plain, {difference.drafted!r} drafted, "
+        f"{margin} (rounding: up to {difference.tolerance:.2g}): {kind}"
+    )
+
+
 def circumstances(record: Record) -> str:
     """Where and with what it ran: machine, versions, the options that all runs shared."""
     facts = record.facts
-    versions = [f"{name} {facts['versions'][name]}" for name in TOLD_VERSIONS if name in facts["versions"]]
+    versions = [f"{name} {facts['versions'][name]}" for name in SHOWN_VERSIONS if name in facts["versions"]]
     options = facts["options"]
-    shared = [f"{name.replace('_', ' ')} {options[name]}" for name in TOLD_OPTIONS if name in options]
+    shared = [f"{name.replace('_', ' ')} {options[name]}" for name in SHOWN_OPTIONS if name in options]
     return ", ".join([str(facts["device"]), *versions, *shared])
 
 
@@ -56,13 +64,18 @@ def _verdict(record: Record) -> str:
     if len(comparisons) == 1:
         ((place, one),) = comparisons.items()
         speeds = f"{one.plain_tps:.0f} tok/s without, {one.drafted_tps:.0f} with"
-        return f"{speeds}: {speed(one, record.repeats)}; {sameness(record, place)}."
+        return f"{speeds}: {one.verdict}; {sameness(record, place)}."
     best = max(comparisons, key=lambda place: comparisons[place].ratio)
     worst = min(comparisons, key=lambda place: comparisons[place].ratio)
     texts = sum(comparison.same_text for comparison in comparisons.values())
     whole = len(comparisons) * len(record.prompts)
     same = "all texts are identical" if texts == whole else f"{texts} of {whole} texts are identical"
     return (
-        f"Best: {record.settings[best].label}, {speed(comparisons[best], record.repeats)}. "
+        f"Best: {record.settings[best].label}, {comparisons[best].verdict}. "
         f"Worst: {record.settings[worst].label}, {comparisons[worst].ratio:.2f} times; {same}."
     )
+
+
+def _may_differ(temperature: float, verify: str) -> bool:
+    """Above temperature 0 only the coupled rule keeps the plain run's text."""
+    return temperature > 0 and verify != "coupled"

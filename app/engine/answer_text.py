@@ -4,7 +4,48 @@ from collections.abc import Callable, Sequence
 
 from app.engine.events import Mark, Piece
 from app.engine.pieces import text_of
-from app.engine.text_stream import TextStream
+
+LONGEST_CHARACTER = 8
+"""Tokens after which a broken character is shown as such: UTF-8 needs at most four bytes."""
+
+BROKEN = "\ufffd"
+
+
+class TextStream:
+    """The text of a growing list of tokens. `add` and `end` together return exactly all of it.
+
+    A character may be spread over several tokens (an emoji over four), and how a token reads can depend
+    on the one before it. So text is decoded in a window: the tokens that were shown last, plus those
+    waiting. What the waiting ones add is shown once it does not end inside a character.
+    """
+
+    def __init__(self, decode: Callable[[Sequence[int]], str], before: Sequence[int] = ()) -> None:
+        self._decode = decode
+        self._shown = list(before[-LONGEST_CHARACTER:])
+        self._waiting: list[int] = []
+
+    def add(self, token: int) -> str:
+        """Take one token; return the text that became certain, often empty."""
+        self._waiting.append(token)
+        text = self._text_of_waiting()
+        if not text or (text.endswith(BROKEN) and len(self._waiting) < LONGEST_CHARACTER):
+            return ""
+        self._settle()
+        return text
+
+    def end(self) -> str:
+        """The text still waiting, broken characters included."""
+        text = self._text_of_waiting()
+        self._settle()
+        return text
+
+    def _text_of_waiting(self) -> str:
+        before = self._decode(self._shown) if self._shown else ""
+        return self._decode(self._shown + self._waiting)[len(before) :]
+
+    def _settle(self) -> None:
+        if self._waiting:
+            self._shown, self._waiting = self._waiting, []
 
 
 class AnswerText:
@@ -79,13 +120,8 @@ class AnswerText:
 
     def _doubtful(self, held: str) -> int:
         """Length of the longest end of `held` that could grow into a stop text."""
-        longest = 0
-        for stop in self._stop_texts:
-            for size in range(min(len(stop) - 1, len(held)), longest, -1):
-                if held.endswith(stop[:size]):
-                    longest = size
-                    break
-        return longest
+        beginnings = (stop[:size] for stop in self._stop_texts for size in range(1, len(stop)))
+        return max((len(begun) for begun in beginnings if held.endswith(begun)), default=0)
 
     def _show(self, length: int) -> list[Piece]:
         """Release the first `length` held characters."""

@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.engine.session import Session
 from mlx_spec.policy.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
 from mlx_spec.types import Options
-from models.json_text import parse
+from models.files import atomic_write, parse_json
 from models.paths import data_folder
-from models.whole_file import write_whole
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -28,7 +28,7 @@ METHOD = 4
 def restore(pair: "LoadedPair") -> bool:
     """Give the pair's engine what was learned before. False if there is nothing of use."""
     try:
-        kept = parse(state_file(pair).read_text(encoding="utf-8"))
+        kept = parse_json(state_file(pair).read_text(encoding="utf-8"))
         if kept["circumstances"] != _circumstances(pair):
             return False
         pair.engine.controller.restore(kept["learned"])
@@ -67,7 +67,7 @@ def keep(pair: "LoadedPair") -> bool:
         "learned": pair.engine.controller.as_json(),
     }
     try:
-        write_whole(state_file(pair), json.dumps(kept))
+        atomic_write(state_file(pair), json.dumps(kept))
     except OSError:
         return False
     return True
@@ -102,3 +102,21 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
         "weights": pair.memory_bytes,
         **{package: found.get(package) for package in ("mlx-spec", "mlx", "mlx-lm")},
     }
+
+
+class TunedSession(Session):
+    """A session that measures what drafting costs before its first answer, and keeps what it learns."""
+
+    def __init__(self, pair: "LoadedPair") -> None:
+        super().__init__(pair)
+        self.is_tuned = restore(pair)
+
+    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
+        """Measure what drafting costs here; see `measure`."""
+        measure(self._pair, progress, skipped)
+        self.keep()
+        self.is_tuned = True
+
+    def keep(self) -> None:
+        """Write down what the answers so far taught."""
+        keep(self._pair)

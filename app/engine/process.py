@@ -46,7 +46,7 @@ ORPHAN_SECONDS = 10.0
 
 
 class Answering(Protocol):
-    """What the process serves: `app.engine.tuned_session.TunedSession`, or a script of one."""
+    """What the process serves: `app.engine.drafting_state.TunedSession`, or a script of one."""
 
     is_tuned: bool
     """What drafting costs here is known."""
@@ -228,7 +228,7 @@ def main() -> None:
         from models.hub.endpoint import check_endpoint
 
         check_endpoint()  # the libraries that read models do not survive a malformed one
-        from app.engine.tuned_session import TunedSession
+        from app.engine.drafting_state import TunedSession
         from models.load.engine import load
 
         return TunedSession(load(pair))

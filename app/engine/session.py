@@ -51,7 +51,7 @@ class Session:
             context_limit=self._pair.context_limit,
             device=device_name(),
             memory_bytes=self._pair.memory_bytes,
-            can_draft=self._pair.engine.can_draft,
+            can_draft="model" in self._pair.engine.drafter_names,
             notes=self._pair.notes,
             versions=versions(),
             blas=blas(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.shell.errors import MachineFailed
-from models.locks import locked
+from models.files import locked
 from models.paths import data_folder
 
 BUSY_SECONDS = 5.0

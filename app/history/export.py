@@ -1,36 +1,35 @@
 """Chats as Markdown for people and as JSON that can be imported again."""
 
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from app.engine.events import DraftRound
 from app.history.records import (
     AnswerFacts,
     Attachment,
     Chat,
     ChatMessage,
     Finish,
+    adapter,
+    as_value,
     is_time,
+    named_rounds,
     options_from,
-    options_json,
-    rounds_from,
-    rounds_json,
-    stats_from,
+    rounds_value,
 )
 from app.history.store import History
 from app.history.tree import MessageTree
-from app.history.typed import wrong_field
 from app.shell.errors import BadInput
 from app.shell.output_file import write_text
 from app.shell.printable import json_text, one_line
 from mlx_spec.stats import Stats
-from models.json_text import parse
 
+T = TypeVar("T")
+
+_STATS = {field.name for field in fields(Stats)}
 FORMAT = "mlx-spec chats"
 VERSION = 1
 
@@ -42,7 +41,7 @@ def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, An
     return {
         "format": FORMAT,
         "version": VERSION,
-        "chats": [_chat_json(chat, messages) for chat, messages in chats],
+        "chats": [_chat_value(chat, messages) for chat, messages in chats],
     }
 
 
@@ -104,25 +103,30 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     """
     try:
         if path.stat().st_size > LARGEST_IMPORT_BYTES:
-            raise BadInput(f"{path} has more than {LARGEST_IMPORT_BYTES // 10**6} MB; that is no export.")
-        value = parse(path.read_text("utf-8"))
+            raise BadInput(f"it has more than {LARGEST_IMPORT_BYTES // 10**6} MB, which no export has.")
+        hooks = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _number)
+        value = json.loads(path.read_text("utf-8"), **hooks)
         json.dumps(value, ensure_ascii=False).encode()
+        chats = _chats(value)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         raise BadInput(f"{path} holds {half}, half of a character, which no text can keep.") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:
         raise BadInput(f"{path} cannot be read as JSON: it is no UTF-8 text.") from None
-    except ValueError as error:
+    except RecursionError:
+        raise BadInput(f"{path} cannot be read as JSON: its brackets are nested too deep.") from None
+    except json.JSONDecodeError as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}.") from error
-    try:
-        return _import(history, value)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, BadInput):
-            raise BadInput(f"{path}: {error}") from error
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise BadInput(f"{path} is no whole export: {what}.") from error
+    ids = history.connection.execute("SELECT id FROM chats WHERE deleted IS NULL")
+    known = {chat_id for (chat_id,) in ids}
+    new = {chat.id: (chat, messages) for chat, messages in chats if chat.id not in known}
+    new = dict(sorted(new.items(), key=lambda item: item[1][0].changed))
+    history.save((chat for chat, _ in new.values()), (m for _, messages in new.values() for m in messages))
+    return len(new), len(chats) - len(new)
 
 
 def _free_path(chat: Chat, suffix: str) -> Path:
@@ -132,21 +136,6 @@ def _free_path(chat: Chat, suffix: str) -> Path:
         number += 1
         path = Path(f"{words}-{number}{suffix}")
     return path
-
-
-def _import(history: History, value: Any) -> tuple[int, int]:
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise BadInput(f"no export of chats; its format would be '{FORMAT}'.")
-    if value["version"] != VERSION:
-        raise BadInput(f"this is version {value['version']} of the format; this mlx-spec reads {VERSION}.")
-    known = {
-        chat_id for (chat_id,) in history.connection.execute("SELECT id FROM chats WHERE deleted IS NULL")
-    }
-    read = [_chat_from(chat) for chat in value["chats"]]
-    new = {chat.id: (chat, messages) for chat, messages in read if chat.id not in known}
-    new = dict(sorted(new.items(), key=lambda item: item[1][0].changed))
-    history.save((chat for chat, _ in new.values()), (m for _, messages in new.values() for m in messages))
-    return len(new), len(read) - len(new)
 
 
 def _speaker(message: ChatMessage) -> str:
@@ -164,60 +153,76 @@ def fenced(attachment: Attachment) -> str:
     return f"File {one_line(attachment.name)}:\n{marks}\n{text}{marks}"
 
 
-def _chat_json(chat: Chat, messages: Sequence[ChatMessage]) -> dict[str, Any]:
-    return {
-        "id": chat.id,
-        "title": chat.title,
-        "created": chat.created,
-        "changed": chat.changed,
-        "archived": chat.archived,
-        "system": chat.system,
-        "options": json.loads(options_json(chat.options)),
-        "drafting": chat.drafting,
-        "leaf": chat.leaf,
-        "messages": [_message_json(message) for message in messages],
-    }
+def _chat_value(chat: Chat, messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    options = as_value(chat.options)
+    return {**asdict(chat), "options": options, "messages": [_message_value(m) for m in messages]}
 
 
-def _message_json(message: ChatMessage) -> dict[str, Any]:
-    facts = message.facts
-    value: dict[str, Any] = {
-        "id": message.id,
-        "parent": message.parent,
-        "role": message.role,
-        "text": message.text,
-        "created": message.created,
-        "attachments": [asdict(attachment) for attachment in message.attachments],
-    }
-    if facts is not None:
+def _message_value(message: ChatMessage) -> dict[str, Any]:
+    value = asdict(replace(message, facts=None))
+    del value["chat"], value["facts"]
+    if (facts := message.facts) is not None:
         value |= {
             "pair": facts.pair,
-            "options": json.loads(options_json(facts.options)),
+            "options": as_value(facts.options),
             "finish": facts.finish,
             "stats": None if facts.stats is None else asdict(facts.stats),
             "marks": facts.marks,
-            "rounds": json.loads(rounds_json(facts.rounds)),
+            "rounds": rounds_value(facts.rounds),
         }
     return value
 
 
-def _chat_from(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
-    chat = Chat(
-        id=_text(value, "id"),
-        title=_text(value, "title"),
-        created=_time(value, "created"),
-        changed=_time(value, "changed"),
-        archived=bool(value["archived"]),
-        system=_text(value, "system"),
-        options=options_from(value["options"]),
-        drafting=bool(value["drafting"]),
-        leaf=None if value["leaf"] is None else _text(value, "leaf"),
-    )
+def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise BadInput(f"no export of chats; its format would be '{FORMAT}'.")
+    if (version := value.get("version")) != VERSION:
+        raise BadInput(f"this is version {version} of the format; this mlx-spec reads {VERSION}.")
+    return [_chat(chat) for chat in _objects(value, "chats")]
+
+
+def _chat(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
+    chat = _checked(Chat, value | {"options": options_from(value.get("options"))})
     if not chat.id:
         raise BadInput("a chat without an id.")
-    messages = [replace(_message_from(m), chat=chat.id) for m in value["messages"]]
+    messages = [_message(chat.id, message) for message in _objects(value, "messages")]
     _check_order(messages)
     return chat, messages
+
+
+def _message(chat: str, value: dict[str, Any]) -> ChatMessage:
+    facts = None
+    if value.get("role") == "assistant":
+        options, rounds = options_from(value.get("options")), named_rounds(value.get("rounds"))
+        stats = value.get("stats")
+        if isinstance(stats, dict) and not _STATS <= stats.keys():
+            stats = None  # another version wrote fewer numbers than this one shows
+        facts = _checked(AnswerFacts, value | {"options": options, "rounds": rounds, "stats": stats})
+    return _checked(ChatMessage, value | {"chat": chat, "facts": facts})
+
+
+def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    objects = value.get(name)
+    if not isinstance(objects, list) or not all(isinstance(one, dict) for one in objects):
+        raise BadInput(f"{name} is no list of objects.")
+    return objects
+
+
+def _checked(kind: type[T], value: dict[str, Any]) -> T:
+    """An object of the file as one of ours; what another version of the program adds is left out."""
+    from pydantic import ValidationError
+
+    try:
+        made = adapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        what = "missing" if first["type"] == "missing" else f"{first['input']!r:.40}: {first['msg'].lower()}"
+        raise BadInput(f"in {value.get('id')!r:.40}, {name} is {what}.") from None
+    for name in ("created", "changed"):
+        if name in value and not is_time(seconds := float(value[name])):
+            raise BadInput(f"{name} is {seconds:g}, which is no time in seconds since 1970.")
+    return made
 
 
 def _check_order(messages: Sequence[ChatMessage]) -> None:
@@ -229,49 +234,8 @@ def _check_order(messages: Sequence[ChatMessage]) -> None:
         later.discard(message.id)
 
 
-def _message_from(value: dict[str, Any]) -> ChatMessage:
-    role = value["role"]
-    if role not in ("user", "assistant"):
-        raise BadInput(f"a message's role is '{role}'; it must be user or assistant.")
-    facts = None
-    if role == "assistant":
-        finish = value["finish"]
-        if finish not in ("stop", "length", "cancelled", "failed", None):
-            raise BadInput(f"an answer's finish is '{finish}'.")
-        rounds = rounds_from(value["rounds"])
-        _check_types(value, rounds)
-        options, stats = options_from(value["options"]), stats_from(value["stats"])
-        facts = AnswerFacts(_text(value, "pair"), options, finish, stats, _text(value, "marks"), rounds)
-    attachments = tuple(Attachment(_text(a, "name"), _text(a, "text")) for a in value["attachments"])
-    parent = None if value["parent"] is None else _text(value, "parent")
-    message_id, text = _text(value, "id"), _text(value, "text")
-    return ChatMessage(message_id, "", parent, role, text, _time(value, "created"), attachments, facts)
-
-
-def _check_types(value: dict[str, Any], rounds: Iterable[DraftRound]) -> None:
-    """Figures that are no figures would stop the chat from opening."""
-    stats = value["stats"] if isinstance(value["stats"], dict) else {}
-    figures = [("stats", Stats, stats), *(("rounds", DraftRound, asdict(played)) for played in rounds)]
-    for where, kind, values in figures:
-        if name := wrong_field(kind, values):
-            wrong = json.dumps(values[name])[:40]
-            raise BadInput(f"in {where} of the message {value['id']}, {name} is {wrong}, which it cannot be.")
-
-
-def _time(value: dict[str, Any], name: str) -> float:
-    try:
-        seconds = float(value[name])
-    except OverflowError:
-        seconds = math.inf
-    except (TypeError, ValueError):
-        raise BadInput(f"{name} is no time in seconds since 1970.") from None
-    if not is_time(seconds):
-        raise BadInput(f"{name} is {seconds:g}, which is no time in seconds since 1970.")
-    return seconds
-
-
-def _text(value: dict[str, Any], name: str) -> str:
-    text = value[name]
-    if not isinstance(text, str):
-        raise BadInput(f"{name} is no text.")
-    return text
+def _number(text: str) -> int | float:
+    """A number of JSON; larger ones, infinity among them, stand in no chat of ours."""
+    if not abs(value := float(text)) <= 2**64:
+        raise BadInput(f"it holds the number {text[:20]}, which is none of a chat.")
+    return value if set(text) & set(".eE") else int(text)

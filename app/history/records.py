@@ -1,19 +1,24 @@
-"""What is kept of a chat: plain frozen values, and how options and numbers become JSON and come back."""
+"""What is kept of a chat: plain frozen values, and how they become JSON and come back."""
 
-import json
 import re
 import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from app.engine.events import DraftRound, Mark, Piece
 from app.shell.printable import one_line
 from mlx_spec.errors import BadOption
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 Role = Literal["user", "assistant"]
 
@@ -118,58 +123,64 @@ def title_of(prompt: str) -> str:
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
-def options_json(options: Options) -> str:
-    """Options as one JSON object; stop tokens belong to a model and are left out."""
+def as_value(options: Options) -> dict[str, Any]:
+    """Options as a value of JSON; stop tokens belong to a model and are left out."""
     values = asdict(options)
     del values["stop_tokens"]
-    return json.dumps(values)
+    return values
 
 
 def options_from(value: Any) -> Options:
-    """Options of another version keep what this one knows; what cannot be used becomes the default."""
-    if isinstance(value, str):
-        value = json.loads(value)
-    known = {f.name for f in fields(Options)} - {"stop_tokens"}
+    """Options of another version keep what this one knows; where one cannot be used, all are the defaults.
+
+    They check themselves: the list of chats, read at the start, does not wait for pydantic.
+    """
+    known = {field.name for field in fields(Options)} - {"stop_tokens"}
     try:
-        return Options(**{name: v for name, v in value.items() if name in known})
+        return Options(**{name: one for name, one in value.items() if name in known})
     except (BadOption, TypeError, AttributeError):
         return Options()
 
 
-def stats_json(stats: Stats | None) -> str | None:
-    """Numbers of an answer as one JSON object."""
-    return None if stats is None else json.dumps(asdict(stats))
-
-
-def stats_from(value: Any) -> Stats | None:
-    """Numbers of another version are left out where they lack something this one shows."""
-    if isinstance(value, str):
-        value = json.loads(value)
-    if not isinstance(value, dict):
-        return None
-    known = {f.name for f in fields(Stats)}
-    values: dict[str, Any] = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in value.items() if name in known
-    }
-    try:
-        return Stats(**values)
-    except TypeError:
-        return None
-
-
-def rounds_json(rounds: Sequence[DraftRound]) -> str:
-    """Rounds as a JSON list of lists, fields in the order of `DraftRound`."""
-    return json.dumps([astuple(played) for played in rounds], ensure_ascii=False)
+def rounds_value(rounds: Sequence[DraftRound]) -> list[tuple[Any, ...]]:
+    """Rounds as lists, fields in the order of `DraftRound`."""
+    return [astuple(played) for played in rounds]
 
 
 def rounds_from(value: Any) -> tuple[DraftRound, ...]:
     """Rounds again; none if another version wrote them otherwise."""
-    if isinstance(value, str):
-        value = json.loads(value)
+    return read(tuple[DraftRound, ...], named_rounds(value)) or ()
+
+
+def named_rounds(value: Any) -> list[dict[str, Any]]:
+    """Rounds as objects, not checked yet; none if another version wrote them otherwise."""
+    names = [field.name for field in fields(DraftRound)]
     try:
-        return tuple(DraftRound(name, tuple(drafted), *rest) for name, drafted, *rest in value or ())
+        return [dict(zip(names, row, strict=True)) for row in value or ()]
     except (TypeError, ValueError):
-        return ()
+        return []
+
+
+def read(kind: type[T], value: Any) -> T | None:
+    """A value of JSON as one of ours; None if it is none, as where another version wrote it."""
+    from pydantic import ValidationError
+
+    try:
+        return adapter(kind).validate_python(value)
+    except ValidationError:
+        return None
+
+
+def adapter(kind: type[T]) -> "TypeAdapter[T]":
+    """What checks values of JSON; pydantic is imported where the first is read."""
+    return _adapter(kind)
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 _LETTERS: dict[Mark, str] = {mark: mark[0] for mark in get_args(Mark)}
@@ -192,13 +203,3 @@ def pieces_of(text: str, marks: str) -> tuple[Piece, ...]:
             out.append(Piece(part, _MARKS.get(letter, "plain")))
         start = end
     return (*out, Piece(text[start:], "plain")) if text[start:] else tuple(out)
-
-
-def attachments_json(attachments: Sequence[Attachment]) -> str:
-    """Attachments as a JSON list."""
-    return json.dumps([asdict(a) for a in attachments], ensure_ascii=False)
-
-
-def attachments_from(text: str) -> tuple[Attachment, ...]:
-    """Attachments of a JSON list."""
-    return tuple(Attachment(a["name"], a["text"]) for a in json.loads(text))

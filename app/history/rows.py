@@ -1,23 +1,23 @@
 """Rows of the history's tables: the statements that write and read them, and the values they become."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.history.records import (
     AnswerFacts,
+    Attachment,
     Chat,
     ChatMessage,
-    attachments_from,
-    attachments_json,
+    as_value,
     is_time,
     options_from,
-    options_json,
+    read,
     rounds_from,
-    rounds_json,
-    stats_from,
-    stats_json,
+    rounds_value,
 )
+from mlx_spec.stats import Stats
 
 SAVE_CHAT = """
 INSERT INTO chats (id, title, created, changed, archived, system, options, drafting, leaf, touched)
@@ -76,7 +76,7 @@ def chat_values(chat: Chat) -> tuple[Any, ...]:
         chat.changed,
         chat.archived,
         chat.system,
-        options_json(chat.options),
+        json_column(as_value(chat.options)),
         chat.drafting,
         chat.leaf,
     )
@@ -86,29 +86,23 @@ def message_values(message: ChatMessage) -> tuple[Any, ...]:
     """For `SAVE_MESSAGE`."""
     known: tuple[Any, ...] = (None,) * 6
     if (facts := message.facts) is not None:
-        options, stats, rounds = (
-            options_json(facts.options),
-            stats_json(facts.stats),
-            rounds_json(facts.rounds),
+        known = (
+            facts.pair,
+            json_column(as_value(facts.options)),
+            facts.finish,
+            None if facts.stats is None else json_column(asdict(facts.stats)),
+            facts.marks,
+            json_column(rounds_value(facts.rounds)),
         )
-        known = facts.pair, options, facts.finish, stats, facts.marks, rounds
-    return (
-        message.id,
-        message.chat,
-        message.parent,
-        message.role,
-        message.text,
-        message.created,
-        attachments_json(message.attachments),
-        *known,
-    )
+    head = message.id, message.chat, message.parent, message.role, message.text, message.created
+    return *head, attachments_column(message.attachments), *known
 
 
 def chat_from(row: Sequence[Any]) -> Chat:
     """Of `SELECT_CHAT`."""
     chat_id, title, created, changed, archived, system, options, drafting, leaf = row
-    times = _time(created), _time(changed)
-    return Chat(chat_id, title, *times, bool(archived), system, options_from(options), bool(drafting), leaf)
+    facts = bool(archived), system, options_from(json.loads(options)), bool(drafting), leaf
+    return Chat(chat_id, title, _time(created), _time(changed), *facts)
 
 
 def row_from(row: Sequence[Any]) -> ChatRow:
@@ -119,16 +113,30 @@ def row_from(row: Sequence[Any]) -> ChatRow:
 
 def message_from(row: Sequence[Any]) -> ChatMessage:
     """Of `SELECT_MESSAGE`."""
-    *head, attachments, pair, options, finish, stats, marks, rounds = row
+    message_id, chat, parent, role, text, created, files, pair, options, finish, stats, marks, rounds = row
     facts = None
     if pair is not None:
         facts = AnswerFacts(
-            pair, options_from(options), finish, stats_from(stats), marks or "", rounds_from(rounds)
+            pair=pair,
+            options=options_from(json.loads(options)),
+            finish=finish,
+            stats=read(Stats, json.loads(stats or "null")),
+            marks=marks or "",
+            rounds=rounds_from(json.loads(rounds or "null")),
         )
-    message_id, chat, parent, role, text, created = head
-    return ChatMessage(
-        message_id, chat, parent, role, text, _time(created), attachments_from(attachments), facts
-    )
+    return ChatMessage(message_id, chat, parent, role, text, _time(created), attachments_from(files), facts)
+
+
+def attachments_column(attachments: Sequence[Attachment]) -> str:
+    return json_column([asdict(attachment) for attachment in attachments])
+
+
+def attachments_from(column: str) -> tuple[Attachment, ...]:
+    return tuple(Attachment(**values) for values in json.loads(column))
+
+
+def json_column(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _time(seconds: float) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.history.database import Opened, is_there, open_database, transaction
-from app.history.records import Chat, ChatMessage, Preset, now, options_from, options_json
+from app.history.records import Chat, ChatMessage, Preset, as_value, now, options_from
 from app.history.rows import (
     SAVE_CHAT,
     SAVE_MESSAGE,
@@ -17,6 +17,7 @@ from app.history.rows import (
     ChatRow,
     chat_from,
     chat_values,
+    json_column,
     message_from,
     message_values,
     row_from,
@@ -194,11 +195,11 @@ class History:
     def presets(self) -> list[Preset]:
         """All presets by name."""
         rows = self.connection.execute("SELECT name, system, options FROM presets ORDER BY name")
-        return [Preset(name, system, options_from(options)) for name, system, options in rows]
+        return [Preset(name, system, options_from(json.loads(options))) for name, system, options in rows]
 
     def save_preset(self, preset: Preset) -> None:
         """Add a preset, or replace the one of its name."""
-        values = (preset.name, preset.system, options_json(preset.options))
+        values = (preset.name, preset.system, json_column(as_value(preset.options)))
         self._change("INSERT OR REPLACE INTO presets VALUES (?, ?, ?)", *values)
 
     def delete_preset(self, name: str) -> bool:

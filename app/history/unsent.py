@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.history.database import transaction
-from app.history.records import Attachment, attachments_from, attachments_json
+from app.history.records import Attachment
+from app.history.rows import attachments_column, attachments_from
 from app.history.store import History
 
 _OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
@@ -29,7 +30,7 @@ def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None
     with transaction(history.connection):
         history.connection.executemany(
             f"INSERT INTO unsent (text, after, chat, attachments) VALUES (?, {last}, ?, ?)",
-            [(one.text, chat_id, attachments_json(one.attachments)) for one in prompts],
+            [(one.text, chat_id, attachments_column(one.attachments)) for one in prompts],
         )
 
 

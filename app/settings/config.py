@@ -6,13 +6,14 @@ which file, which key, and what was probably meant.
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import MAX_DRAFT_LENGTH, Options
+from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.paths import config_file
@@ -52,15 +53,13 @@ class Config:
 
     def option_defaults(self, given: list[str]) -> dict[str, Any]:
         """Defaults of the command line's parameters, without those that `given` arguments rule out."""
-        out = {SCHEMA[name].option: value for name, value in self.values.items() if SCHEMA[name].option}
+        out = {SCHEMA[name].option: str(value) for name, value in self.values.items() if SCHEMA[name].option}
         words = {argument.partition("=")[0] for argument in given}
         for flag, ruled_out in _RULED_OUT.items():
             if flag in words:
                 out = {option: value for option, value in out.items() if option not in ruled_out}
         return out
 
-
-_LISTED = 6
 
 _RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
 """Options that contradict each other on one command line; what is typed wins over the file."""
@@ -104,12 +103,9 @@ def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
 
 
 def one_of(value: object, choices: Sequence[str]) -> str:
-    """What a value must be, with the choice that was probably meant. Long lists are not printed."""
+    """What is wrong with a name that is none of many, with the one that was probably meant."""
     near = get_close_matches(str(value), choices, n=1)
-    hint = f" ({near[0]}?)" if near else ""
-    if len(choices) > _LISTED:
-        return f"there is no such name{hint}"
-    return f"it must be {', '.join(choices[:-1])} or {choices[-1]}{hint}"
+    return "there is no such name" + (f" ({near[0]}?)" if near else "")
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -139,62 +135,22 @@ def _pair(value: Any) -> str:
         raise ValueError(one_of(value, [pair.name for pair in all_pairs()])) from error
 
 
-def _number(option: str, kind: type[int] | type[float]) -> Callable[[Any], Any]:
+def _option_key(setting: OptionSetting) -> Key:
     def read(value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, (int, kind)):
-            raise ValueError(f"it must be a {'whole ' if kind is int else ''}number")
         try:
-            return getattr(replace(Options(), **{option: kind(value)}), option)
+            setting.check(value)
         except OutOfRange as error:
             raise ValueError(f"it must be {error.wanted}") from error
-
-    return read
-
-
-def _length(value: Any) -> str:
-    if value == "auto":
-        return value
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_DRAFT_LENGTH:
-        raise ValueError(f'it must be a number from 0 to {MAX_DRAFT_LENGTH}, or "auto"')
-    return str(value)
-
-
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(one_of(value, choices))
         return value
 
-    return read
-
-
-def _sampling(option: str, kind: type[int] | type[float], meaning: str) -> Key:
-    default = None if option == "seed" else getattr(Options(), option)
-    return Key(default, meaning, _number(option, kind), option)
+    default = AUTO if setting.takes_auto else getattr(Options(), setting.field)
+    return Key(None if setting.field == "seed" else default, setting.help, read, setting.field)
 
 
 SCHEMA: dict[str, Key] = {
     "pair": Key(DEFAULT_PAIR, "The pair to begin with, a name of `mlx-spec pairs`", _pair, "pair"),
     "theme": Key("textual-dark", "The colours; ansi-dark and ansi-light are the terminal's own", _text),
     "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
-    "sampling.temperature": _sampling("temperature", float, "0 always takes the likeliest token"),
-    "sampling.top-p": _sampling("top_p", float, "Sample among the likeliest tokens that sum up to this"),
-    "sampling.top-k": _sampling("top_k", int, "Sample among so many of the likeliest tokens; 0 is off"),
-    "sampling.min-p": _sampling("min_p", float, "Leave out tokens below this share of the likeliest"),
-    "sampling.repetition-penalty": _sampling(
-        "repetition_penalty", float, "Make repeated tokens less likely; 1 is off"
-    ),
-    "sampling.seed": _sampling("seed", int, "Same seed, same text; unset, a fresh one each time"),
-    "sampling.max-tokens": _sampling("max_tokens", int, "Longest answer"),
-    "drafting.length": Key(
-        "auto", "Tokens drafted per round; 0 is plain decoding, auto adapts", _length, "draft_length"
-    ),
-    "drafting.drafter": Key("auto", "Who drafts", _one_of("auto", "model", "lookup"), "drafter"),
-    "drafting.verify": Key(
-        "coupled",
-        "How drafts are checked above temperature 0",
-        _one_of("coupled", "token", "block"),
-        "verify",
-    ),
+    **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
 }
 """Every key by its dotted name, but for `keys.`."""

@@ -6,8 +6,7 @@ import tomllib
 from pathlib import Path
 
 from app.shell.errors import MachineFailed
-from models.locks import locked
-from models.whole_file import write_whole
+from models.files import atomic_write, locked
 
 _TABLE = re.compile(r"^\s*\[")
 
@@ -26,7 +25,7 @@ def write_setting(file: Path, name: str, value: str) -> None:
             changed = _with_setting(text, name, value)
             if tomllib.loads(changed) != before | {name: value}:
                 raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
-            write_whole(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
+            atomic_write(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
     except (OSError, ValueError, RecursionError) as error:
         raise MachineFailed(f"{name} cannot be written to {file} ({error}).") from error
 

@@ -2,8 +2,8 @@
 
 from app.shell.duration_text import duration_text
 from models.hub.progress import Phase, Progress
-from models.pairs.fit import Fit
 from models.size_text import size_text
+from models.speed.fit import Fit
 
 PHASES: dict[Phase, str] = {
     "asking": "asking the Hub",

@@ -240,7 +240,7 @@ class _Bench:
         )  # fmt: skip
 
     def _plan(self, searched: int) -> None:
-        """Say how many answers there will be. Their number is what progress is told by."""
+        """Print how many answers there will be; progress counts them."""
         each = len(TEMPERATURES) * len(self.prompts)
         self.answers = each * (
             searched * self.settings["search_repeats"] + (len(self.compared) + 3) * self.settings["repeats"]
@@ -254,13 +254,13 @@ class _Bench:
         seconds = time.perf_counter() - self.start
         new = done - self.begun
         left = (self.answers - done) * seconds / new if new else None
-        told = f"{text}: {done} of {self.answers} answers" + (
+        line = f"{text}: {done} of {self.answers} answers" + (
             f", about {left / 60:.0f} min left" if left is not None and left > 0 else ""
         )
         if self.line.seen:
-            self.line.show(told)
+            self.line.show(line)
         else:
-            talk(told)
+            talk(line)
 
     def _facts(self) -> dict[str, Any]:
         from app.shell.machine import circumstances

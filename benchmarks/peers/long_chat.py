@@ -47,12 +47,12 @@ class LongChat:
 
 
 def long_chat(
-    chat: Process, fresh: Process, turns: int, repeats: int, told: Callable[[str], None] = lambda text: None
+    chat: Process, fresh: Process, turns: int, repeats: int, show: Callable[[str], None] = lambda text: None
 ) -> LongChat:
     """Hold the same chat `repeats` times, greedy and adaptive, in both processes."""
     runs = []
     for repeat in range(repeats):
-        told(f"chat of {turns} turns, repeat {repeat + 1} of {repeats}")
+        show(f"chat of {turns} turns, repeat {repeat + 1} of {repeats}")
         fresh.call("learn", chat.call("learned"))
         runs.append(_one_chat(chat, fresh, turns, swapped=repeat % 2 == 1))
     half = turns // 2
@@ -72,12 +72,12 @@ Turn = tuple[int, Answer, Answer]
 
 
 def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> list[Turn]:
-    said: list[Message] = []
+    messages: list[Message] = []
     found: list[Turn] = []
     before: tuple[int, ...] = ()
     for turn in range(turns):
-        said.append(Message(role="user", content=QUESTIONS[turn % len(QUESTIONS)]))
-        ids, stop = chat.call("encode", said)
+        messages.append(Message(role="user", content=QUESTIONS[turn % len(QUESTIONS)]))
+        ids, stop = chat.call("encode", messages)
         if before:
             # A drafted answer: the draft model reads the conversation only then.
             fresh.call("answer", Ask(before, (), RE_READ_TOKENS, 0.0, 0, "model", 1))
@@ -90,7 +90,7 @@ def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> li
             other = fresh.call("answer", ask)
         before = (*ids, *own.tokens)
         found.append((len(ids), own, other))
-        said.append(Message(role="assistant", content=chat.call("decode", own.tokens)))
+        messages.append(Message(role="assistant", content=chat.call("decode", own.tokens)))
     return found
 
 

@@ -35,16 +35,16 @@ class Measurement:
         prompts: Sequence[Encoded],
         max_tokens: int,
         records: Records,
-        told: Callable[[str], None] = lambda text: None,
+        show: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.processes = processes
         self.prompts = prompts
         self.max_tokens = max_tokens
         self.records = records
-        self.told = told
+        self.show = show
 
     def warm_up(self, sides: Sequence[Side]) -> None:
-        """One answer of every side that nobody times."""
+        """One answer of every side, not timed."""
         for side in sides:
             self._ask(side, self.prompts[0], 0.0, 0)
 
@@ -55,7 +55,7 @@ class Measurement:
         """Measure `sides(category, temperature)` on every prompt, `repeats` times."""
         for repeat in range(repeats):
             for temperature in temperatures:
-                self.told(f"{phase}, repeat {repeat + 1} of {repeats}, temperature {temperature:g}")
+                self.show(f"{phase}, repeat {repeat + 1} of {repeats}, temperature {temperature:g}")
                 for prompt in self.prompts:
                     wanted = list(sides(prompt.category, temperature))
                     random.Random(f"{repeat} {temperature} {prompt.id}").shuffle(wanted)

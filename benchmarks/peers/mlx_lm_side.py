@@ -9,6 +9,8 @@ from benchmarks.peers.answering import Answer, Ask
 if TYPE_CHECKING:
     import mlx.nn as nn
 
+    from mlx_spec import Engine
+
 
 class MlxLmSide:
     """`generate_step` (way `plain`) and `speculative_generate_step` (way `speculative`)."""
@@ -18,12 +20,19 @@ class MlxLmSide:
         from models.pairs.resolve import resolve
 
         engine = load(resolve(None, target, draft)).engine
-        self.target = engine.target.model
-        self.draft = engine.model_drafter.cached.model if engine.model_drafter else None
+        self.target, self.draft = engine.target.model, draft_model(engine)
 
     def answer(self, ask: Ask) -> Answer:
         """Run one prompt."""
         return answer(self.target, self.draft, ask)
+
+
+def draft_model(engine: "Engine") -> "nn.Module | None":
+    """The draft model of a pair as mlx-lm calls it."""
+    from mlx_spec.drafters.model import ModelDrafter
+
+    models = (drafter.cached.model for drafter in engine.drafters if isinstance(drafter, ModelDrafter))
+    return next(models, None)
 
 
 def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:

@@ -22,7 +22,7 @@ class PeerPrompt:
 
 
 def read_prompts(file: Path = PROMPTS, per_category: int | None = None) -> list[PeerPrompt]:
-    """The prompts in the file's order; with `per_category` the first so many of each."""
+    """The prompts in the file's order; with `per_category` that many of each."""
     prompts: list[PeerPrompt] = []
     for line in file.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)

@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from app.shell.errors import BadInput
 from benchmarks.peers.answering import Answer
-from models.whole_file import write_whole
+from models.files import atomic_write
 
 Key = tuple[str, int, float, str, str]
 """(phase, repeat, temperature, prompt id, name of the side)"""
@@ -74,13 +76,11 @@ class Records:
             if same and rest and not rest[-1].endswith("\n"):
                 # The run ended while it wrote this one: it is measured again.
                 rest.pop()
-                write_whole(file, first + "".join(rest))
+                atomic_write(file, first + "".join(rest))
             for line in rest if same else ():
-                fields = json.loads(line)
-                answer = {**fields["answer"], "tokens": tuple(fields["answer"]["tokens"])}
-                record = Record(**{**fields, "answer": Answer(**answer)})
+                record = TypeAdapter(Record).validate_json(line)
                 self._found[record.key] = record
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise BadInput(f"--records {file} cannot be used: {error}. Name another file.") from error
         if not same:
             raise BadInput(f"--records {file} holds a run with other settings. Name another file.")

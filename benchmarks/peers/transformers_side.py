@@ -55,7 +55,7 @@ class TransformersSide:
 
 
 def _sampling(temperature: float) -> dict[str, Any]:
-    """The whole law at a temperature: transformers' own defaults would cut it at 50 tokens."""
+    """The whole distribution at a temperature: transformers' own defaults would cut it at 50 tokens."""
     if temperature == 0:
         return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
     return {"do_sample": True, "temperature": temperature, "top_p": 1.0, "top_k": 0}

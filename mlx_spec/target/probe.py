@@ -26,8 +26,6 @@ No built pass can tell, nor of the next; the equality check of docs/model-types.
 """
 SEE_AHEAD = frozenset({"phi3small"})
 """Code whose several rows are not what single rows are: it adds its boolean mask to the scores."""
-WRONG_TREES: frozenset[str] = frozenset()
-"""Code that builds a tree pass and gets it wrong, as the equality check of docs/model-types.md found."""
 
 
 class Probe:
@@ -45,7 +43,7 @@ class Probe:
             for entry in leaves(make_entries(model, kv_bits))
             if isinstance(entry, ArraysCache)
         )
-        self._code = code = {type(part).__module__.removeprefix("mlx_lm.models.") for part in model.modules()}
+        code = {type(part).__module__.removeprefix("mlx_lm.models.") for part in model.modules()}
         if SEE_AHEAD & code:
             raise UnsupportedModel(
                 f"{', '.join(SEE_AHEAD & code)} gives other results for several tokens at once than one by "
@@ -76,7 +74,7 @@ class Probe:
 
     def trees(self) -> bool:
         """Whether rows at positions of their own can be passed."""
-        if self._none or WRONG_TREES & self._code:
+        if self._none:
             return False
         tree = Tree.of(Draft(mx.zeros((1, COUNT), mx.int32), 1, mx.zeros((1, COUNT), mx.int32)))
         try:

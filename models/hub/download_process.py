@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from models.errors import DownloadFailed
+from models.files import parse_json
 from models.hub.incomplete import incomplete_files, sweep
-from models.json_text import parse
 from models.pairs.pair import PairSpec
 
 Task = Literal["pull", "check"]
@@ -59,7 +59,7 @@ class DownloadProcess:
                 f"The download process ended unexpectedly ({self._last_words()}). Pull again."
             )
         try:
-            return parse(line)
+            return parse_json(line)
         except ValueError:  # A library's import may print.
             self._printed = line.decode(errors="replace").strip()
             return None

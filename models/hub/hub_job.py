@@ -20,14 +20,14 @@ from models.hub.repository import HubFile, Repository, ask_hub
 from models.hub.snapshot import discard, discard_damaged, finish, is_here, name_in_cache, snapshot_folder
 from models.load.architecture import check_architecture
 from models.load.compatibility import check_folders
-from models.load.folder import check_folder, read_json
 from models.load.tokenizer import read_tokenizer
 from models.pairs.catalogue import fitting_draft
-from models.pairs.fit import DISK_MARGIN
+from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.pair import Source
 from models.paths import hub_cache
 from models.size_text import size_text
+from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
 
 _WORKERS = 4
@@ -175,7 +175,7 @@ class _Counter:
         self._job, self._at = job, at
 
     def begin_at(self, here: int) -> None:
-        """So many bytes are here already."""
+        """`here` bytes came in an earlier pull."""
         self._job.add(self._at, here - self.seen, over_network=False)
         self.seen = here
 

@@ -36,7 +36,7 @@ def partial_bytes(repo: str, blob: str) -> int:
 
 
 def incomplete_files(repos: Iterable[str]) -> frozenset[Path]:
-    """Unfinished files of these repositories that nothing continues, whoever writes them."""
+    """Unfinished files of these repositories that nothing continues, ours and other programs'."""
     return frozenset(_unfinished(repos)) - partial_files(repos)
 
 

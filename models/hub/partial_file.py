@@ -17,9 +17,9 @@ from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
 
 from models.errors import BrokenFiles
-from models.hub.blob import holds, is_checksum
 from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
+from models.pairs.checksum import holds, is_checksum
 from models.pairs.installed import repository_folder
 
 _RANGE_REFUSED = 416
@@ -31,7 +31,7 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
 
     Args:
         bar: class of progress bar for the bytes that come now.
-        begins_at: told how many bytes are here already.
+        begins_at: called with the bytes that are here already.
 
     Raises:
         BrokenFiles: the parts do not make up the file; they are deleted.

@@ -69,7 +69,7 @@ class Pace:
         self._last_change = clock()
 
     def add(self, transferred: int) -> None:
-        """So many bytes have come since the beginning."""
+        """`transferred`: bytes since the beginning."""
         now = self._clock()
         if transferred != self._seen[-1][1]:
             self._last_change = now

@@ -10,10 +10,10 @@ from huggingface_hub.utils import DeleteCacheStrategy, HFCacheInfo
 
 from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_files, sweep
-from models.hub.revisions import forget
 from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
+from models.pairs.revisions import forget
 from models.paths import hub_cache
 
 
@@ -54,14 +54,14 @@ def removable_bytes(spec: PairSpec) -> int:
 
 
 def remove(spec: PairSpec) -> Removal:
-    """Delete the pair's models from the Hub's cache; whoever calls has asked the person before.
+    """Delete the pair's models from the Hub's cache. Ask the user before.
 
     Raises:
         NotInstalled: nothing of the pair is in the Hub's cache.
         MachineTrouble: a model could not be deleted.
     """
     for source in _sort(spec)[0]:
-        _mend(repository_folder(source.repo))
+        _drop_dangling(repository_folder(source.repo))
     plan = plan_removal(spec)
     folders = [_folder(source) for source in plan.deleted]
     sweep(_partial_files(plan.deleted))
@@ -74,7 +74,7 @@ def remove(spec: PairSpec) -> Removal:
     return plan
 
 
-def _mend(repository: Path) -> None:
+def _drop_dangling(repository: Path) -> None:
     """Drop links and branches that lead nowhere: the Hub's library skips a repository that has one."""
     snapshots = repository / "snapshots"
     for link in snapshots.rglob("*"):

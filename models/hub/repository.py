@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from huggingface_hub import HfApi, RepoFile
 
 from models.errors import UnsupportedFormat
-from models.load.folder import TOKENIZER_FILES
+from models.pairs.folder import TOKENIZER_FILES
 from models.pairs.pair import Source
 
 SMALL = ("*.json", "*.jinja", "*.txt", "*.tiktoken", "tokenizer.model")

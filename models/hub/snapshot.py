@@ -4,9 +4,9 @@ from pathlib import Path
 
 from models.errors import BrokenFiles
 from models.hub.repository import HubFile, Repository
-from models.hub.revisions import is_commit, record_commit
-from models.load.folder import BrokenFile, check_folder, check_json_file, check_safetensors
+from models.pairs.folder import BrokenFile, check_folder, check_json_file, check_safetensors
 from models.pairs.installed import repository_folder
+from models.pairs.revisions import is_commit, record_commit
 
 
 def snapshot_folder(repository: Repository) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import UnsupportedFormat
-from models.load.folder import check_config
+from models.pairs.folder import check_config
 
 
 def check_architecture(config: dict[str, Any], where: str) -> None:

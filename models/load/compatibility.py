@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import IncompatibleTokenizers
-from models.load.folder import read_json
 from models.load.tokenizer import Tokenizer, read_tokenizer
+from models.pairs.folder import read_json
 
 PROBES = (
     "The quick brown fox jumps over the lazy dog. Don't panic, it's only 42!",

@@ -31,12 +31,12 @@ from models.errors import (
 )
 from models.load.compatibility import check_folders
 from models.load.context import context_limit
-from models.load.folder import check_config, read_json
 from models.load.frequent_tokens import frequent_tokens
 from models.load.memory import check_memory
 from models.load.tokenizer import LOCAL_ONLY, tokenizer_trouble
 from models.load.widths import target_shape
 from models.pairs.catalogue import fitting_draft
+from models.pairs.folder import check_config, read_json
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec
 from models.speed.machine import physical_memory

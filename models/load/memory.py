@@ -4,7 +4,7 @@ out of memory ends the program without a word."""
 from pathlib import Path
 
 from models.errors import DoesNotFit
-from models.load.folder import bytes_by_dtype, read_json
+from models.pairs.folder import bytes_by_dtype, read_json
 from models.size_text import size_text
 
 

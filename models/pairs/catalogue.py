@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from models.errors import UnknownPair
-from models.json_text import parse
+from models.files import parse_json
 from models.pairs.pair import PairSpec, Source
 from models.paths import builtin_folder, own_pairs_file
 
@@ -63,7 +63,7 @@ def all_pairs() -> tuple[Pair, ...]:
 def read_own() -> list[dict[str, Any]]:
     """The tables of the person's own pairs; what cannot be read counts as not there."""
     try:
-        tables = parse(own_pairs_file().read_text(encoding="utf-8"))["pair"]
+        tables = parse_json(own_pairs_file().read_text(encoding="utf-8"))["pair"]
         return [table for table in tables if _is_pair(table)]
     except (OSError, ValueError, LookupError, TypeError):
         return []

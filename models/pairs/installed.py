@@ -5,10 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from models.errors import ModelsError, NotInstalled
-from models.hub.revisions import is_commit, recorded_commit
-from models.load.folder import check_folder, is_whole
 from models.pairs.catalogue import all_pairs
+from models.pairs.folder import check_folder, is_whole
 from models.pairs.pair import PairSpec, Source
+from models.pairs.revisions import is_commit, recorded_commit
 from models.paths import hub_cache
 
 
@@ -41,7 +41,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
         if source.is_folder:
             raise
         raise NotInstalled(
-            f"{source} is not whole here: {error} Mend it with: {pull_command(spec)}"
+            f"{source} is not whole here: {error} Fix it with: {pull_command(spec)}"
         ) from error
     return folder
 

@@ -2,21 +2,19 @@
 in the catalogue's format, and found by name like the others."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from models.errors import BadSource
-from models.hub.progress import Progress
-from models.load.folder import check_folder, read_json
-from models.locks import locked
+from models.files import atomic_write, locked
 from models.pairs.catalogue import Pair, all_pairs, fitting_draft, read_own
+from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.pair import PairSpec, Source
 from models.paths import own_pairs_file
 from models.size_text import size_text
-from models.whole_file import write_whole
 
 _CONTEXT = 4096
 _ACTIVATION_BYTES = 300_000_000
@@ -41,11 +39,11 @@ def name_own(spec: PairSpec) -> PairSpec:
     return PairSpec(next(name for name in names if name not in taken), spec.target, spec.draft)
 
 
-def describe_own(spec: PairSpec, checked: Progress) -> Pair:
+def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
     """What is known of a pair after `models.hub.download.check`: sizes and formats as its files say.
 
     Args:
-        checked: the last progress of the check.
+        downloads: bytes to download of each model, as the check's last progress has them.
 
     Raises:
         BadSource: the draft's weights take no less room than the target's.
@@ -53,12 +51,12 @@ def describe_own(spec: PairSpec, checked: Progress) -> Pair:
     assert spec.draft is not None, "name_own refuses pairs without a draft"
     download = caches = 0
     weights: list[int] = []
-    for source, model in zip(spec.sources, checked.models, strict=True):
+    for source, to_come in zip(spec.sources, downloads, strict=True):
         folder = find_folder(source)
         assert folder is not None, "a checked model has a folder"
         here = check_folder(folder) if is_installed(source) else 0
-        download += 0 if source.is_folder else model.total_bytes or here
-        weights.append(here or model.total_bytes)
+        download += 0 if source.is_folder else to_come or here
+        weights.append(here or to_come)
         caches += _cache_bytes(read_json(folder / "config.json") or {})
     if weights[0] <= weights[1]:
         target, draft = (size_text(size) for size in weights)
@@ -82,7 +80,7 @@ def describe_own(spec: PairSpec, checked: Progress) -> Pair:
 
 
 def add_own(pair: Pair) -> None:
-    """Keep a pair of one's own.
+    """Keep a pair that the user put together.
 
     Raises:
         OSError: the list cannot be written; it is as it was.
@@ -103,7 +101,7 @@ def forget_own(name: str) -> None:
 def _change(changed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
     file = own_pairs_file()
     with locked(file.parent):
-        write_whole(file, json.dumps({"pair": changed(read_own())}, indent=1))
+        atomic_write(file, json.dumps({"pair": changed(read_own())}, indent=1))
 
 
 def _quantization(source: Source) -> str:

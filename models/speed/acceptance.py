@@ -1,4 +1,4 @@
-"""How often drafted tokens stand, by family of models, as far as it was published: reads roofline.toml."""
+"""How often drafted tokens are accepted, by family of models, as published: reads roofline.toml."""
 
 import tomllib
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Acceptance:
     category: str
     """Of the text: `code`, `chat`, ... or `not said`."""
     rate: float
-    """Chance that a drafted token stands, given that those before it in the round did."""
+    """Chance that a drafted token is accepted, given that those before it in the round were."""
     source: str
 
 
@@ -64,7 +64,7 @@ def _rate(table: dict) -> float:
 
 
 def _solve(tokens: float, length: int) -> float:
-    """The rate at which a round brings so many tokens, by halving."""
+    """The rate at which a round brings this many tokens, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2

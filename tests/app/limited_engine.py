@@ -6,8 +6,8 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from app.engine.drafting_state import TunedSession
 from app.engine.process import serve
-from app.engine.tuned_session import TunedSession
 from app.shell import runtime
 from mlx_spec.types import Options
 from models.load.engine import load

@@ -40,7 +40,7 @@ class ScriptedEngine:
     answer: Sequence[int]
     draft_length: int = 0
     context_limit: int = 10_000
-    can_draft: bool = True
+    drafter_names: Sequence[str] = ("lookup", "model")
     prompts: list[list[int]] = field(default_factory=list)
     documents: list[list[list[int]]] = field(default_factory=list)
     closed: int = 0

@@ -39,8 +39,8 @@ def _machine(report: dict[str, Any]) -> Iterator[str]:
     yield f"- {'quick, ' if report['quick'] else ''}{report['seconds']:.0f} s"
     for when in ("before", "after"):
         facts = {name: fact for name, fact in report[when].items() if fact not in ({}, None)}
-        told = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
-        yield f"- {when}: {told}"
+        text = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
+        yield f"- {when}: {text}"
     if max(report[when]["load_average"][0] for when in ("before", "after")) > machine["cores"]:
         yield "- more was asked of the processor than it has cores: other programs may have slowed this down"
 
@@ -61,13 +61,13 @@ def _pair(pair: dict[str, Any]) -> Iterator[str]:
         yield f"**{pair['state'].capitalize()}.** {pair['why']}".rstrip()
     if check := parts.get("check"):
         yield f"- check: {check['verdict']}{_unfinished(check)}"
-    if tune := parts.get("tune"):
+    tune = parts.get("tune")
+    if tune and tune["plain_seconds"]:
         yield f"- a plain round takes {tune['plain_seconds'] * 1000:.1f} ms"
     if bench := parts.get("bench"):
         yield f"- bench: {bench['overall']['verdict']}{_unfinished(bench)}"
-    yield from _energy(parts.get("energy"))
     yield f"- {_prediction(pair, parts.get('bench'))}"
-    if tune := parts.get("tune"):
+    if tune and tune["plain_seconds"]:
         yield ""
         yield from _rounds(tune)
     if bench := parts.get("bench"):
@@ -79,24 +79,11 @@ def _unfinished(part: dict[str, Any]) -> str:
     return "" if part["complete"] else " (unfinished)"
 
 
-def _energy(energy: dict[str, Any] | None) -> Iterator[str]:
-    if energy is None:
-        return
-    if not energy["measured"]:
-        yield f"- {energy['why']}"
-        return
-    told = " and ".join(
-        f"{energy[way]['joules_per_token']:.3g} J a token {way} ({energy[way]['watts']:.3g} W)"
-        for way in ("plain", "drafted")
-    )
-    yield f"- energy of the whole chip ({energy['meter']}), prefill included: {told}"
-
-
 def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
     expected = pair["expected"]
     if expected is None:
         return "nothing was predicted for this machine: it is no Mac, or its chip is not in the table"
-    told = f"predicted for an {expected['chip']['name']}: "
+    chip = f"predicted for an {expected['chip']['name']}: "
     ways = []
     for way in ("plain", "drafted"):
         low, high = expected[f"{way}_range"]
@@ -105,7 +92,7 @@ def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
             measured = bench["overall"][f"{way}_tps"]
             text += f", measured {measured:.1f}: off by {expected[way] / measured - 1:+.0%}"
         ways.append(text)
-    return told + "; ".join(ways)
+    return chip + "; ".join(ways)
 
 
 def _rounds(tune: dict[str, Any]) -> Iterator[str]:

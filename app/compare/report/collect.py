@@ -1,21 +1,26 @@
 """Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from typing import Any, Literal
 
-from app.compare.report.messages import Done, Failed, Message, Part, Step
-
 COMMAND = (sys.executable, "-m", "app.compare.report.one_pair")
-LOOK_SECONDS = 0.2
-"""How often Ctrl+C is looked for while nothing arrives."""
 END_SECONDS = 5.0
 
 State = Literal["complete", "interrupted", "failed", "not reached"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A line of JSON from the process that measures a pair; it ends with exit code 0 once all was sent."""
+
+    kind: Literal["step", "part", "failed"]
+    text: str
+    """What is being done, the name of the part, or why the pair could not be measured further."""
+    value: dict[str, Any] = field(default_factory=dict)
+    """Of a part; a later one of the same name replaces it."""
 
 
 @dataclass(slots=True)
@@ -30,77 +35,54 @@ class PairResult:
 
 
 def collect(
-    names: Sequence[str],
-    *,
-    quick: bool,
-    stop: Callable[[], bool],
-    show: Callable[[str], None],
-    command: Sequence[str] = COMMAND,
+    names: Sequence[str], *, quick: bool, show: Callable[[str], None], command: Sequence[str] = COMMAND
 ) -> list[PairResult]:
-    """Measure the pairs in turn until `stop` says so. Pairs that were not reached are among the results."""
+    """Measure the pairs in turn, until Ctrl+C. Pairs that were not reached are among the results."""
     results = [PairResult(name) for name in names]
-    for result in results:
-        if stop():
-            break
-        _measure(result, quick, stop, show, command)
+    try:
+        for result in results:
+            _measure(result, [*command, result.name, *(["quick"] if quick else [])], show)
+    except KeyboardInterrupt:
+        pass
     return results
 
 
-def _measure(
-    result: PairResult,
-    quick: bool,
-    stop: Callable[[], bool],
-    show: Callable[[str], None],
-    command: Sequence[str],
-) -> None:
-    read, write = os.pipe()
-    messages = Connection(read, writable=False)
+def _measure(result: PairResult, command: Sequence[str], show: Callable[[str], None]) -> None:
+    result.state = "interrupted"
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # a Ctrl+C in the terminal is for us; we end the process
+    )
     try:
-        process = subprocess.Popen(
-            [*command, result.name, str(write), *(["quick"] if quick else [])],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(write,),
-            # A Ctrl+C in the terminal is for us; we end the process.
-            start_new_session=True,
-        )
-    finally:
-        os.close(write)
-    try:
-        with messages:
-            result.state = _receive(result, messages, stop, show)
-    finally:
-        # Neither done nor gone: stopped, by the question or by an exception.
-        if result.state in ("interrupted", "not reached"):
-            process.terminate()
+        _receive(result, process, show)
         code = _wait(process)
-    if result.state == "failed" and not result.why:
+    finally:
+        process.terminate()
+        _wait(process)
+    result.state = "failed" if code or result.why else "complete"
+    if code and not result.why:
         result.why = _how_it_ended(code)
 
 
-def _receive(
-    result: PairResult, messages: Connection, stop: Callable[[], bool], show: Callable[[str], None]
-) -> State:
-    """Until the process is done, fails, is gone, or somebody wants to stop."""
-    while not stop():
-        if not messages.poll(LOOK_SECONDS):
-            continue
-        try:
-            message: Message = messages.recv()
-        except (EOFError, OSError):
-            return "failed"
-        match message:
-            case Step(text):
-                show(f"{result.name}: {text}")
-            case Part(name, value):
-                result.parts[name] = value
-            case Failed(why):
-                result.why = why
-                return "failed"
-            case Done():
-                return "complete"
-    return "interrupted"
+def _receive(result: PairResult, process: "subprocess.Popen[bytes]", show: Callable[[str], None]) -> None:
+    from pydantic import TypeAdapter
+
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            if not line.endswith(b"\n"):
+                return  # it ended while it wrote
+            message = TypeAdapter(Message).validate_json(line)
+            match message.kind:
+                case "step":
+                    show(f"{result.name}: {message.text}")
+                case "part":
+                    result.parts[message.text] = message.value
+                case "failed":
+                    result.why = message.text
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:

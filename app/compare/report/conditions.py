@@ -1,4 +1,4 @@
-"""Under which conditions something is measured: heat, power source, load. What is not told is left out."""
+"""Under which conditions something is measured: heat, power source, load, if the system reports them."""
 
 import os
 import platform

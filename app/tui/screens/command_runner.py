@@ -12,7 +12,7 @@ from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullQueue
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
-from app.compare.wish import read_compare, read_sweep
+from app.compare.request import read_compare, read_sweep
 from app.settings.config import Config
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
@@ -25,9 +25,9 @@ from app.tui.widgets.prompt import Prompt
 from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.catalogue import Pair, find
-from models.pairs.fit import fit
 from models.pairs.installed import installed
 from models.size_text import size_text
+from models.speed.fit import fit
 
 ACTIONS = {
     "help": "app.help",

@@ -14,7 +14,7 @@ from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
 from app.compare.plan import Plan, plan
 from app.compare.record import Record
-from app.compare.wish import SWEEP_REPEATS, sweep_lengths
+from app.compare.request import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.shell.errors import AppError

@@ -5,9 +5,8 @@ from app.chat.history_actions import HistoryActions
 from app.chat.open_chat import OpenChat
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
-from app.compare.chat_plan import plan_of
 from app.compare.record import Record
-from app.compare.wish import Wish, read_compare
+from app.compare.request import CompareRequest, plan_of, read_compare
 from app.history.rows import ChatRow
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keyed_app import KeyedApp
@@ -56,7 +55,7 @@ class Opener:
         except BadInput as error:
             self._chat.view.note(str(error), "warning")
 
-    def compare(self, wish: Wish) -> None:
+    def compare(self, request: CompareRequest) -> None:
         """Run a comparison, unless an answer is still being written.
 
         Raises:
@@ -66,7 +65,7 @@ class Opener:
         keys, chat = self._app.keys, self._chat
         if chat.running is not None:
             raise BadInput(keys.told("An answer is being written. Stop it with {chat.stop}, then compare."))
-        plan = plan_of(wish, chat.conversation, chat.settings.for_answer(drafting=True))
+        plan = plan_of(request, chat.conversation, chat.settings.for_answer(drafting=True))
         self._app.push_screen(CompareScreen(chat.link, keys, plan=plan))
 
     def comparisons(self) -> None:

@@ -109,7 +109,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             for progress in check(spec, cancelled=self._stop.is_set):
                 self.from_thread(self.show_message, progress_line(spec.name, progress))
             assert progress is not None, "a check ends with its last progress"
-            pair = describe_own(spec, progress)
+            pair = describe_own(spec, [model.total_bytes for model in progress.models])
             add_own(pair)
         except PullCancelled:
             return

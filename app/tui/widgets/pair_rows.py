@@ -4,8 +4,8 @@ from app.chat.pair_facts import Facts
 from app.chat.pull_queue import PullJob
 from app.shell.bars import bar
 from app.shell.printable import printable
-from models.pairs.fit import Fit
 from models.size_text import size_text
+from models.speed.fit import Fit
 from models.speed.roofline import Expectation
 
 BAR_CELLS = 8

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from app.history.database import MIGRATIONS
-from app.history.records import Attachment, Preset, options_from, pieces_of, stats_from
+from app.history.records import Attachment, Preset, options_from, pieces_of, read
 from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import BadInput, MachineFailed
+from mlx_spec.stats import Stats
 from mlx_spec.types import Options
 from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, prompt
 
@@ -267,5 +268,5 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_values_of_another_version_do_not_stop_a_chat_from_opening() -> None:
     assert options_from({"temperature": 0.5, "invented": 1}) == Options(temperature=0.5)
     assert options_from({"temperature": 99}) == Options() == options_from([])
-    assert stats_from({"tokens": 3}) is None and stats_from(None) is None
+    assert read(Stats, {"tokens": 3}) is None and read(Stats, None) is None
     assert "".join(piece.text for piece in pieces_of(TEXT, "a3z2b9999")) == TEXT

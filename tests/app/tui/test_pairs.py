@@ -14,10 +14,10 @@ from app.tui.widgets.download_list import download_line
 from app.tui.widgets.pair_rows import memory_bar, row
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
-from models.pairs.fit import Fit
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 from models.speed.chips import find_chip
+from models.speed.fit import Fit
 from models.speed.roofline import expect
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.conftest import FIRST, SECOND

@@ -35,14 +35,14 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
     [
-        ("draft", "maybe", "^/draft: 'maybe' is neither on nor off"),
+        ("draft", "maybe", "^/draft is maybe; it must be on or off"),
         ("length", "32", "between 0 and 31"),
-        ("length", "three", "not a whole number or auto"),
+        ("length", "three", "a whole number or auto"),
         ("length", "99", "/length is 99; it must be"),
         ("top-p", "1.5", "/top-p is 1.5; it must be"),
-        ("temperature", "abc", r"^/temperature: 'abc' is not a number\.$"),
+        ("temperature", "abc", r"^/temperature is abc; it must be a number\.$"),
         ("drafter", "none", "/draft off"),
-        ("drafter", "eagle", "auto, model, lookup"),
+        ("drafter", "eagle", "auto, model or lookup"),
         ("top-p", "0", "/top-p is 0; it must be between"),
         (
             "temperature",

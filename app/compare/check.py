@@ -1,0 +1,123 @@
+"""Answers with drafting against answers without, over all drafters and lengths."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from app.compare.export import difference_json
+from app.compare.plan import Plan, Question, plan
+from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
+from app.compare.record import Measured
+from app.compare.setting import Setting
+from app.compare.words import unexplained
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from models.load.engine import LoadedPair
+
+LENGTHS = (0, 1, 2, 3, 4, 5)
+MODES = {0.0: "greedy", 0.8: "sampled"}
+
+PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-count")
+"""Of the default set: each drafter has something to guess in some of them."""
+
+
+def default_prompts() -> list[BenchPrompt]:
+    """The prompts of a check without --prompts."""
+    return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]
+
+
+def check_plan(pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: int, seed: int = 0) -> Plan:
+    """Every prompt by every drafter the pair has, at every length, greedy and sampled; length 0 only once."""
+    names = pair.engine.drafter_names
+    drafters = [*names, "auto"] if len(names) > 1 else names
+    settings = [
+        Setting(drafter, length, temperature)
+        for temperature, drafter, length in product(MODES, drafters, LENGTHS)
+        if length or drafter == drafters[0]
+    ]
+    questions = [Question.of(prompt) for prompt in prompts]
+    return plan(questions, settings, Options(max_tokens=max_tokens, seed=seed), 1, timed=False)
+
+
+def not_explained(measured: Sequence[Measured]) -> list[Measured]:
+    """Texts that differ without a near-tie."""
+    return unexplained(measured, "coupled")
+
+
+def verdict(measured: Sequence[Measured]) -> str:
+    """In words."""
+    total, wrong = len(measured), len(not_explained(measured))
+    ties = sum(m.difference is not None for m in measured) - wrong
+    if wrong:
+        return f"NOT lossless: {wrong} of {total} drafted texts differ and rounding does not explain it."
+    if ties:
+        return f"lossless: {total - ties} of {total} drafted texts are identical, {ties} part at a near-tie."
+    if total == 1:
+        return "lossless: the one drafted text is identical to the plain one."
+    return f"lossless: all {total} drafted texts are identical to the plain ones."
+
+
+def table(measured: Sequence[Measured]) -> "Table":
+    """One line per mode and drafter, one column per length."""
+    from app.shell.tables import plain_table
+
+    lengths = sorted({m.setting.draft_length or 0 for m in measured})
+    grid = plain_table("mode", "drafter", *(f">length\n{length}" for length in lengths), ">tokens\naccepted")
+    groups: dict[tuple[float, str], list[Measured]] = {}
+    for m in measured:
+        groups.setdefault((m.setting.temperature, m.setting.drafter), []).append(m)
+    for (temperature, drafter), group in groups.items():
+        cells = [_cell([m for m in group if m.setting.draft_length == length]) for length in lengths]
+        grid.add_row(MODES[temperature], drafter, *cells, str(sum(map(_accepted, group))))
+    return grid
+
+
+def unproven(measured: Sequence[Measured]) -> list[str]:
+    """Drafters of whose tokens none was accepted: that their texts are the same proves little."""
+    proven = {m.setting.drafter for m in measured if _accepted(m)}
+    return [
+        drafter for drafter in dict.fromkeys(m.setting.drafter for m in measured) if drafter not in proven
+    ]
+
+
+def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
+    """Everything, with one row per prompt and setting."""
+    wrong, same = len(not_explained(measured)), sum(m.difference is None for m in measured)
+    return {
+        "lossless": not wrong,
+        "verdict": verdict(measured),
+        "compared": len(measured),
+        "identical": same,
+        "near_ties": len(measured) - same - wrong,
+        "unexplained": wrong,
+        "rows": [
+            {
+                "prompt": m.prompt.id,
+                "mode": MODES[m.setting.temperature],
+                "drafter": m.setting.drafter,
+                "draft_length": m.setting.draft_length,
+                "tokens": m.drafted.runs[0].tokens,
+                "accepted": _accepted(m),
+                "same_text": m.difference is None,
+                "difference": difference_json(m.difference),
+            }
+            for m in measured
+        ],
+    }
+
+
+def _accepted(measured: Measured) -> int:
+    return measured.drafted.runs[0].draft_n_accepted
+
+
+def _cell(measured: Sequence[Measured]) -> str:
+    if not measured:
+        return ""
+    if wrong := len(not_explained(measured)):
+        return f"{wrong} DIFFER"
+    same = sum(m.difference is None for m in measured)
+    ties = len(measured) - same
+    return f"{same} same" + (f", {ties} tied" if ties else "")

@@ -1,1 +1,0 @@
-"""Proving on this machine that drafting does not change the text."""

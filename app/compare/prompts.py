@@ -1,0 +1,49 @@
+"""The prompts of a comparison: one JSON object per line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.shell.errors import BadInput
+from app.shell.prompt_source import read_text
+
+DEFAULT_PROMPTS = Path(__file__).with_name("default_prompts.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class BenchPrompt:
+    """One prompt of a set."""
+
+    id: str
+    category: str
+    prompt: str
+
+
+def read_prompts(file: Path) -> list[BenchPrompt]:
+    """The prompts of a file, in its order.
+
+    Raises:
+        BadInput: the file or a line of it cannot be used; the message names the line.
+    """
+    lines = enumerate(read_text(file).split("\n"), 1)
+    prompts = [_prompt(line, f"{file}, line {number}") for number, line in lines if line.strip()]
+    if not prompts:
+        raise BadInput(f'{file} holds no prompts. Give lines of {{"id", "category", "prompt"}}.')
+    ids = [prompt.id for prompt in prompts]
+    if twice := next((i for i in ids if ids.count(i) > 1), None):
+        raise BadInput(f"{file} holds the id {twice} twice. Give every prompt its own.")
+    return prompts
+
+
+def _prompt(line: str, where: str) -> BenchPrompt:
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        prompt = TypeAdapter(BenchPrompt).validate_json(line)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        field = "".join(f', field "{name}"' for name in problem["loc"])
+        message = problem["msg"].replace("line 1 column", "character")
+        raise BadInput(f"{where}{field}: {message}.") from None
+    if not prompt.prompt.strip():
+        raise BadInput(f"{where}: the prompt is empty.")
+    return prompt

@@ -1,0 +1,78 @@
+"""Runs a plan with a pair in this process: what bench, check and report do."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.compare.collector import RunCollector
+from app.compare.plan import Question, Run
+from app.engine.same_text import first_difference
+from app.engine.session import Session
+from app.shell.errors import BadInput
+
+if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
+
+
+def run_plan(
+    pair: "LoadedPair",
+    collector: RunCollector,
+    *,
+    raw: bool = False,
+    show: Callable[[str], None] = lambda text: None,
+) -> Iterator[Run]:
+    """Answer a plan's runs in turn; each is yielded once its answer and its difference were gathered.
+
+    Args:
+        raw: continue a prompt's text as it stands, without chat template.
+        show: called with what is answered next.
+
+    Raises:
+        BadInput: a prompt cannot be used or does not fit the context, before the first is answered.
+        SpecError: the options do not fit the pair.
+    """
+    plan = collector.plan
+    ids = _prompt_ids(pair, plan.questions, plan.options.max_tokens, raw)
+    for run in plan.runs:
+        show(collector.doing(run))
+        if plan.timed:
+            pair.engine.forget()
+        options = replace(plan.options_of(run), stop_tokens=pair.stop_tokens)
+        rounds = list(pair.engine.generate(ids[run.prompt], options))
+        tokens = tuple(token for played in rounds for token in played.tokens)
+        collector.add(run, tokens, pair.engine.stats(rounds))
+        for pending in collector.differing():
+            plain = plan.settings[pending.setting].options(plan.options)
+            difference = first_difference(pair, ids[pending.prompt], plain, pending.plain, pending.drafted)
+            collector.explained(pending, difference)
+        yield run
+
+
+def run_until_stopped(
+    pair: "LoadedPair", collector: RunCollector, *, raw: bool, show: Callable[[str], None]
+) -> bool:
+    """Answer a plan's runs, all of them (True) or those before Ctrl+C."""
+    try:
+        for _ in run_plan(pair, collector, raw=raw, show=show):
+            continue
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _prompt_ids(
+    pair: "LoadedPair", questions: Sequence[Question], max_tokens: int, raw: bool
+) -> list[list[int]]:
+    """Token ids of every prompt, all before the first is answered: nothing is measured in vain."""
+    session = Session(pair)
+    found: list[list[int]] = []
+    for question in questions:
+        asked = question.prompt.prompt if raw else question.messages
+        ids, _ = session.prompt_ids(asked, max_tokens)
+        if len(ids) >= pair.context_limit:
+            raise BadInput(
+                f"The prompt {question.prompt.id} has {len(ids)} tokens and the model's context holds "
+                f"{pair.context_limit}. Shorten it."
+            )
+        found.append(ids)
+    return found

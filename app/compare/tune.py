@@ -1,0 +1,171 @@
+"""What `tune` reports: the cost curve, the best lengths, where drafting stops paying, the width edges."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlx_spec.policy.kernels import TargetShape, edges
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mlx_spec.policy.calibrate import Calibration
+    from mlx_spec.policy.costs import Costs
+
+ACCEPTANCES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+GPUS = {
+    "M1, M2": "applegpu_g13g", "M3, M4": "applegpu_g16s", "M5": "applegpu_g17s", "Ultra (M3)": "applegpu_g15d"
+}  # fmt: skip
+"""One GPU architecture of each kind that MLX treats alike."""
+
+
+def best_length(costs: "Costs", drafter: str, acceptance: float, context: int) -> tuple[int, float]:
+    """The best fixed draft length at an acceptance, and its speed over plain decoding's."""
+    seconds = costs.curve(drafter, costs.longest(drafter), context)
+    tokens, gains = 0.0, []
+    for k, took in enumerate(seconds):
+        tokens += acceptance**k
+        gains.append(tokens * float(seconds[0] / took))
+    length = max(range(len(gains)), key=gains.__getitem__)
+    return length, gains[length]
+
+
+def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
+    """The share of drafted tokens that must be accepted for drafting to pay, to 1 %; None: none suffices."""
+    shares = (a / 100 for a in range(1, 101))
+    return next((share for share in shares if best_length(costs, drafter, share, context)[0]), None)
+
+
+def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, Any]:
+    """All of it as plain values; seconds."""
+    costs, near = calibration.costs(), calibration.near
+    contexts = near, calibration.far
+    plain = costs.of("none", 0, near) if costs.plain else None
+    return {
+        "plain_seconds": plain,
+        "contexts": list(contexts),
+        "verify": {str(c): calibration.verifying(c) for c in contexts},
+        "draft_step": {str(c): calibration.draft_step(c) for c in contexts},
+        "costs": costs.as_json(),
+        "relative": {name: _relative(costs, name, near, plain) for name in costs.rounds} if plain else {},
+        "best": {str(c): _best(costs, c) for c in contexts} if costs.plain else {},
+        "pays_from": {name: pays_from(costs, name, near) for name in costs.rounds},
+        "edges": _edges(shape) if shape else {},
+    }
+
+
+def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["Table | str"]:
+    """Tables and sentences for people, in order."""
+    costs = calibration.costs()
+    if costs.plain is None:
+        yield "Nothing was measured."
+        return
+    yield _curve(calibration)
+    yield from _sentences(calibration)
+    yield _lengths(costs, calibration.near)
+    if shape:
+        yield "Rows after which Metal's kernels cost more for this target (from MLX's source, not measured):"
+        yield from (f"  {name}: {text}" for name, text in _edge_texts(shape).items())
+
+
+def draw(file: Path, calibration: "Calibration", title: str) -> None:
+    """What target passes and whole rounds cost over the rows of a pass.
+
+    Raises:
+        MachineFailed: the file cannot be written.
+    """
+    from app.compare.plots import GREEN, GREY, label_axes, new_figure
+    from app.shell.picture import write_picture
+
+    figure, axes = new_figure((7, 4.5), title)
+    for context, color in ((calibration.near, "#4b6a88"), (calibration.far, GREY)):
+        passes = calibration.verifying(context)
+        label = f"target pass, {context} tokens in the context"
+        axes.plot(list(passes), [s * 1000 for s in passes.values()], "o-", color=color, ms=4, label=label)
+    found = calibration.costs()
+    if found.longest("model"):
+        seconds = found.curve("model", found.longest("model"), calibration.near)
+        rows = range(1, len(seconds) + 1)
+        axes.plot(rows, seconds * 1000, "o-", color=GREEN, ms=4, label="round with the draft model")
+    axes.set_ylim(bottom=0)
+    label_axes(axes, "rows: the last token and those drafted", "milliseconds")
+    axes.legend(frameon=False, fontsize=9)
+    write_picture(figure, file)
+
+
+def _relative(costs: "Costs", name: str, context: int, plain: float) -> dict[str, float]:
+    """By draft length: what a round costs, over a plain one."""
+    return {str(k): costs.of(name, k, context) / plain for k in range(1, costs.longest(name) + 1)}
+
+
+def _best(costs: "Costs", context: int) -> dict[str, list[dict[str, Any]]]:
+    def row(name: str, acceptance: float) -> dict[str, Any]:
+        length, gain = best_length(costs, name, acceptance, context)
+        return {"acceptance": acceptance, "length": length, "gain": round(gain, 3)}
+
+    return {name: [row(name, acceptance) for acceptance in ACCEPTANCES] for name in costs.rounds}
+
+
+def _curve(calibration: "Calibration") -> "Table":
+    from app.shell.tables import plain_table
+
+    passes = {c: calibration.verifying(c) for c in (calibration.near, calibration.far)}
+    timed = {c: found for c, found in passes.items() if 1 in found}
+    heads = (head for c in timed for head in (f">at {c} tokens", ">x plain"))
+    grid = plain_table("rows of a pass", *heads)
+    for rows in sorted({rows for found in timed.values() for rows in found}):
+        cells: list[str] = []
+        for found in timed.values():
+            seconds = found.get(rows)
+            cells += (
+                ["", ""] if seconds is None else [f"{seconds * 1000:.1f} ms", f"{seconds / found[1]:.2f}"]
+            )
+        grid.add_row(str(rows), *cells)
+    return grid
+
+
+def _sentences(calibration: "Calibration") -> Iterator[str]:
+    costs = calibration.costs()
+    for context in (calibration.near, calibration.far):
+        step, plain = calibration.draft_step(context), calibration.verifying(context).get(1)
+        if step is not None and plain:
+            yield (
+                f"With {context} tokens in the context, one more drafted token costs {step * 1000:.2f} ms, "
+                f"{step / plain:.2f} of a plain round."
+            )
+    for name in costs.rounds:
+        share = pays_from(costs, name, calibration.near)
+        drafter = "The draft model" if name == "model" else name.capitalize()
+        yield f"{drafter} pays from {share:.0%} accepted on." if share else f"{drafter} never pays here."
+
+
+def _lengths(costs: "Costs", context: int) -> "Table":
+    from app.shell.tables import plain_table
+
+    grid = plain_table("accepted", *(f">{name}: best length" for name in costs.rounds))
+    for acceptance in ACCEPTANCES:
+        best = (best_length(costs, name, acceptance, context) for name in costs.rounds)
+        grid.add_row(f"{acceptance:.0%}", *(f"{length} ({gain:.2f}x)" for length, gain in best))
+    return grid
+
+
+def _edges(shape: TargetShape) -> dict[str, list[dict[str, Any]]]:
+    """On this machine's GPU, or on every kind of Apple GPU where there is none."""
+    import mlx.core as mx
+
+    here = str(mx.device_info().get("architecture"))
+    gpus = {here: here} if edges(shape, here) else GPUS
+    return {
+        name: [{"rows": edge.rows, "beyond": edge.beyond} for edge in edges(shape, gpu)]
+        for name, gpu in gpus.items()
+    }
+
+
+def _edge_texts(shape: TargetShape) -> dict[str, str]:
+    texts = {}
+    for name, found in _edges(shape).items():
+        rows: dict[str, list[str]] = {}
+        for edge in found:
+            rows.setdefault(edge["beyond"], []).append(str(edge["rows"]))
+        texts[name] = "; ".join(f"{', '.join(after)}: {beyond}" for beyond, after in rows.items())
+    return texts

@@ -1,0 +1,68 @@
+"""Our own small files: written whole, changed by one program at a time; and reading JSON of any origin."""
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+def atomic_write(file: Path, text: str, mode: int = 0o600) -> None:
+    """Replace a file at once; its folder is made, for the user alone, where there is none.
+
+    Several programs may write it at a time: the last one's text stays. A change of what was read goes
+    inside `locked`.
+
+    Raises:
+        OSError: it cannot be written; what was there is as it was.
+    """
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with open(handle, "wb") as out:
+            os.fchmod(handle, mode)
+            out.write(text.encode())
+            out.flush()
+            os.fsync(handle)
+        os.replace(draft, file)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Every other program or thread that locks the folder waits until this is left; it does not nest.
+
+    The folder is made, for the user alone, where there is none. A file system without locks lets all pass.
+
+    Raises:
+        OSError: the folder cannot be made or opened.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text that anybody may have written.
+
+    Raises:
+        ValueError: it is no JSON, its brackets are nested too deep, or a number has thousands of digits.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("its brackets are nested too deep") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:
+        raise ValueError("a number in it has thousands of digits") from None

@@ -1,0 +1,88 @@
+"""The chat without a terminal: one answer per group of lines, one conversation."""
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from app.commands.chat import answer_lines, line_groups
+from app.shell.errors import BadInput
+from mlx_spec.types import Options
+from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
+
+if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
+
+
+def chat(
+    monkeypatch: pytest.MonkeyPatch, given: bytes, answer: str, temperature: float = 0.0
+) -> ScriptedEngine:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    options = Options(temperature=temperature, seed=7)
+    engine = ScriptedEngine([*answer.encode(), STOP])
+    assert answer_lines(cast("LoadedPair", ScriptedPair(engine)), options) == 0
+    return engine
+
+
+def test_groups_of_lines_are_prompts_and_the_conversation_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = chat(monkeypatch, b"one\ntwo\n\n\nthree\n", "yes")
+    assert [bytes(prompt).decode() for prompt in engine.prompts] == [
+        "<user>one\ntwo",
+        "<user>one\ntwo<assistant>yes<user>three",
+    ]
+    assert capsys.readouterr().out == "yes\n\nyes\n\n"
+
+
+def test_no_input_is_no_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    chat(monkeypatch, b"\n \n", "yes")
+    assert capsys.readouterr().out == ""
+
+
+def test_control_characters_of_an_answer_are_shown_not_sent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat(monkeypatch, b"hi", "\x1b]52;c;evil\x07")
+    assert capsys.readouterr().out == "\u241b]52;c;evil\u2407\n\n"
+
+
+def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match="Line 2 of stdin"):
+        chat(monkeypatch, b"hi\n\xff\xfe\n", "yes")
+
+
+def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.commands.chat.LARGEST_PROMPT", 100)
+    monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
+    endless = io.BufferedReader(Endless())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
+    with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):
+        next(line_groups())
+
+
+class Endless(io.RawIOBase):
+    """As /dev/zero, with an end for a test that fails."""
+
+    given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        self.given += len(buffer)
+        if self.given > 1_000_000:
+            raise AssertionError("it was read on and on")
+        buffer[:] = b"a" * len(buffer)
+        return len(buffer)
+
+
+@pytest.mark.parametrize(("temperature", "told"), [(0.0, ""), (0.8, "Seed 7.\n")])
+def test_the_seed_of_sampled_answers_is_told_beside_them(
+    temperature: float, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat(monkeypatch, b"hi", "yes", temperature)
+    assert capsys.readouterr() == ("yes\n\n", told)

@@ -1,0 +1,71 @@
+"""Runs of a comparison as a script tells them: speeds and tokens, no engine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.compare.collector import RunCollector
+from app.compare.plan import Plan, Question, plan
+from app.compare.prompts import BenchPrompt
+from app.compare.record import Measured, Outcome, Record
+from app.compare.setting import Setting
+from app.engine.difference import Difference
+from app.engine.events import Piece
+from mlx_spec.stats import Stats, summarise
+from mlx_spec.types import Options, Round
+
+PLAIN, MODEL = Setting.plain(0.0), Setting("model", 3, 0.0)
+TOKENS = (1, 2, 3)
+FACTS = {
+    "pair": {"name": "a pair", "target": "t", "draft": "d"},
+    "device": "a machine",
+    "options": {"verify": "coupled", "seed": 0},
+    "versions": {"mlx": "1"},
+}
+
+
+def stats(seconds: float, tokens: Sequence[int] = TOKENS) -> Stats:
+    """Of an answer whose every round took so long and brought one token."""
+    return summarise([Round((t,), 1, (t,), "model", seconds) for t in tokens])
+
+
+def measured(
+    plain: list[int],
+    drafted: list[int],
+    category: str = "c",
+    accepted: int = 8,
+    difference: Difference | None = None,
+) -> Measured:
+    """One prompt at these speeds, in tokens per second."""
+
+    def runs(speeds: list[int]) -> tuple[Stats, ...]:
+        counts = {"rounds": 5, "draft_n": 10, "draft_n_accepted": accepted}
+        return tuple(replace(summarise([]), tokens_per_second=float(speed), **counts) for speed in speeds)
+
+    sides = Outcome(0, 0, runs(plain), (), None), Outcome(0, 1, runs(drafted), (), difference)
+    return Measured(BenchPrompt(category, category, "x"), MODEL, *sides)
+
+
+def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
+    asked = [Question.of(BenchPrompt(str(n), f"kind {n}", f"prompt {n}")) for n in range(prompts)]
+    return plan(asked, settings or (MODEL,), Options(), repeats)
+
+
+def gathered(
+    plain: list[float], drafted: list[float], *, tokens: tuple[int, ...] = TOKENS, of: Plan | None = None
+) -> RunCollector:
+    """Runs that take so many seconds a round, for as many repeats as there are numbers."""
+    collector = RunCollector(of or wanted())
+    for run in collector.plan.runs:
+        drafts = collector.plan.settings[run.setting].drafts
+        times = drafted if drafts else plain
+        if run.kind == "counted" and run.repeat < len(times):
+            ids = tokens if drafts else TOKENS
+            pieces = [Piece("te", "accepted"), Piece("xt", "accepted")]
+            collector.add(run, ids, stats(times[run.repeat], ids), pieces)
+    return collector
+
+
+def record_of(collector: RunCollector) -> Record:
+    record = collector.record(FACTS)
+    assert record is not None
+    return record

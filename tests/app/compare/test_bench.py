@@ -1,0 +1,218 @@
+"""`bench` measures honestly and says what it found, a loss included."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.commands import arguments as args
+from app.compare.collector import RunCollector
+from app.compare.comparison import by_category, compare
+from app.compare.plan import Question, Run, plan
+from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
+from app.compare.runner import run_plan
+from app.compare.setting import Setting
+from app.compare.words import unexplained
+from app.engine.difference import Difference
+from app.shell.errors import BadInput, MachineFailed
+from mlx_spec.types import Options
+from models import load_pair
+from tests.app.compare.scripted_runs import measured
+from tests.app.tiny_pair import TinyPair
+
+
+@pytest.mark.parametrize(
+    ("plain", "drafted", "accepted", "won", "lost", "words"),
+    [
+        ([100, 110, 90], [160, 170, 150], 8, True, False,
+         "drafting is 1.60 times as fast (1.55 to 1.67 over 3 repeats)"),
+        ([100, 110, 90], [80, 88, 75], 8, False, True,
+         "drafting is slower, 0.80 times as fast (0.80 to 0.83 over 3 repeats)"),
+        ([100, 100], [110, 112], 0, False, False,
+         "no gain, 1.11 times as fast, but no drafted token was accepted (1.10 to 1.12 over 2 repeats)"),
+        ([100, 100, 100], [99, 95, 130], 8, False, False,
+         "no gain, 0.99 times as fast (0.95 to 1.30 over 3 repeats)"),
+        ([100, 100, 100], [106, 99, 130], 8, False, False,
+         "no sure gain, 1.06 times as fast (0.99 to 1.30 over 3 repeats)"),
+        ([100], [200], 8, True, False, "drafting is 2.00 times as fast (one run each)"),
+    ],
+)  # fmt: skip
+def test_a_gain_is_one_in_every_repeat_and_by_drafting(
+    plain: list[int], drafted: list[int], accepted: int, won: bool, lost: bool, words: str
+) -> None:
+    result = compare([measured(plain, drafted, accepted=accepted)])
+    assert (result.won, result.lost, result.verdict) == (won, lost, words)
+
+
+def test_the_overall_ratio_is_the_geometric_mean_and_matches_the_speeds() -> None:
+    results = [measured([100], [200], "a"), measured([10], [5], "b")]
+    overall = compare(results)
+    assert overall.ratio == pytest.approx(1.0)
+    assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)
+    assert {name: c.ratio for name, c in by_category(results).items()} == pytest.approx({"a": 2.0, "b": 0.5})
+
+
+def test_only_texts_that_should_be_the_same_and_are_no_near_tie_want_an_explanation() -> None:
+    tie, parted = (Difference(1, "a", "b", margin, 0.1) for margin in (0.01, 3.0))
+    results = [measured([1], [1], difference=difference) for difference in (None, tie, parted)]
+    assert unexplained(results, "block") == [results[2]], "at temperature 0 every rule keeps the text"
+
+
+def test_the_default_prompts_cover_every_category() -> None:
+    categories = {prompt.category for prompt in read_prompts(DEFAULT_PROMPTS)}
+    assert categories == {"chat", "code", "summary", "reasoning", "translation", "writing"}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "no prompts"),
+        ('{"id": "a"', "line 1: Invalid JSON"),
+        ("[1]", "line 1: Input should be an object"),
+        ('\n{"id": x}', "line 2: Invalid JSON: expected value at character 8."),
+        ("[" * 100_000, "line 1: Invalid JSON: recursion limit"),
+        ("9" * 5000, "line 1: Invalid JSON: number out of range"),
+        ('{"id": "a", "category": "b"}', 'field "prompt": Field required'),
+        (
+            '\n{"id": "a", "category": "b", "prompt": 3}',
+            'line 2, field "prompt": Input should be a valid str',
+        ),
+        ('{"id": "a", "category": "b", "prompt": " "}', "line 1: the prompt is empty"),
+        ('{"id": "a", "category": "b", "prompt": "c"}\n' * 2, "twice"),
+        ('{"id": "a", "category": "b", "prompt": "hi \\ud800"}', "Invalid JSON"),
+    ],
+)
+def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
+    tmp_path: Path, content: str, told: str
+) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(content)
+    with pytest.raises(BadInput, match=told):
+        read_prompts(file)
+
+
+@pytest.mark.parametrize("command", ["bench", "check"])
+def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
+    command: str, tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 9000))]
+    file = tmp_path / "prompts.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert main([command, *tiny_pair.arguments, "--prompts", str(file), "--max-tokens", "4"]) == 2
+    told = capfd.readouterr()
+    assert told.err.splitlines()[-1].startswith("The prompt b has ")
+    assert not told.out
+
+
+def bench(pair: TinyPair, prompts: Path, *more: str) -> int:
+    return main(["bench", *pair.arguments, "--prompts", str(prompts), *more])
+
+
+def test_bench_reports_rows_categories_and_the_whole(
+    tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
+    files = ["--csv", str(table), "--plot", str(picture)]
+    code = bench(tiny_pair, three_prompts, "--max-tokens", "16", "--repeats", "2", "--json", *files)
+    report = json.loads(capfd.readouterr().out)
+    overall = report["overall"]
+    assert code == int(overall["verdict"].startswith("drafting is slower"))
+    assert {"plain_tps", "drafted_tps", "ratio", "ratio_spread", "accepted_per_round"} <= set(overall)
+    assert {"acceptance_rate", "verdict", "peak_memory_bytes"} <= set(overall)
+    assert report["setting"] == {"drafter": "auto", "draft_length": None, "temperature": 0.0}
+    assert report["complete"] and report["device"] and report["options"]["max_tokens"] == 16
+    assert [row["id"] for row in report["rows"]] == ["a", "b", "c"]
+    assert list(report["by_category"]) == ["one", "two"]
+    assert all(row["same_text"] for row in report["rows"])
+    with table.open() as stream:
+        assert [row["category"] for row in csv.DictReader(stream)] == ["one", "one", "two"]
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize("option", ["--csv", "--plot"])
+def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_loaded(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def load(*_: object) -> None:
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(args, "loaded_pair", load)
+    folder = tmp_path / "folder.svg"
+    folder.mkdir()
+    assert main(["bench", option, str(folder)]) == 2
+    assert main(["bench", option, ""]) == 2
+    assert main(["bench", option, str(tmp_path / "none" / "x.svg")]) == 2
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert main(["bench", option, str(tmp_path / "x.svg")]) == 2
+    assert "Name another place" in capfd.readouterr().err
+    assert not (tmp_path / "x.svg").exists()
+
+
+@pytest.mark.parametrize("writer", ["write_csv", "draw"])
+def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
+    writer: str,
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def full(*_: object) -> None:
+        raise MachineFailed("the disk is full")
+
+    monkeypatch.setattr(f"app.compare.export.{writer}", full)
+    files = ["--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.svg")]
+    assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *files) == 3
+    told = capfd.readouterr()
+    assert "the disk is full" in told.err and len(json.loads(told.out)["rows"]) == 1
+
+
+@pytest.mark.parametrize(("prompt", "rows"), [(2, ["a", "b"]), (0, ["a"])])
+def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_it_is(
+    prompt: int,
+    rows: list[str],
+    tiny_pair: TinyPair,
+    three_prompts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    add = RunCollector.add
+
+    def pressed_in_the_second_repeat(collector: RunCollector, run: Run, *answer: Any) -> None:
+        if (run.prompt, run.repeat) == (prompt, 1):
+            signal.raise_signal(signal.SIGINT)
+        add(collector, run, *answer)
+
+    monkeypatch.setattr(RunCollector, "add", pressed_in_the_second_repeat)
+    table = tmp_path / "rows.csv"
+    more = ["--max-tokens", "4", "--repeats", "2", "--json", "--csv", str(table)]
+    assert bench(tiny_pair, three_prompts, *more) == 130
+    told = capfd.readouterr()
+    report = json.loads(told.out)
+    assert f"Broken off after {4 * prompt + 2} of 12 runs: stopped by you." in told.err
+    assert [row["id"] for row in report["rows"]] == rows and not report["complete"]
+    assert len(table.read_text().splitlines()) == 1 + len(rows)
+
+
+def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, three_prompts: Path) -> None:
+    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+    questions = [Question.of(prompt) for prompt in read_prompts(three_prompts)]
+    collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=8), 2))
+    assert len(list(run_plan(pair, collector))) == 2 + 3 * 2 * 2
+    runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side.runs]
+    assert len(runs) == 3 * 2 * 2 and {stats.cached_tokens for stats in runs} == {0}
+
+
+def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
+    slow_draft_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    drafting = ["--drafter", "model", "--draft-length", "5"]
+    assert bench(slow_draft_pair, one_prompt, "--max-tokens", "16", "--repeats", "2", *drafting) == 1
+    told = capfd.readouterr().out
+    assert "drafting is slower" in told and "the texts are identical" in told

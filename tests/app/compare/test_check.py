@@ -1,0 +1,142 @@
+"""`check` proves the text is the target's own, and notices when it is not."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from app.cli import main
+from app.compare.check import verdict
+from app.compare.collector import RunCollector
+from app.engine.difference import Difference
+from app.engine.same_text import TOLERANCE, first_difference
+from mlx_spec.types import Options
+from mlx_spec.verify import rules as verify
+from models import load_pair
+from tests.app.compare.scripted_runs import measured
+from tests.app.tiny_pair import TinyPair
+
+QUICK = ["--max-tokens", "10"]
+
+
+def run(pair: list[str], prompts: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    code = main(["check", *pair, "--prompts", str(prompts), *QUICK, "--json"])
+    return code, json.loads(capfd.readouterr().out)
+
+
+def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
+    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, report = run(tiny_pair.arguments, one_prompt, capfd)
+    assert (code, report["lossless"], report["unexplained"]) == (0, True, 0)
+    drafters = {(row["mode"], row["drafter"]) for row in report["rows"]}
+    assert drafters == {(m, d) for m in ("greedy", "sampled") for d in ("model", "lookup", "auto")}
+    assert {row["draft_length"] for row in report["rows"]} == {0, 1, 2, 3, 4, 5}
+    assert sum(row["accepted"] for row in report["rows"]) > 0
+
+
+def test_without_a_draft_model_lookup_is_checked(
+    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, report = run(["--target", str(tiny_pair.target), "--draft", "none"], one_prompt, capfd)
+    assert code == 0
+    assert {row["drafter"] for row in report["rows"]} == {"lookup"}
+
+
+def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = verify.coupled
+
+    def careless(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
+        accepted, bonus = right(draft, target, gumbel)
+        return mx.minimum(accepted + 1, draft.shape[0]), bonus
+
+    monkeypatch.setattr(verify, "coupled", careless)
+
+
+def draws_its_own_noise_where_it_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = verify.coupled
+
+    def own_noise(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
+        if gumbel is not None and draft.shape[0]:
+            gumbel = gumbel[:, ::-1]
+        return right(draft, target, gumbel)
+
+    monkeypatch.setattr(verify, "coupled", own_noise)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "modes"),
+    [
+        (accepts_one_token_too_many, {"greedy", "sampled"}),
+        (draws_its_own_noise_where_it_drafts, {"sampled"}),
+    ],
+)
+def test_an_engine_whose_text_depends_on_drafting_fails_the_check(
+    breaks: Callable[[pytest.MonkeyPatch], None],
+    modes: set[str],
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    breaks(monkeypatch)
+    code, report = run(tiny_pair.arguments, one_prompt, capfd)
+    assert (code, report["lossless"]) == (1, False)
+    assert report["unexplained"] > 0 and "NOT lossless" in report["verdict"]
+    assert {row["mode"] for row in report["rows"] if not row["same_text"]} <= modes
+
+
+def test_ctrl_c_in_check_keeps_what_was_compared(
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    add, answered = RunCollector.add, []
+
+    def pressed_at_the_third(*answer: Any) -> None:
+        answered.append(answer)
+        if len(answered) == 4:  # the plain one came before them
+            signal.raise_signal(signal.SIGINT)
+        add(*answer)
+
+    monkeypatch.setattr(RunCollector, "add", pressed_at_the_third)
+    code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
+    told = capfd.readouterr()
+    report = json.loads(told.out)
+    assert code == 130 and "Broken off after 2 texts." in told.err
+    assert (report["complete"], report["compared"]) == (False, 2)
+
+
+def test_the_verdict_counts_what_is_identical_tied_and_different() -> None:
+    same = measured([1], [1])
+    tied, wrong = (measured([1], [1], difference=Difference(1, "a", "b", m, 0.1)) for m in (0.01, None))
+    assert verdict([same]) == "lossless: the one drafted text is identical to the plain one."
+    assert verdict([same] * 2) == "lossless: all 2 drafted texts are identical to the plain ones."
+    assert verdict([same, tied]) == "lossless: 1 of 2 drafted texts are identical, 1 part at a near-tie."
+    assert verdict([same, tied, wrong]).startswith("NOT lossless: 1 of 3 drafted texts differ")
+
+
+def test_a_difference_is_a_near_tie_only_within_what_rounding_can_do() -> None:
+    assert Difference(3, "a", "b", margin=1e-4, tolerance=2e-4).near_tie
+    assert not Difference(3, "a", "b", margin=3e-4, tolerance=2e-4).near_tie
+    assert not Difference(3, "a", "", margin=None, tolerance=2e-4).near_tie
+
+
+def test_the_margin_is_the_distance_of_the_two_tokens_in_logits(tiny_pair: TinyPair) -> None:
+    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+    prompt = list(b"some text")
+    logits = pair.engine.next_scores(prompt, Options())
+    order: list[int] = mx.argsort(-logits).tolist()  # type: ignore[assignment]
+    best, other = order[0], order[7]
+    found = first_difference(pair, prompt, Options(), [best, 1], [other, 2])
+    assert found is not None and found.margin is not None
+    assert found.position == 0
+    assert found.margin == pytest.approx((logits[best] - logits[other]).item(), rel=1e-4)
+    assert found.tolerance == pytest.approx(TOLERANCE["float32"] * abs(logits).max().item())
+    cut = first_difference(pair, prompt, Options(), [best, other], [best])
+    assert cut is not None and cut.margin is None and not cut.near_tie

@@ -1,0 +1,234 @@
+"""Comparisons without a screen: what runs, what is judged, what is kept."""
+
+import csv
+import json
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from app.cli import main
+from app.compare import store
+from app.compare.collector import RunCollector
+from app.compare.export import export
+from app.compare.record import record_from_json
+from app.compare.request import read_compare, read_sweep
+from app.compare.series import series
+from app.compare.setting import Setting
+from app.compare.words import sentence
+from app.engine.difference import Difference
+from app.shell.errors import BadInput
+from mlx_spec.types import Options
+from tests.app.compare.scripted_runs import (
+    FACTS,
+    MODEL,
+    PLAIN,
+    TOKENS,
+    gathered,
+    record_of,
+    stats,
+    wanted,
+)
+
+
+def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
+    runs = list(wanted(repeats=2, prompts=2).runs)
+    assert [run.kind for run in runs[:3]] == ["warm-up", "warm-up", "counted"]
+    assert [run.setting for run in runs[2:6]] == [0, 1, 1, 0]
+    assert [run.prompt for run in runs[2:]] == [0] * 4 + [1] * 4
+
+
+def test_each_temperature_has_a_plain_run_of_its_own() -> None:
+    hot = replace(MODEL, temperature=0.8)
+    assert wanted(MODEL, hot).settings == (PLAIN, MODEL, Setting.plain(0.8), hot)
+
+
+def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
+    record = gathered([0.02, 0.02], [0.01]).record(FACTS, "the engine ended.")
+    assert record is not None and record.repeats == 1
+    assert sentence(record).endswith("Broken off after 3 of 6 runs: the engine ended.")
+    assert record_from_json(record.as_json()) == record
+    older = {key: value for key, value in record.as_json().items() if key != "broken_off"}
+    assert record_from_json(older) == replace(record, broken_off="")
+    assert gathered([0.02], []).record(FACTS) is None
+
+
+def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
+    collector = RunCollector(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
+    for run in list(collector.plan.runs)[4:7]:
+        collector.add(run, TOKENS, stats(0.01))
+    assert [setting.label for setting in record_of(collector).settings] == ["plain", "model 1", "model 2"]
+
+
+def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_with_all_their_runs() -> None:
+    collector = RunCollector(wanted(prompts=3))
+    for run in list(collector.plan.runs)[2:-1]:
+        collector.add(run, TOKENS, stats(0.01))
+    record = record_of(collector)
+    assert [prompt.id for prompt in record.prompts] == ["0", "1"] and record.repeats == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"version": 2}, "not a comparison of this version"),
+        ({"outcomes": None}, "incomplete"),
+        ({"outcomes": []}, "incomplete"),
+        ({"settings": [{"drafter": "model", "draft_length": "long", "temperature": 0}]}, "draft_length"),
+        ({"prompts": [{"id": 3, "category": "c", "prompt": "x"}]}, "id"),
+        ({"date": "yesterday"}, "isoformat"),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_refused_with_the_reason(change: dict[str, Any], why: str) -> None:
+    kept = record_of(gathered([0.02], [0.01])).as_json()
+    with pytest.raises(ValueError, match=why):
+        record_from_json(kept | change)
+
+
+def test_figures_that_a_version_lacks_or_no_longer_has_cost_no_record() -> None:
+    record = record_of(gathered([0.02], [0.01]))
+    kept = json.loads(json.dumps(record.as_json()))
+    for outcome in kept["outcomes"]:
+        for run in outcome["runs"]:
+            del run["draft_share"]
+            run["figure_of_another_version"] = 1
+    assert record_from_json(kept) == record
+
+
+def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
+    collector = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
+    record = record_of(collector)
+    assert "differ from token 2 on" in sentence(record)
+    (differing,) = collector.differing()
+    assert (differing.plain, differing.drafted) == ((1, 2, 3), (1, 5, 3))
+    collector.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
+    assert "near-ties that rounding explains" in sentence(record_of(collector))
+    hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
+    assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
+
+
+def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
+    file = store.keep(record)
+    assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
+    damaged = file.with_name("broken.json")
+    damaged.write_text(file.read_text()[:-50])
+    nested = file.with_name("a-nested.json")
+    nested.write_text("[" * 100_000)
+    assert store.kept().records == (record,)
+    assert store.kept().unreadable == (damaged, nested)
+    assert record_from_json(record.as_json()) == record
+    assert main(["comparisons", "list"]) == 0
+    assert record.name in capfd.readouterr().out
+    assert main(["comparisons", "show", "last"]) == 0
+    assert "kind 0" in capfd.readouterr().out
+    table = tmp_path / "rows.CSV"
+    assert main(["comparisons", "export", record.name[:9], str(table)]) == 0
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert row["drafter"] == "model" and row["category"] == "kind 0"
+    assert (row["device"], row["version_mlx"], row["pair"]) == ("a machine", "1", "a pair")
+    assert (row["option_seed"], row["repeats"], row["target"]) == ("0", "2", "t")
+    assert main(["comparisons", "export", "last", str(tmp_path / "x.txt")]) == 2
+    assert main(["comparisons", "show", "other"]) == 2
+
+
+def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    several = wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1)
+    store.keep(record_of(gathered([0.02], [0.01], of=several)))
+    assert main(["comparisons", "show", "last"]) == 0
+    shown = capfd.readouterr().out
+    assert "a machine, mlx 1, seed 0, verify coupled" in shown
+    assert "model 3" in shown and "2.00x" in shown and "kind 1" in shown
+    assert main(["comparisons", "export", "last", str(tmp_path / "lengths.png")]) == 0
+    assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("categories", "bars"),
+    [(["kind"], ["kind"]), (["all", "red \x1b[31m", "$x$"], ["all", "red ␛[31m", "$x$", "all"])],
+)
+def test_a_picture_is_xml_whatever_its_words_and_draws_all_prompts_only_beside_their_categories(
+    tmp_path: Path, categories: list[str], bars: list[str]
+) -> None:
+    record = record_of(gathered([0.01], [0.01], of=wanted(prompts=len(categories), repeats=1)))
+    prompts = zip(record.prompts, categories, strict=True)
+    named = {**FACTS, "pair": {**FACTS["pair"], "name": "a pair \x07"}}
+    odd = replace(record, facts=named, prompts=tuple(replace(p, category=c) for p, c in prompts))
+    export(odd, tmp_path / "bars.svg")
+    ElementTree.parse(tmp_path / "bars.svg")
+    texts = re.findall("<!-- (.*?) -->", (tmp_path / "bars.svg").read_text())
+    assert [text for text in texts if text in bars] == bars
+    assert any(text.startswith("a pair ␇: ") for text in texts)
+
+
+def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path: Path) -> None:
+    settings = [
+        Setting(drafter, length, temperature)
+        for drafter in ("model", "lookup")
+        for length in (1, None)
+        for temperature in (0.0, 0.8)
+    ]
+    export(record_of(gathered([0.01], [0.01], of=wanted(*settings, repeats=1))), tmp_path / "lines.svg")
+    dashed = re.findall(r"stroke-dasharray: [^\"]*?stroke: (#\w+)", (tmp_path / "lines.svg").read_text())
+    assert len(set(dashed)) == 4
+
+
+def test_the_time_of_a_comparison_is_told_by_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = replace(record_of(gathered([0.02], [0.01])), date="2026-11-22T23:30:00+00:00")
+    monkeypatch.setenv("TZ", "XST-2")
+    time.tzset()
+    try:
+        assert record.when == "2026-11-23 01:30"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_sweep_names_lengths_drafters_temperatures() -> None:
+    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", Options(seed=3))
+    assert [setting.label for setting in found.drafting if setting.drafts] == [
+        "lookup 1", "lookup 2", "lookup (length auto)", "lookup 1 at 0.8", "lookup 2 at 0.8",
+        "lookup (length auto) at 0.8",
+    ]  # fmt: skip
+    assert read_sweep("", Options()).prompts is None
+    assert len(read_sweep("prompts=all", Options()).prompts or ()) > 10
+    assert read_compare("", Options(draft_length=2)).drafting == (Setting("auto", 2, 0.0),)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("lenght=3", "Did you mean length="),
+        ("length=x", "range such as 0-8"),
+        ("length=99", "between 0 and"),
+        ("length=5-2", "'5-2' is no length"),
+        (f"length=0-{'9' * 5000}", "is no length"),
+        (f"length={'9' * 5000},1", "is no length"),
+        (f"repeats={'9' * 5000}", "between 1 and"),
+        ("drafter=none", "none of auto, model, lookup"),
+        ("temperature=hot", "are no temperatures"),
+        ("length=0", "Nothing there drafts"),
+        ("repeats=0", "between 1 and"),
+        ("prompts=/absent.jsonl", "no file"),
+    ],
+)
+def test_a_wish_that_cannot_be_run_says_what_can(text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        read_sweep(text, Options())
+
+
+def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
+    record = record_of(gathered([0.02] * 2, [0.01] * 2))
+    (line,) = series(record)
+    assert line.lengths == (0, 3)
+    assert line.speeds == pytest.approx((50, 100))

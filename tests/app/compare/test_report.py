@@ -1,0 +1,235 @@
+"""A report measures every pair by itself, keeps what it has when stopped, and names no owner."""
+
+import getpass
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.compare.prompts import BenchPrompt
+from app.compare.report.card import card
+from app.compare.report.collect import PairResult, collect
+from app.compare.report.one_pair import Amounts, amounts, measure_pair
+from app.compare.report.private import without_names
+from app.engine import drafting_state
+from app.shell.errors import MachineFailed
+from models import load_pair
+from tests.app.tiny_pair import TinyPair
+
+ONE = BenchPrompt("b", "one", "abcabcabc")
+TWO = BenchPrompt("c", "two", "1 2 3")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
+    """The parts of a real pair, in the order in which they came."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLX_SPEC_HOME", str(home))
+        patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
+        pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+        return list(measure_pair(pair, Amounts((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
+
+
+@pytest.fixture
+def result(measured: list[Any]) -> PairResult:
+    return PairResult("builtin", "complete", parts={part.text: part.value for part in measured})
+
+
+@pytest.fixture
+def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
+    """A process in the place of the one that measures: it sends messages as its script says."""
+
+    def write(body: str) -> tuple[str, str]:
+        script = tmp_path / "child.py"
+        script.write_text(
+            "import json, sys, time\nname = sys.argv[1]\n"
+            "def send(kind, text, value={}):\n"
+            "    print(json.dumps({'kind': kind, 'text': text, 'value': value}), flush=True)\n" + body
+        )
+        return sys.executable, str(script)
+
+    return write
+
+
+def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
+    assert [part.text for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
+    parts = {part.text: part.value for part in measured}
+    assert parts["check"]["complete"] and parts["check"]["lossless"]
+    assert parts["tune"]["plain_seconds"] > 0
+    assert all(cost > 0 for costs in parts["tune"]["relative"].values() for cost in costs.values())
+    assert [part.value["complete"] for part in measured if part.text == "bench"] == [False, True]
+    assert set(parts["bench"]["by_category"]) == {"one", "two"}
+    assert parts["bench"]["overall"]["same_text"] == 2
+    json.dumps(parts)
+
+
+def test_what_a_report_measured_is_kept_for_answers(
+    measured: list[Any], home: Path, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home))
+    assert drafting_state.restore(load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft)))
+
+
+def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
+    whole, quick = amounts(quick=False), amounts(quick=True)
+    assert len(whole.bench_prompts) == 24 and len(whole.check_prompts) == 5
+    categories = {prompt.category for prompt in whole.bench_prompts}
+    assert {prompt.category for prompt in quick.bench_prompts} == categories
+    assert len(quick.bench_prompts) == len(categories)
+    assert set(quick.check_prompts) < set(whole.check_prompts)
+
+
+def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
+    installed_child: Callable[[str], tuple[str, str]],
+) -> None:
+    child = installed_child(
+        "send('part', 'check', {'of': name, 'step': 1})\n"
+        "if name == 'full': send('failed', 'The memory is full.'); sys.exit()\n"
+        "if name == 'dead': print('{', end=''); sys.exit(9)\n"
+        "send('step', 'benching')\n"
+        "send('part', 'check', {'of': name, 'step': 2})\n"
+    )
+    seen: list[str] = []
+    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=child)
+    assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
+    assert found[1].why == "The memory is full."
+    assert "code 9" in found[2].why
+    assert found[2].parts == {"check": {"of": "dead", "step": 1}}
+    assert found[3].parts == {"check": {"of": "two", "step": 2}}
+    assert seen == ["one: benching", "two: benching"]
+
+
+def test_ctrl_c_keeps_what_arrived_and_ends_the_process(
+    tmp_path: Path,
+    installed_child: Callable[[str], tuple[str, str]],
+) -> None:
+    child = installed_child(
+        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(__import__('os').getpid()))\n"
+        "send('part', 'check', {'lossless': True})\nsend('step', 'at it')\n"
+        "if name == 'second': time.sleep(60)\n"
+    )
+
+    def show(text: str) -> None:
+        if text == "second: at it":
+            signal.raise_signal(signal.SIGINT)
+
+    found = collect(["first", "second", "third"], quick=False, show=show, command=child)
+    assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
+    assert found[1].parts == {"check": {"lossless": True}}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "second").read_text()), 0)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
+    monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
+    return main(["report", *arguments])
+
+
+def test_one_json_and_one_card_are_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 0
+    told = capfd.readouterr()
+    (json_file,), (card_file,) = tmp_path.glob("*.json"), tmp_path.glob("*.md")
+    document = json.loads(json_file.read_text())
+    assert document["complete"] and document["pairs"][0]["parts"]["bench"]["overall"]["plain_tps"] > 0
+    assert document["versions"]["mlx"] and document["before"]["load_average"]
+    page = card_file.read_text()
+    assert page == told.out == card(document)
+    assert "lossless: all" in page and "| all |" in page and "Partial" not in page
+    assert str(json_file) in told.err and str(card_file) in told.err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]], ids=["card", "json"])
+def test_a_report_is_written_although_nobody_reads_it(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
+) -> None:
+    def full(text: str, end: str = "") -> None:
+        raise MachineFailed("The output cannot be written: No space left on device.")
+
+    monkeypatch.setattr("app.commands.report.data", full)
+    monkeypatch.setattr("app.commands.report.json_data", full)
+    assert run(monkeypatch, [result], "--out", str(tmp_path), *arguments) == 3
+    assert len(list(tmp_path.glob("*.json"))) == len(list(tmp_path.glob("*.md"))) == 1
+
+
+def test_an_interrupted_report_is_written_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result.state = "interrupted"
+    del result.parts["bench"]
+    rest = PairResult("qwen3-8b")
+    assert run(monkeypatch, [result, rest], "--out", str(tmp_path), "--json") == 130
+    document = json.loads(capfd.readouterr().out)
+    assert not document["complete"]
+    page = next(tmp_path.glob("*.md")).read_text()
+    assert "**Partial: builtin interrupted, qwen3-8b not reached**" in page
+    assert "**Not reached.**" in page
+
+
+def test_a_report_that_measured_nothing_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stopped = [PairResult("builtin", "interrupted"), PairResult("qwen3-8b")]
+    assert run(monkeypatch, stopped, "--out", str(tmp_path)) == 130
+    assert not list(tmp_path.iterdir())
+    assert "Nothing was measured, and nothing was written." in capfd.readouterr().err
+
+
+def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
+) -> None:
+    result.parts["check"] = {**result.parts["check"], "lossless": False}
+    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 1
+    failed = PairResult("qwen3-8b", "failed", "The memory is full.")
+    assert run(monkeypatch, [result, failed], "--out", str(tmp_path)) == 3
+    assert run(monkeypatch, [result], "--out", str(tmp_path / "nowhere")) == 2
+
+
+def test_a_prediction_stands_beside_the_measurement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from models.speed.chips import find_chip
+
+    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
+    run(monkeypatch, [result], "--out", str(tmp_path))
+    assert "predicted for an M4 Pro: plain" in capfd.readouterr().out
+
+
+def test_nothing_in_a_report_names_its_owner(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", "/Users/jane")
+    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
+    monkeypatch.setattr(getpass, "getuser", lambda: "jane")
+    failed = PairResult(
+        "qwen3-8b",
+        "failed",
+        "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop",
+    )
+    run(monkeypatch, [result, failed], "--out", str(tmp_path))
+    told = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
+    assert "jane" not in told and "hf_" not in told
+    assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in told
+    assert without_names({"a": ("/Users/jane/b", 1)}) == {"a": ["~/b", 1]}
+
+
+@pytest.mark.slow
+def test_the_built_in_pair_is_reported_from_end_to_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--quick", "--out", str(tmp_path), "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["pairs"][0]["name"] == "builtin"
+    assert document["pairs"][0]["parts"]["check"]["lossless"]

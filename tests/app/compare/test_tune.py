@@ -1,0 +1,221 @@
+"""What drafting costs is measured once, kept, thrown away when circumstances change, and used."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from app.cli import main
+from app.compare.tune import best_length, pays_from
+from app.engine import drafting_state
+from app.shell.errors import MachineFailed
+from mlx_spec import Options
+from mlx_spec.policy import calibrate as measuring
+from mlx_spec.policy.calibrate import Calibration, Kind
+from mlx_spec.policy.costs import Costs, RoundCost
+from models import load_pair
+from tests.app.tiny_pair import TinyPair
+
+
+@pytest.fixture(autouse=True)
+def measures_for_real_and_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.2)
+
+
+def loaded(pair: TinyPair):
+    return load_pair(target=str(pair.target), draft=str(pair.draft))
+
+
+def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> None:
+    pair = loaded(tiny_pair)
+    assert not drafting_state.restore(pair), "nothing was measured yet"
+    drafting_state.measure(pair)
+    list(pair.engine.generate([5, 6, 7], Options(max_tokens=60)))
+    drafting_state.keep(pair)
+    learned = pair.engine.controller.as_json()
+    assert learned["costs"]["plain"] and learned["acceptance"]
+    again = loaded(tiny_pair)
+    assert drafting_state.restore(again)
+    assert again.engine.controller.as_json() == learned
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", '{"x": 1}', "not json", '{"circumstances": 1, "learned": 2}', "[" * 100_000],
+    ids=lambda content: content[:9],
+)
+def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
+    tiny_pair: TinyPair, content: str
+) -> None:
+    pair = loaded(tiny_pair)
+    file = drafting_state.state_file(pair)
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+    assert not drafting_state.restore(pair)
+    drafting_state.keep(pair)
+    assert drafting_state.restore(pair)
+
+
+def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny_pair: TinyPair) -> None:
+    pair = loaded(tiny_pair)
+    drafting_state.measure(pair)
+    drafting_state.keep(pair)
+    file = drafting_state.state_file(pair)
+    kept = json.loads(file.read_text())
+    others = {
+        "mlx": "0.1", "mlx-lm": "0.1", "device": "another", "weights": 1, "method": 1,
+        "compiled": not kept["circumstances"]["compiled"],
+    }  # fmt: skip
+    for change in ({name: value} for name, value in others.items()):
+        file.write_text(json.dumps({**kept, "circumstances": {**kept["circumstances"], **change}}))
+        again = loaded(tiny_pair)
+        assert not drafting_state.restore(again), change
+        assert again.engine.controller.costs.plain is None
+
+
+def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyPair) -> None:
+    pair = loaded(tiny_pair)
+    home = drafting_state.state_file(pair).parent
+    home.parent.mkdir(parents=True, exist_ok=True)
+    home.write_text("a file where the folder should be")
+    drafting_state.measure(pair)
+    assert not drafting_state.keep(pair)
+    assert pair.engine.controller.costs.plain is not None
+
+
+WRITER = """
+import sys
+from types import SimpleNamespace
+from app.engine import drafting_state
+from app.shell import machine
+machine.device_name = lambda: "test"
+controller = SimpleNamespace(as_json=lambda: {"costs": sys.argv[1] * 20_000})
+spec = SimpleNamespace(target="t", draft="d", draft_head=None)
+pair = SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
+print(drafting_state.state_file(pair), flush=True)
+for _ in range(30):
+    drafting_state.keep(pair)
+"""
+
+
+def test_two_processes_that_keep_at_once_spoil_nothing() -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, letter], stdout=subprocess.PIPE, text=True)
+        for letter in "ab"
+    ]
+    assert writers[0].stdout and writers[1].stdout
+    file = Path(writers[0].stdout.readline().strip())
+    writers[1].stdout.readline()
+    while any(writer.poll() is None for writer in writers):
+        if file.exists():
+            costs = json.loads(file.read_text())["learned"]["costs"]
+            assert costs in ("a" * 20_000, "b" * 20_000)
+    for writer in writers:
+        writer.stdout.close()  # type: ignore[union-attr]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert list(file.parent.iterdir()) == [file], "nothing half written is left behind"
+
+
+def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
+    tiny_pair: TinyPair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["generate", "--prompt", "hello", "--max-tokens", "8", *tiny_pair.arguments]
+    assert main([*command, "--draft-length", "2"]) == 0
+    assert main([*command, "--no-draft"]) == 0
+    assert "Measuring" not in capsys.readouterr().err, "nothing adapts"
+    assert main(command) == 0
+    assert "Measuring what drafting costs here, once (under 5 s; Ctrl+C skips)" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "Measuring" not in capsys.readouterr().err
+
+
+def test_what_cannot_be_kept_is_said_with_its_place(
+    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").write_text("a file where the folder should be")
+    assert main(["tune", *tiny_pair.arguments]) == 0
+    told = capsys.readouterr()
+    assert f"It is not kept: {tmp_path / 'home' / 'drafting'}" in told.err
+    assert "rows of a pass" in told.out
+
+
+def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair) -> None:
+    pair = loaded(tiny_pair)
+    steps = []
+    drafting_state.measure(pair, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
+    assert len(steps) == 2
+    list(pair.engine.generate([5, 6, 7], Options(max_tokens=100)))
+    plain = pair.engine.controller.costs.plain
+    assert plain is not None and plain.seen > 3
+
+
+def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timed = Calibration._timed
+
+    def pressed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
+        if kind.drafter == "lookup":
+            signal.raise_signal(signal.SIGINT)
+        return timed(calibration, kind, warm)
+
+    monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
+    monkeypatch.setattr(Calibration, "_timed", pressed)
+    monkeypatch.setattr(measuring, "BETWEEN", 1)
+    assert main(["tune", "--json", *tiny_pair.arguments]) == 0
+    told = capsys.readouterr()
+    assert "Measuring was cut short" in told.err
+    assert len(next(iter(json.loads(told.out)["verify"].values()))) == 2, "one row and the first draft's"
+
+
+def test_best_lengths_follow_from_costs() -> None:
+    costs = Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1), 2: RoundCost(1.2), 4: RoundCost(1.4)}})
+    lengths = [best_length(costs, "model", acceptance, 0)[0] for acceptance in (0.05, 0.3, 0.7, 0.95)]
+    assert lengths == sorted(lengths) and lengths[0] == 0
+    assert best_length(costs, "model", 0.95, 0) == (4, pytest.approx(4.524 / 1.4, abs=0.01))
+    assert pays_from(costs, "model", 0) == 0.11
+    costly = Costs(RoundCost(1.0), {"model": {1: RoundCost(2.5)}})
+    assert best_length(costly, "model", 0.9, 0) == (0, 1.0) and pays_from(costly, "model", 0) is None
+
+
+def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
+    tiny_pair: TinyPair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(*_: object) -> None:
+        raise MachineFailed("the disk is full")
+
+    monkeypatch.setattr("app.compare.tune.draw", full)
+    monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
+    told = capsys.readouterr()
+    assert "best length" in told.out and "the disk is full" in told.err
+    folder = tmp_path / "folder.svg"
+    folder.mkdir()
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(folder)]) == 2
+
+
+def test_tune_prints_tables_json_and_a_picture(
+    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "costs.svg"
+    odd = tmp_path / "odd \x1b[31m name"
+    shutil.copytree(tiny_pair.target, odd)
+    assert main(["tune", "--target", str(odd), "--draft", str(tiny_pair.draft), "--plot", str(picture)]) == 0
+    printed = capsys.readouterr().out
+    assert "best length" in printed and "M3, M4: 5, 10: the weights are read once more" in printed
+    ElementTree.parse(picture)
+    assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
+    assert main(["tune", *tiny_pair.arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["costs"]["plain"][0] > 0 and found["device"]
+    assert set(found["best"]) == {str(c) for c in found["contexts"]}
+    assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.txt")]) == 2

@@ -1,0 +1,300 @@
+"""The engine process, driven over real pipes with a scripted session in place of MLX."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.engine.client import EngineClient, describe_death
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
+from app.engine.protocol import (
+    Answer,
+    Answered,
+    AnswerFailed,
+    Cancel,
+    Died,
+    EngineEvent,
+    Load,
+    Loaded,
+    LoadFailed,
+    Quit,
+    SkipTuning,
+    Tuning,
+    TuningEnded,
+)
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec, Source
+from tests.app.tiny_pair import write_tiny_pair
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / "tests" / "app" / "scripted_engine.py"
+
+
+def spec(name: str = "scripted") -> PairSpec:
+    return PairSpec(name, Source("/target"), Source("/draft"))
+
+
+def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
+    return Answer(answer_id, ({"role": "user", "content": text},), options or Options())
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineClient]:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
+    client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
+    client.start()
+    yield client
+    client.close()
+
+
+def collect(client: EngineClient, enough: Callable[[list[EngineEvent]], bool]) -> list[EngineEvent]:
+    """Poll until `enough`; fails after a minute with what came."""
+    events: list[EngineEvent] = []
+    end = time.monotonic() + 60
+    while not enough(events):
+        assert time.monotonic() < end, f"still waiting after {events}"
+        time.sleep(0.01)
+        events += client.poll()
+    return events
+
+
+def ended(answer_id: int) -> Callable[[list[EngineEvent]], bool]:
+    def is_there(events: list[EngineEvent]) -> bool:
+        return any(
+            (isinstance(e, Answered) and e.id == answer_id and isinstance(e.event, TurnEnded))
+            or (isinstance(e, AnswerFailed) and e.id == answer_id)
+            for e in events
+        )
+
+    return is_there
+
+
+def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
+    answered = (e.event for e in events if isinstance(e, Answered) and e.id == answer_id)
+    (end,) = [event for event in answered if isinstance(event, TurnEnded)]
+    return end
+
+
+def has(kind: type[EngineEvent]) -> Callable[[list[EngineEvent]], bool]:
+    return lambda events: any(isinstance(e, kind) for e in events)
+
+
+def test_an_answer_sent_before_the_pair_is_loaded_waits_and_runs(client: EngineClient) -> None:
+    client.send(Load(spec()))
+    client.send(ask(1, "hello"))
+    events = collect(client, ended(1))
+    assert isinstance(events[0], Loaded)
+    assert events[1] == Answered(1, PrefillProgressed(10, 10))
+    shown = "".join(
+        piece.text
+        for e in events
+        if isinstance(e, Answered) and isinstance(e.event, TextAdded)
+        for piece in e.event.pieces
+    )
+    assert shown == answer_of(events, 1).text
+
+
+def test_a_cancel_stops_the_answer_and_keeps_its_text(client: EngineClient) -> None:
+    client.send(Load(spec()))
+    client.send(ask(1, "slow"))
+    collect(client, lambda events: sum(isinstance(e, Answered) for e in events) > 3)
+    client.send(Cancel(1))
+    end = answer_of(collect(client, ended(1)), 1)
+    assert end.finish_reason == "cancelled"
+    assert end.text.startswith("The target")
+
+
+def test_an_answer_after_a_cancel_runs_to_its_end(client: EngineClient) -> None:
+    client.send(Load(spec()))
+    client.send(ask(1, "slow"))
+    client.send(Cancel(1))
+    client.send(ask(2, "hello"))
+    assert answer_of(collect(client, ended(2)), 2).finish_reason == "stop"
+
+
+def test_measuring_at_a_pairs_first_use_is_told_and_can_be_skipped(client: EngineClient) -> None:
+    client.send(Load(spec("untuned")))
+    client.send(ask(1, "hello"))
+    events = collect(client, lambda events: sum(isinstance(e, Tuning) for e in events) > 3)
+    assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)
+    client.send(SkipTuning())
+    events = collect(client, ended(1))
+    assert TuningEnded(skipped=True) in events
+    assert answer_of(events, 1).finish_reason == "stop"
+
+
+def test_closing_ends_the_process_in_the_middle_of_measuring(client: EngineClient) -> None:
+    client.send(Load(spec("untuned")))
+    collect(client, has(Tuning))
+    client.close()
+    assert not client.alive and client.returncode == 0
+
+
+def test_a_failed_answer_is_told_in_words_and_the_next_one_works(client: EngineClient) -> None:
+    client.send(Load(spec()))
+    client.send(ask(1, "fail"))
+    client.send(ask(2, "hello"))
+    events = collect(client, ended(2))
+    (failure,) = [e for e in events if isinstance(e, AnswerFailed)]
+    assert "scripted failure" in failure.message and "Traceback" not in failure.message
+    assert "Traceback" in client.log_path.read_text()
+
+
+def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_reason(
+    client: EngineClient,
+) -> None:
+    client.send(Load(spec("absent")))
+    client.send(ask(1, "hello"))
+    events = collect(client, ended(1))
+    assert isinstance(events[0], LoadFailed)
+    assert isinstance(events[1], AnswerFailed)
+    assert events[0].message == events[1].message
+    assert "mlx-spec pull absent" in events[0].message
+
+
+def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClient) -> None:
+    client.send(Load(spec()))
+    client.send(ask(1, "slow"))
+    collect(client, lambda events: sum(isinstance(e, Answered) for e in events) > 3)
+    assert client.pid is not None
+    os.kill(client.pid, signal.SIGKILL)
+    (died,) = [e for e in collect(client, has(Died)) if isinstance(e, Died)]
+    assert died.returncode == -signal.SIGKILL
+    assert "SIGKILL" in describe_death(died)
+    client.send(ask(2, "lost"))
+    client.start()
+    client.send(Load(spec()))
+    client.send(ask(3, "hello"))
+    assert answer_of(collect(client, ended(3)), 3).finish_reason == "stop"
+
+
+def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
+    client = EngineClient(tmp_path / "engine.log", [str(tmp_path / "no such program")])
+    before = os.listdir("/dev/fd")
+    with pytest.raises(FileNotFoundError) as told:
+        client.start()
+    # Its traceback holds what was left open.
+    assert told.tb is not None and os.listdir("/dev/fd") == before
+    assert not client.alive
+
+
+def test_closing_ends_the_process_in_the_middle_of_an_answer(client: EngineClient) -> None:
+    client.send(Load(spec()))
+    client.send(ask(1, "slow"))
+    collect(client, lambda events: sum(isinstance(e, Answered) for e in events) > 3)
+    client.close()
+    assert not client.alive
+    assert not has(Died)(client.poll())
+
+
+def test_a_process_told_to_end_does_so_even_if_its_work_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    client = EngineClient(tmp_path / "engine.log", [sys.executable, "-c", SOON_ORPHANED, str(SCRIPT)])
+    client.start()
+    try:
+        client.send(Load(spec()))
+        client.send(ask(1, "deaf"))
+        collect(client, has(Answered))
+        client.send(Quit())  # and no more: who asked for the end is gone
+        assert collect(client, has(Died))[-1] == Died(1)
+    finally:
+        client.close()
+
+
+SOON_ORPHANED = """
+import runpy, sys
+from app.engine import process as engine_process
+
+engine_process.ORPHAN_SECONDS = 0.5
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(SCRIPT), str(tmp_path / "log")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])},
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        engine = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 60
+    while _is_running(engine):
+        assert time.monotonic() < end, "the engine process outlived its parent"
+        time.sleep(0.02)
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from app.engine.client import EngineClient
+from app.engine.protocol import Answer, Load
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec, Source
+from tests.app.tiny_pair import write_tiny_pair
+
+client = EngineClient(Path(sys.argv[2]), [sys.executable, sys.argv[1]])
+client.start()
+client.send(Load(PairSpec("scripted", Source("/target"), None)))
+client.send(Answer(1, ({"role": "user", "content": "slow"},), Options()))
+while len(client.poll()) < 2:
+    time.sleep(0.05)
+print(client.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        return state != "Z"
+    except FileNotFoundError:
+        pass
+    if Path("/proc").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
+    pair = write_tiny_pair(tmp_path)
+    client = EngineClient(tmp_path / "engine.log")
+    client.start()
+    client.send(Load(PairSpec("tiny", Source(str(pair.target)), Source(str(pair.draft)))))
+    collect(client, has(Tuning))
+    client.send(SkipTuning())
+    client.send(ask(1, "hello", Options(max_tokens=24, draft_length=3)))
+    client.send(ask(2, "hello", Options(max_tokens=24, drafter="none")))
+    events = collect(client, ended(2))
+    assert any(isinstance(e, TuningEnded) for e in events)
+    drafted, plain = answer_of(events, 1), answer_of(events, 2)
+    assert drafted.token_ids == plain.token_ids
+    assert drafted.stats.draft_n > 0 and plain.stats.draft_n == 0
+    client.close()
+    assert client.returncode == 0, client.log_path.read_text()
+
+
+def test_an_engine_starts_where_no_log_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    client = EngineClient(tmp_path / "file" / "engine.log", [sys.executable, "-c", "print('hello')"])
+    client.start()
+    client.close()
+    assert client.returncode == 0

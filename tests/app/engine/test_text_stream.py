@@ -1,0 +1,51 @@
+"""Streamed text equals the tokenizer's own decoding, for both families of tokenizers."""
+
+import random
+
+import pytest
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE
+
+from app.engine.answer_text import TextStream
+
+PIECES = ["hello", " ", "  ", "world", "\n\n", "é", "漢字", "\u200d", "ﷺ", "e\u0301", ",", " x", "0"]
+PIECES += ["👩‍👩‍👧‍👦", "🇩🇪"]
+
+
+def byte_level() -> Tokenizer:
+    """GPT-2's family: every byte a character of its own."""
+    vocabulary = {char: i for i, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def sentence_piece() -> Tokenizer:
+    """Llama 2's family: spaces as ▁, unknown characters as bytes, a leading space stripped."""
+    vocabulary = {f"<0x{byte:02X}>": byte for byte in range(256)}
+    for char in "▁helowrdx0,":
+        vocabulary[char] = len(vocabulary)
+    tokenizer = Tokenizer(BPE(vocabulary, [], byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    tokenizer.decoder = decoders.Sequence(parts)
+    return tokenizer
+
+
+@pytest.mark.parametrize("tokenizer", [byte_level(), sentence_piece()], ids=["byte level", "sentence piece"])
+@pytest.mark.parametrize("seed", range(20))
+def test_streamed_text_is_the_whole_text(tokenizer: Tokenizer, seed: int) -> None:
+    rng = random.Random(seed)
+    text = "".join(rng.choices(PIECES, k=40))
+    ids = tokenizer.encode(text).ids
+    stream = TextStream(lambda tokens: tokenizer.decode(list(tokens), skip_special_tokens=False))
+    parts = [stream.add(token) for token in ids]
+    assert not any("\ufffd" in part for part in parts)
+    assert "".join(parts) + stream.end() == tokenizer.decode(ids)
+
+
+def test_text_comes_as_soon_as_it_is_certain() -> None:
+    tokenizer = byte_level()
+    stream = TextStream(lambda tokens: tokenizer.decode(list(tokens)))
+    assert [stream.add(token) for token in tokenizer.encode("aé!").ids] == ["a", "", "é", "!"]

@@ -1,0 +1,147 @@
+"""config.toml: what holds, what a mistake in it says, and that the command line wins."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.commands import chat
+from app.settings.config import SCHEMA, read_config
+from app.tui.keys.keymap import default_keys
+from app.tui.run import checked
+from mlx_spec.types import Options
+from models.paths import config_file
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    return (tmp_path / "config.toml").write_text
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Options]]:
+    """What a chat was opened with."""
+    seen: list[tuple[str, Options]] = []
+
+    def note(spec: Any, options: Options, resume: str | None, *, welcomes: bool) -> int:
+        seen.append((spec.name, options))
+        return 0
+
+    monkeypatch.setattr(chat, "_open", note)
+    return seen
+
+
+def test_the_file_lies_in_our_home_or_where_xdg_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    assert config_file() == tmp_path / "config.toml"
+    monkeypatch.delenv("MLX_SPEC_HOME")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    assert config_file() == tmp_path / "xdg" / "mlx-spec" / "config.toml"
+
+
+def test_no_file_is_no_mistake(write: Any) -> None:
+    config = checked(read_config())
+    assert config.problems == () and config["theme"] == "textual-dark"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("pare = 'x'", "pare", "Did you mean pair?"),
+        ("temperature = 1", "temperature", "Did you mean sampling.temperature?"),
+        ("[samplings]\ntop-p = 1", "samplings.top-p", "Did you mean sampling.top-p?"),
+        ("pair = 'smollm2-1.7'", "pair", "(smollm2-1.7b?)"),
+        ("theme = 'nordd'", "theme", "(nord?)"),
+        ("theme = 3", "theme", "a text in quotes"),
+        ("marks = 1", "marks", "true or false"),
+        ("sampling.temperature = 'hot'", "sampling.temperature", "a number"),
+        ("sampling.temperature = nan", "sampling.temperature", "0 (no sampling) or between 0.0001 and 10"),
+        ("sampling.top-k = true", "sampling.top-k", "a whole number"),
+        ("sampling.max-tokens = 0", "sampling.max-tokens", "at least 1"),
+        ("drafting.length = 99", "drafting.length", "between 0 and 31"),
+        ("sampling.temperature = 1" + "0" * 400, "sampling.temperature", "fewer digits"),
+        ("drafting.drafter = 'modle'", "drafting.drafter", "auto, model or lookup (model?)"),
+        ("keys.chat.comprae = 'f6'", "keys.chat.comprae", "Did you mean keys.chat.compare?"),
+        ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),
+        ("keys.chat.compare = 'x'", "keys.chat.compare", "typed into the prompt"),
+        ("keys.chat.stop = 'ctrl+x'", "keys.chat.stop", "edits the text of the prompt"),
+        ("keys.chat.compare = 'f4'", "keys.chat.compare", "F4 is chat.draft's"),
+        ("keys.chat.compare = 'f12'\nkeys.chat.draft = 'f12'", "keys.chat.compare", "F12 is chat.draft's"),
+        ("keys.app.help = ['f1']", "keys.app.help", "a text in quotes"),
+    ],
+)
+def test_a_mistake_names_file_and_key_and_what_was_meant_and_the_default_holds(
+    write: Any, tmp_path: Path, text: str, name: str, said: str
+) -> None:
+    write(text)
+    config = checked(read_config())
+    (problem,) = config.problems
+    assert str(tmp_path / "config.toml") in problem and f" {name}" in problem and said in problem
+    assert name not in config.values and name.removeprefix("keys.") not in config.keys
+    if name in SCHEMA:
+        assert config[name] == SCHEMA[name].default
+
+
+def test_a_file_that_is_no_toml_leaves_the_defaults(write: Any) -> None:
+    write("theme = \n")
+    config = read_config()
+    assert "cannot be read" in config.problems[0] and config["marks"] is False
+
+
+@pytest.mark.parametrize("text", [f"theme = {'[' * 20_000}", f"{'a.' * 2_000}b = 1"])
+def test_a_file_nested_too_deep_leaves_the_defaults(write: Any, text: str) -> None:
+    write(text)
+    config = read_config()
+    assert "cannot be read" in config.problems[0] and config["marks"] is False
+
+
+def test_keys_may_be_exchanged(write: Any) -> None:
+    write("[keys]\nchat.compare = 'f4'\nchat.draft = 'F5, ctrl+t'")
+    config = checked(read_config())
+    assert config.problems == () and config.keys == {"chat.compare": "f4", "chat.draft": "f5,ctrl+t"}
+
+
+def test_a_binding_that_comes_before_the_prompt_may_take_a_key_of_its_editing(write: Any) -> None:
+    write("[keys]\napp.quit = 'ctrl+w'\nprompt.editor = 'ctrl+e'")
+    assert checked(read_config()).problems == ()
+
+
+def test_no_two_bindings_that_are_heard_together_share_a_key(write: Any) -> None:
+    write("[keys]\n" + "\n".join(f"{name} = '{keys}'" for name, keys in default_keys().items()))
+    assert checked(read_config()).problems == ()
+
+
+def test_the_command_line_wins_over_the_file(write: Any, opened: list[tuple[str, Options]]) -> None:
+    write("pair = 'qwen3-8b'\nsampling.temperature = 0.5\nsampling.seed = 7\ndrafting.length = 5")
+    assert main([]) == 0
+    assert main(["chat", "builtin", "--temperature", "0.9"]) == 0
+    assert main(["chat", "--no-draft", "--target", "org/one", "--draft", "none"]) == 0
+    names = [name for name, _ in opened]
+    assert names == ["qwen3-8b", "builtin", "one"]
+    assert [options.temperature for _, options in opened] == [0.5, 0.9, 0.5]
+    assert [options.draft_length for _, options in opened] == [5, 5, None]
+    assert {options.seed for _, options in opened} == {7}
+    assert opened[2][1].drafter == "none"
+
+
+def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
+    write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("theme = 'nord'\ntheem = 1\nkeys.chat.compare = 'f11'")
+    assert main(["config"]) == 0
+    out, err = capsys.readouterr()
+    assert 'theme = "nord"' in out and "Did you mean theme?" in err and "theem" not in out
+    write(out)
+    again = checked(read_config())
+    assert again.problems == () and again.keys == {"chat.compare": "f11"}
+
+    assert main(["config", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["values"]["theme"] == "nord" and facts["keys"]["chat.compare"] == "f11"
+    assert facts["values"].keys() == SCHEMA.keys()
+
+    assert main(["config", "path"]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "config.toml")

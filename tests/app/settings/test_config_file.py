@@ -1,0 +1,96 @@
+"""A setting is written into config.toml and nothing else in the file changes."""
+
+import os
+import stat
+import threading
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.settings.config_file import write_setting
+from app.shell.errors import MachineFailed
+from models.files import locked
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", 'theme = "nord"\n'),
+        ('theme = "old"', 'theme = "nord"'),
+        (
+            "# mine\ntheme='old'   # for the day\nmarks = true\n",
+            '# mine\ntheme = "nord"   # for the day\nmarks = true\n',
+        ),
+        ("theme = 3\n", 'theme = "nord"\n'),
+        (
+            '# theme = "old" # colours\nmarks = true\n',
+            '# theme = "old" # colours\ntheme = "nord"\nmarks = true\n',
+        ),
+        ("marks = true", 'marks = true\ntheme = "nord"\n'),
+        ("[keys]\ntheme = 'f5'\n", "theme = \"nord\"\n\n[keys]\ntheme = 'f5'\n"),
+        ("marks = true\n\n# my keys\n[keys]\n", 'marks = true\n\ntheme = "nord"\n\n# my keys\n[keys]\n'),
+        ("marks = true\r\n[keys]\r\n", 'marks = true\r\ntheme = "nord"\r\n\r\n[keys]\r\n'),
+    ],
+)
+def test_only_the_setting_changes(tmp_path: Path, before: str, after: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(before.encode())
+    write_setting(file, "theme", "nord")
+    assert file.read_bytes().decode() == after
+    write_setting(file, "theme", "nord")
+    assert file.read_bytes().decode() == after, "a second time changes nothing"
+    assert tomllib.loads(after)["theme"] == "nord" and os.listdir(tmp_path) == ["config.toml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["theme = [\n", '"theme" = "old"\n', 'theme = """\nold"""\n', "theme = {a = 1}\n", f"a = {'[' * 20_000}"],
+    ids=lambda text: text[:9],
+)
+def test_a_file_that_is_not_understood_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(MachineFailed, match="config.toml"):
+        write_setting(file, "theme", "nord")
+    assert file.read_text() == text and os.listdir(tmp_path) == ["config.toml"]
+
+
+def test_a_link_stays_a_link_and_modes_are_kept(tmp_path: Path) -> None:
+    real, link = tmp_path / "dotfiles" / "mine.toml", tmp_path / "config.toml"
+    real.parent.mkdir()
+    real.write_text("marks = true\n")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write_setting(link, "theme", "nord")
+    assert link.is_symlink() and "nord" in real.read_text() and stat.S_IMODE(real.stat().st_mode) == 0o640
+    new = tmp_path / "none" / "config.toml"
+    write_setting(new, "theme", "nord")
+    assert stat.S_IMODE(new.stat().st_mode) == 0o600 and stat.S_IMODE(new.parent.stat().st_mode) == 0o700
+
+
+def test_a_disk_that_refuses_is_told_and_the_old_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("marks = true\n")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(MachineFailed, match="No space left"):
+        write_setting(file, "theme", "nord")
+    assert file.read_text() == "marks = true\n" and os.listdir(tmp_path) == ["config.toml"]
+
+
+def test_two_programs_that_write_wait_for_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    with locked(tmp_path):
+        other = threading.Thread(target=write_setting, args=(file, "theme", "nord"))
+        other.start()
+        other.join(0.2)
+        assert other.is_alive() and not file.exists()
+        file.write_text("marks = true\n")
+    other.join(60)
+    assert tomllib.loads(file.read_text()) == {"marks": True, "theme": "nord"}

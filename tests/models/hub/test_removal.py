@@ -1,0 +1,191 @@
+"""Deleting pulled pairs from the Hub's cache, laid out as its library does."""
+
+from pathlib import Path
+
+import pytest
+
+from models.errors import MachineTrouble, NotInstalled
+from models.hub.incomplete import partial_file
+from models.hub.removal import plan_removal, removable_bytes, remove
+from models.pairs.catalogue import find
+from models.pairs.installed import find_folder, installed, repository_folder
+from models.pairs.pair import PairSpec, Source
+from models.pairs.resolve import resolve
+from models.pairs.revisions import record_commit, recorded_commit
+from tests.models.tiny_models import files_of, make_model, make_tokenizer
+
+
+def place(source: Source, commit: str, made: Path) -> int:
+    """Put a whole model into the cache as a pull does; its bytes."""
+    make_model(made, seed=int(commit[0], 16))
+    make_tokenizer(made)
+    repository = repository_folder(source.repo)
+    snapshot, blobs = repository / "snapshots" / commit, repository / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir(exist_ok=True)
+    for name, body in files_of(made).items():
+        blob = blobs / f"{commit[:8]}-{name}"
+        blob.write_bytes(body)
+        (snapshot / name).symlink_to(blob)
+    record_commit(source, commit)
+    return sum(len(body) for body in files_of(made).values())
+
+
+def test_a_pair_is_deleted_and_the_freed_bytes_are_foretold(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), Source("org/draft"))
+    size = place(spec.sources[0], "a" * 40, home / "a") + place(spec.sources[1], "b" * 40, home / "b")
+    assert installed(spec)
+
+    assert removable_bytes(spec) == size
+    removal = remove(spec)
+
+    assert removal.freed_bytes == size and removal.deleted == spec.sources and removal.kept == ()
+    assert not installed(spec) and not repository_folder("org/target").exists()
+    assert recorded_commit(spec.target) is None
+
+
+def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) -> None:
+    one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
+    both = PairSpec("tiny", Source("org/one"), Source("org/two"))
+    sizes = {spec.target: place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two)}
+
+    assert remove(two).freed_bytes == sizes[two.target]
+    assert installed(one) and not installed(two)
+
+    sizes[two.target] = place(two.target, "a" * 40, home / "again")
+    assert remove(both).freed_bytes == sum(sizes.values())
+    assert not installed(one) and not installed(two)
+
+
+def test_what_a_cancelled_pull_left_is_deleted_and_counted(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    part = partial_file("org/target", "f" * 64)
+    part.write_bytes(b"x" * 5000)
+
+    assert removable_bytes(spec) == size + 5000
+    assert remove(spec).freed_bytes == size + 5000
+    assert not part.exists()
+
+
+def test_another_revision_of_the_same_repository_stays(home: Path) -> None:
+    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
+    place(spec.target, "a" * 40, home / "a")
+    place(other.target, "b" * 40, home / "b")
+
+    remove(spec)
+
+    assert not installed(spec) and installed(other)
+
+
+def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> None:
+    small, large = find("qwen3-4b").spec, find("qwen3-8b").spec
+    assert small.draft is not None and small.draft == large.draft
+    for at, source in enumerate((small.target, large.target, small.draft)):
+        place(source, f"{at + 1}" * 40, home / f"{at}")
+
+    removal = remove(large)
+
+    assert removal.deleted == (large.target,)
+    assert [(kept.source, kept.why) for kept in removal.kept] == [(small.draft, "used by qwen3-4b")]
+    assert installed(small) and not installed(large)
+
+    assert remove(small).kept == ()
+    assert find_folder(small.draft) is None
+
+
+def test_a_pair_that_was_cut_off_can_be_removed(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), Source("org/draft"))
+    place(spec.target, "a" * 40, home / "a")
+    (repository_folder("org/target") / "snapshots" / ("a" * 40) / "model.safetensors").unlink()
+    assert not installed(spec)
+
+    assert remove(spec).deleted == (spec.target,)
+
+
+def test_a_model_with_a_link_to_nothing_is_deleted_and_the_freed_bytes_are_said(home: Path) -> None:
+    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
+    place(spec.target, "a" * 40, home / "a")
+    place(other.target, "b" * 40, home / "b")
+    snapshot = find_folder(spec.target)
+    assert snapshot is not None
+    (snapshot / "model.safetensors").resolve().unlink()
+    left = sum(file.stat().st_size for file in snapshot.iterdir() if file.is_file())
+
+    assert removable_bytes(spec) == left
+    assert remove(spec).freed_bytes == left
+
+    assert not snapshot.exists() and find_folder(spec.target) is None
+    assert installed(other)
+
+
+def test_a_branch_that_leads_nowhere_does_not_keep_a_model_from_being_deleted(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target", "v1"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    (repository_folder("org/target") / "refs").mkdir()
+    (repository_folder("org/target") / "refs" / "main").write_text("b" * 40)
+
+    assert removable_bytes(spec) == remove(spec).freed_bytes == size
+    assert not repository_folder("org/target").exists()
+
+
+def test_a_model_that_could_not_be_deleted_is_said(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    place(spec.target, "a" * 40, home / "a")
+    (repository_folder("org/target") / "snapshots" / "stray").write_text("the library skips this repository")
+
+    with pytest.raises(MachineTrouble, match="org/target could not be deleted. Delete .*models--org--target"):
+        remove(spec)
+    assert installed(spec) and recorded_commit(spec.target) == "a" * 40
+
+
+def test_a_model_that_another_tool_deleted_and_fetched_anew_is_found(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    place(spec.target, "a" * 40, home / "a")
+    record_commit(spec.target, "b" * 40)
+    assert not installed(spec)
+    (repository_folder("org/target") / "refs").mkdir()
+    (repository_folder("org/target") / "refs" / "main").write_text("a" * 40)
+
+    assert installed(spec)
+    assert remove(spec).deleted == (spec.target,) and not installed(spec)
+
+
+def test_a_model_is_deleted_though_our_own_folder_cannot_be_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = PairSpec("tiny", Source("org/target", "a" * 40), None)
+    place(spec.target, "a" * 40, home / "a")
+    (home / "file").write_text("not by its mode, which root may ignore")
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home / "file"))
+
+    assert remove(spec).deleted == (spec.target,)
+    assert find_folder(spec.target) is None
+
+
+def test_folders_are_never_deleted(home: Path) -> None:
+    mine = make_model(home / "mine")
+    spec = PairSpec("mixed", Source("org/target"), Source(str(mine)))
+    place(spec.target, "a" * 40, home / "a")
+
+    removal = remove(spec)
+
+    assert removal.deleted == (spec.target,)
+    assert [kept.source for kept in removal.kept] == [Source(str(mine))]
+    assert (mine / "model.safetensors").is_file()
+
+
+def test_the_builtin_pair_is_never_deleted() -> None:
+    try:
+        plan = plan_removal(resolve("builtin"))
+    except NotInstalled:
+        return
+    assert plan.deleted == () and plan.freed_bytes == 0
+
+
+def test_removing_what_is_not_here_is_said(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+
+    assert removable_bytes(spec) == 0
+    with pytest.raises(NotInstalled, match="Nothing of tiny is on this machine"):
+        remove(spec)

@@ -1,0 +1,222 @@
+"""From what a person names to a pair."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from models.errors import BadSource, MachineTrouble, ModelsError, UnknownPair
+from models.hub.incomplete import incomplete_files
+from models.pairs.catalogue import all_pairs, fitting_draft
+from models.pairs.installed import installed
+from models.pairs.pair import Source, read_source
+from models.pairs.resolve import resolve
+from models.paths import config_file, data_folder, hub_cache, own_pairs_file
+from models.speed.fit import fit
+from models.speed.machine import free_disk
+
+OWN = {
+    "name": "mine",
+    "target": "org/target",
+    "draft": "org/draft@v1",
+    "quantization": "4-bit",
+    "download_bytes": 5_000_000,
+    "memory_bytes": 9_000_000,
+    "family": "",
+    "licence": "see its repository",
+    "good_for": "a pair of your own",
+    "verified": True,
+    "own": True,
+}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"target": 5},
+        {"draft": None},
+        {"download_bytes": "x"},
+        {"download_bytes": -1},
+        {"quantization": "q"},
+        {"memory_bytes": None},
+        {"memory_bytes": float("inf")},
+        {"memory_bytes": 10**400},
+        {"verified": "yes"},
+        {"more": 1},
+    ],
+)
+def test_a_damaged_pair_of_one_s_own_counts_as_not_there(home: Path, damage: dict[str, object]) -> None:
+    own_pairs_file().parent.mkdir(parents=True)
+    own_pairs_file().write_text(json.dumps({"pair": [OWN | {"name": "damaged"} | damage, OWN, 5]}))
+
+    (own,) = (pair for pair in all_pairs() if pair.own)
+
+    assert own.name == "mine" and own.draft == Source("org/draft", "v1")
+    assert fit(own).memory_share > 0
+    with pytest.raises(UnknownPair):
+        resolve("damaged")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "5", '{"pair": 5}', '{"pair": null}', "[" * 100_000])
+def test_a_damaged_file_of_one_s_own_pairs_counts_as_empty(home: Path, text: str) -> None:
+    own_pairs_file().parent.mkdir(parents=True)
+    own_pairs_file().write_text(text)
+
+    assert not any(pair.own for pair in all_pairs())
+
+
+def test_nothing_named_is_the_builtin_pair() -> None:
+    assert resolve() == resolve("builtin")
+    assert resolve().target.is_folder
+
+
+def test_every_pair_of_the_catalogue_resolves_by_its_name() -> None:
+    for pair in all_pairs():
+        assert resolve(pair.name.upper()) == pair.spec
+
+
+def test_an_unknown_name_names_the_nearest() -> None:
+    with pytest.raises(UnknownPair, match="There is no pair 'quen3-8b'. Did you mean qwen3-8b"):
+        resolve("quen3-8b")
+
+
+def test_a_repository_in_place_of_a_name_is_told_how() -> None:
+    with pytest.raises(UnknownPair, match="--target org/name --draft"):
+        resolve("org/name")
+
+
+def test_folders_and_repositories_mix(tmp_path: Path) -> None:
+    spec = resolve(target=str(tmp_path), draft="org/draft@v1")
+
+    assert spec.target == Source(str(tmp_path)) and spec.target.is_folder
+    assert spec.draft == Source("org/draft", "v1")
+
+
+def test_a_revision_is_the_target_s() -> None:
+    spec = resolve(target="org/name", draft="org/draft", revision="v2")
+
+    assert spec.target.revision == "v2" and spec.draft == Source("org/draft")
+
+
+def test_a_draft_beside_a_name_replaces_the_pair_s_own() -> None:
+    assert resolve("qwen3-8b", draft="none").draft is None
+    assert resolve("qwen3-8b", draft="org/other").draft == Source("org/other")
+
+
+def test_a_target_without_a_draft_is_told_one_that_fits() -> None:
+    with pytest.raises(BadSource, match="--draft mlx-community/Qwen3-0.6B-4bit should fit"):
+        resolve(target="someone/Qwen3-8B-6bit")
+    with pytest.raises(BadSource, match="--draft none does without"):
+        resolve(target="someone/else")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("./nowhere", "There is no folder ./nowhere"),
+        ("/no/where", "There is no folder /no/where"),
+        ("~/surely/not/here", "There is no folder"),
+        (__file__, "is a file; name the folder"),
+        ("gpt2", "neither a folder here nor a Hub repository"),
+        ("", "neither a folder here nor a Hub repository"),
+        ("org/na me", "neither a folder here nor a Hub repository"),
+        ("org/name@", "org/name@ names no revision after the @"),
+        ("org/..", "neither a folder here nor a Hub repository"),
+        ("org/" + "x" * 5000, "neither a folder here nor a Hub repository"),
+    ],
+)
+def test_what_is_no_source_is_said(text: str, said: str) -> None:
+    with pytest.raises(BadSource, match=said):
+        read_source(text)
+
+
+@pytest.mark.parametrize("name", [None, "qwen3-8b"])
+@pytest.mark.parametrize("revision", ["", " "])
+def test_an_empty_revision_is_refused(name: str | None, revision: str) -> None:
+    target = None if name else "org/name"
+
+    with pytest.raises(BadSource, match="--revision is empty"):
+        resolve(name, target=target, draft="none", revision=revision)
+
+
+def test_a_home_of_a_user_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", "~nobody-of-this-name/x")
+
+    for path in (data_folder, config_file):
+        with pytest.raises(MachineTrouble, match="MLX_SPEC_HOME is '~nobody-of-this-name/x'"):
+            path()
+
+
+def test_a_cache_of_a_user_that_is_not_known_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the Hub's library reads it."""
+    monkeypatch.setenv("HF_HOME", "~nobody-of-this-name/x")
+
+    assert hub_cache() == Path("~nobody-of-this-name/x/hub")
+    assert not installed(resolve("qwen3-8b"))
+
+
+@contextmanager
+def unseen(folder: Path) -> Iterator[None]:
+    """The folder may not be looked into; root gives up its rights, it would be let in."""
+    folder.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
+
+
+def test_a_cache_that_may_not_be_seen_is_an_empty_one(home: Path) -> None:
+    spec = resolve("qwen3-8b")
+    hub_cache().mkdir(parents=True)
+
+    with unseen(home / "hf"):
+        assert not installed(spec)
+        assert free_disk(hub_cache()) > 0
+        assert not incomplete_files(source.repo for source in spec.sources)
+
+
+def test_contradictions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSource, match="not both"):
+        resolve("qwen3-8b", target="org/name")
+    with pytest.raises(BadSource, match="names revision a, --revision names b"):
+        resolve(target="org/name@a", draft="none", revision="b")
+    with pytest.raises(BadSource, match="has no revision"):
+        resolve(target=str(tmp_path), draft="none", revision="b")
+    with pytest.raises(BadSource, match="ships with the program"):
+        resolve("builtin", revision="b")
+
+
+def test_a_draft_is_suggested_by_the_target_s_family() -> None:
+    for pair in all_pairs():
+        if not pair.target.is_folder:
+            assert fitting_draft(pair.target) == pair.draft.repo
+    assert (
+        fitting_draft(Source("x/Meta-Llama-3.3-70B-Instruct-4bit"))
+        == "mlx-community/Llama-3.2-1B-Instruct-4bit"
+    )
+    assert fitting_draft(Source("x/Llama-2-7b")) is None
+    assert fitting_draft(Source("x/Qwen2.5-72B-Instruct")) == "mlx-community/Qwen2.5-0.5B-Instruct-4bit"
+
+
+def test_the_catalogue_owns_to_what_was_not_verified() -> None:
+    for pair in all_pairs():
+        assert pair.verified == (pair.name == "builtin")
+        assert pair.memory_bytes > pair.download_bytes >= 0
+
+
+def test_control_characters_never_reach_a_message() -> None:
+    assert str(ModelsError("a\x1b[2Jb\x07\n\u202ec")) == "a\\x1b[2Jb\\x07\n\\u202ec"
+
+
+def test_a_draft_head_is_part_of_the_pair() -> None:
+    assert resolve(draft_head=512) == replace(resolve(), draft_head=512)
+    with pytest.raises(BadSource, match="The draft head is 0 tokens; give at least 1"):
+        resolve(draft_head=0)
