@@ -19,13 +19,11 @@ from app.chat.kept_pulls import KeptPulls
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
-from app.compare.request import CompareRequest, plan_of, read_compare
 from app.history.database import history_file
-from app.history.rows import ChatRow
 from app.history.saving import HistoryThread, News
 from app.settings.config import Config
 from app.settings.config_file import write_setting
-from app.shell.errors import BadInput, MachineFailed
+from app.shell.errors import MachineFailed
 from app.shell.printable import printable
 from app.tui.keys.heard_keys import about_focus, described_keys
 from app.tui.keys.in_force import Keys
@@ -35,20 +33,16 @@ from app.tui.messages import CommandChosen, ComparisonChosen, ComparisonEnded, P
 from app.tui.screens.announcer import Announcer
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
-from app.tui.screens.compare import CompareScreen
-from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import QuestionScreen
-from app.tui.screens.sessions import SessionsScreen
 from app.tui.terminal.ending import end_on_signals
 from app.tui.terminal.suspending import suspend_between_steps
 from app.tui.widgets.markdown_text import MARKDOWN_STYLES
 from app.tui.widgets.scroll_bar import BarVisual
 from app.tui.widgets.transcript import Transcript
-from models.pairs.catalogue import Pair
 from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0
@@ -111,8 +105,18 @@ class ChatApp(KeyedApp):
         self._history_actions = HistoryActions(
             self.state, self.saved, self.keys, self.chat.unsent_prompts.put_back
         )
+        self.opener = Opener(
+            self, self.state, self.chat.prompt, self.chat.actions, self._history_actions, self.saved,
+            self.pulls, self.ask,
+        )  # fmt: skip
         self._commands = CommandRunner(
-            self, self.state, self.chat.view, self.chat.prompt, self.chat.actions, self._history_actions
+            self,
+            self.opener,
+            self.state,
+            self.chat.view,
+            self.chat.prompt,
+            self.chat.actions,
+            self._history_actions,
         )
         self._announcer = Announcer(
             self.chat.view, self.chat.below, self.keys, self.pulls, self.config.problems,
@@ -197,15 +201,14 @@ class ChatApp(KeyedApp):
         await self._commands.run(message.text)
 
     async def on_command_chosen(self, message: CommandChosen) -> None:
-        self.return_to_chat()
+        self.opener.return_to_chat()
         if message.takes_value:
             self.chat.prompt.fill(f"/{message.name} ")
         else:
             await self.action_command(message.name)
 
     def on_comparison_chosen(self, message: ComparisonChosen) -> None:
-        if isinstance(self.screen, ComparisonsScreen):  # the second Enter in one read opens nothing more
-            self.push_screen(CompareScreen(self.link, self.keys, record=message.record))
+        self.opener.comparison(message.record)
 
     async def ask(self, question: str, yes: str, no: str) -> bool:
         """Show a question with two answers; True for the first. A worker has to wait for it."""
@@ -229,62 +232,24 @@ class ChatApp(KeyedApp):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_compare(self) -> None:
-        """Compare the last prompt without and with drafting."""
-        try:
-            self.compare(read_compare("", self.state.settings.for_answer(drafting=True)))
-        except BadInput as error:
-            self.chat.view.note(str(error), "warning")
-
-    def compare(self, request: CompareRequest) -> None:
-        """Run a comparison, unless an answer is still being written.
-
-        Raises:
-            BadInput: there is no prompt yet, or the engine is busy.
-        """
-        self.return_to_chat()
-        if self.state.running is not None:
-            raise BadInput(
-                self.keys.told("An answer is being written. Stop it with {chat.stop}, then compare.")
-            )
-        plan = plan_of(request, self.state.conversation, self.state.settings.for_answer(drafting=True))
-        self.push_screen(CompareScreen(self.link, self.keys, plan=plan))
+        self.opener.compare_last()
 
     def action_comparisons(self) -> None:
-        """List the comparisons that were kept."""
-        self.return_to_chat()
-        self.push_screen(ComparisonsScreen(self.keys, self.ask))
+        self.opener.comparisons()
 
     def action_welcome(self) -> None:
-        """Explain the built-in pair and offer real ones, as at the first start."""
-        self.return_to_chat()
-        self.push_screen(
-            FirstRunScreen(self.link.pair.name, self.keys, lambda text: self.chat.prompt.area.insert(text)),
-            self._show_pair,
-        )
+        self.opener.welcome()
 
     def action_sessions(self) -> None:
-        self.show_sessions("")
-
-    def show_sessions(self, text: str) -> None:
-        """List the saved chats, those that fit a search if there is a text."""
-        self.return_to_chat()
-        sessions = SessionsScreen(self.saved, self.keys, text)
-
-        async def open_chat(row: ChatRow | None) -> None:
-            if row is not None:
-                await self._open_chat(row, sessions.words)
-
-        self.push_screen(sessions, open_chat)
+        self.opener.sessions("")
 
     async def action_command(self, text: str) -> None:
         """A key that does what a command does, on the chosen message where there is one."""
-        self.return_to_chat()
+        self.opener.return_to_chat()
         await self._commands.run(f"/{text}")
 
-    def action_pairs(self, chosen: str | None = None) -> None:
-        """The pairs there are, with one of them in view."""
-        self.return_to_chat()
-        self.push_screen(PairsScreen(self.link.pair, self.pulls, self.keys, self.ask, chosen), self.use)
+    def action_pairs(self) -> None:
+        self.opener.pairs()
 
     async def action_quit(self) -> None:
         """Leave; ask first if that would end downloads."""
@@ -318,11 +283,6 @@ class ChatApp(KeyedApp):
             self.screen.dismiss(None)
             self._say_how_to_leave()
 
-    def return_to_chat(self) -> None:
-        """Close whatever lies above the chat."""
-        while self.screen is not self.chat:
-            self.pop_screen()
-
     @property
     def _shows(self) -> bool:
         """There is a chat that something could be passed on to, and it is not being taken down."""
@@ -336,26 +296,6 @@ class ChatApp(KeyedApp):
     def _announce(self) -> None:
         if self._shows:
             self._announcer.announce()
-
-    def use(self, pair: Pair | None) -> None:
-        """Answer with this pair from here on; None changes nothing."""
-        if pair is None or pair.spec == self.link.pair:
-            return
-        self.chat.view.note(f"Opening {pair.name}. The conversation goes on with it.")
-        self.state.use(pair.spec)
-
-    def _show_pair(self, name: str | None) -> None:
-        if name is not None:
-            self.action_pairs(name)
-
-    async def _open_chat(self, row: ChatRow, words: list[str]) -> None:
-        if row.chat.id != self.state.conversation.chat.id:
-            await self._commands.run(f"/resume {row.chat.id}")
-        if row.hit is not None:
-            try:
-                self.chat.actions.show_hit(row.hit, words)
-            except BadInput as error:
-                self.chat.view.note(str(error), "error")
 
     def _keep_theme(self, theme: str) -> None:
         """A theme that was chosen holds from now on."""

@@ -12,12 +12,13 @@ from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullQueue
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
-from app.compare.request import CompareRequest, read_compare, read_sweep
+from app.compare.request import read_compare, read_sweep
 from app.settings.config import Config
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.pull_text import warning
 from app.tui.keys.in_force import Keys
+from app.tui.screens.opener import Opener
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
@@ -52,9 +53,6 @@ class Program(Protocol):
     async def run_action(self, action: str) -> bool: ...
     def run_worker(self, work: Coroutine[None, None, None]) -> object: ...
     async def ask(self, question: str, yes: str, no: str) -> bool: ...
-    def compare(self, request: CompareRequest) -> None: ...
-    def show_sessions(self, text: str) -> None: ...
-    def use(self, pair: Pair) -> None: ...
 
 
 class CommandRunner:
@@ -63,6 +61,7 @@ class CommandRunner:
     def __init__(
         self,
         program: Program,
+        opener: Opener,
         chat: OpenChat,
         view: ConversationView,
         prompt: Prompt,
@@ -70,6 +69,7 @@ class CommandRunner:
         saved: HistoryActions,
     ) -> None:
         self._program = program
+        self._opener = opener
         self._chat = chat
         self._view = view
         self._prompt = prompt
@@ -97,16 +97,16 @@ class CommandRunner:
         self._note(f"{said[0].upper()}{said[1:]}{when}.")
 
     async def do_compare(self, value: str) -> None:
-        self._program.compare(read_compare(value, self._drafting()))
+        self._opener.compare(read_compare(value, self._drafting()))
 
     async def do_sweep(self, value: str) -> None:
-        self._program.compare(read_sweep(value, self._drafting()))
+        self._opener.compare(read_sweep(value, self._drafting()))
 
     async def do_use(self, value: str) -> None:
         pair = self._pair(value)
         if not installed(pair.spec):
             raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
-        self._program.use(pair)
+        self._opener.use(pair)
 
     async def do_pull(self, value: str) -> None:
         pair = self._pair(value)
@@ -188,7 +188,7 @@ class CommandRunner:
         self._prompt.area.action_editor()
 
     async def do_sessions(self, value: str) -> None:
-        self._program.show_sessions(value)
+        self._opener.sessions(value)
 
     async def do_resume(self, value: str) -> None:
         await self._saved.resume(value or "last")

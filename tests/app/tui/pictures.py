@@ -60,7 +60,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await _until(pilot, lambda: _judged(app))
                 await pilot.pause(0.5)
                 _save(app, folder / "sweep.svg")
-                app.return_to_chat()
+                app.opener.return_to_chat()
                 await pilot.resize_terminal(SIZE[0], 24)
                 await pilot.press("f8", "home", "down")
                 await pilot.pause(0.5)

@@ -291,7 +291,7 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
     async with open_chat(pair="slow to load") as chat:
         await chat.type("hello")
         await chat.until(lambda: chat.app.state.running is not None)
-        chat.app.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
+        chat.app.opener.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
         (tmp_path / "load").touch()
         await chat.until(lambda: len(chat.answers) == 1)
         answer = chat.app.state.conversation.path[-1]
@@ -308,12 +308,12 @@ async def test_another_pair_ends_an_answer_that_has_text_and_leaves_an_edited_pr
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
         await chat.type("later")
-        chat.app.use(pairs[0])
+        chat.app.opener.use(pairs[0])
         await chat.until(lambda: len(chat.answers) == 2)
         stopped, later = (chat.app.state.conversation.path[place].facts for place in (1, 3))
         assert stopped is not None and (stopped.pair, stopped.finish) == ("scripted", "cancelled")
         assert later is not None and (later.pair, later.finish) == (pairs[0].name, "stop")
         await chat.type("/edit")
         await chat.until(lambda: chat.app.state.editing is not None)
-        chat.app.use(pairs[1])
+        chat.app.opener.use(pairs[1])
         assert chat.app.state.editing is not None and chat.app.chat.prompt.area.text == "later"

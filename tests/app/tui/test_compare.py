@@ -99,7 +99,7 @@ async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_t
         await chat.pilot.press("f5")
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
-        chat.app.return_to_chat()
+        chat.app.opener.return_to_chat()
         assert (await chat.ask("hello")).text
 
 

@@ -147,7 +147,7 @@ async def test_a_list_that_is_closed_before_its_chats_are_there_is_left_alone(
         await chat.type("/sessions")
         await asked.wait()
         screen = chat.app.screen
-        chat.app.return_to_chat()
+        chat.app.opener.return_to_chat()
         await chat.until(lambda: not screen.is_attached)
         await chat.ask("again")
         assert chat.prompts == ["hello", "again"]
