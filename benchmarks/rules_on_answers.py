@@ -57,7 +57,7 @@ def main() -> None:
 
     side = OurSide(asked.target, asked.draft, tune=False)
     engine = side.pair.engine
-    assert engine.model_drafter is not None, "a pair with a draft model"
+    (draft,) = (model.model for drafter in engine.drafters for model in drafter.models)
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for prompt in read_prompts():
         ids, stops = side.encode(prompt.messages)
@@ -68,7 +68,7 @@ def main() -> None:
             text = [*ids, *(token for read in engine.generate(ids, options) for token in read.tokens)]
             p, q = (
                 laws(model, text, asked.temperature)[len(ids) - 1 : -1]
-                for model in (engine.target.model, engine.model_drafter.cached.model)
+                for model in (engine.target.model, draft)
             )
             rules = {
                 "its own draw": (p * q).sum(axis=1),

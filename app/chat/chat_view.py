@@ -41,7 +41,7 @@ class ChatView(Protocol):
         """The answer grows no more."""
         ...
 
-    def give_back(self, prompts: list[Waiting]) -> None:
+    def return_prompts(self, prompts: list[Waiting]) -> None:
         """These came to nothing: they return to where they were written."""
         ...
 

@@ -265,4 +265,4 @@ class OpenChat:
             conversation.forget(running.prompt)
             waiting.insert(0, Waiting(running.prompt.text, running.prompt.attachments))
         self.view.show_path()
-        self.view.give_back(waiting)
+        self.view.return_prompts(waiting)

@@ -10,7 +10,7 @@ from app.shell.output import Progress, data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.compare.record import Measured
+    from app.compare.measured import Measured
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 

@@ -5,9 +5,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from app.compare.export import difference_json
+from app.compare.measured import Measured
 from app.compare.plan import Plan, Question, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
-from app.compare.record import Measured
 from app.compare.setting import Setting
 from app.compare.words import unexplained
 from mlx_spec.types import Options

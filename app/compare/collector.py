@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from app.compare.measured import Measured, Outcome
 from app.compare.plan import Plan, Run
-from app.compare.record import Measured, Outcome, Record
+from app.compare.record import Record
 from app.engine.difference import Difference, parting
 from app.engine.events import Piece
 from app.engine.pieces import merged

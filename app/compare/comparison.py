@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from app.compare.measured import Measured
 from mlx_spec.stats import Stats
-
-if TYPE_CHECKING:
-    from app.compare.record import Measured
 
 NOTICEABLE = 0.02
 """Gains and losses below this share are called none."""
@@ -76,7 +74,7 @@ class Comparison:
         return {**asdict(self), "ratio_spread": list(self.ratio_spread), "verdict": self.verdict}
 
 
-def compare(measured: Sequence["Measured"]) -> Comparison:
+def compare(measured: Sequence[Measured]) -> Comparison:
     """Fold the measurements of one or more prompts, equally often repeated."""
     plain = [m.plain.runs for m in measured]
     drafted = [m.drafted.runs for m in measured]
@@ -105,7 +103,7 @@ def compare(measured: Sequence["Measured"]) -> Comparison:
     )
 
 
-def by_category(measured: Sequence["Measured"]) -> dict[str, Comparison]:
+def by_category(measured: Sequence[Measured]) -> dict[str, Comparison]:
     """One comparison per category, in the order of the prompts."""
     categories = dict.fromkeys(m.prompt.category for m in measured)
     return {c: compare([m for m in measured if m.prompt.category == c]) for c in categories}

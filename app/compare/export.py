@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from app.compare.comparison import by_category, compare
-from app.compare.record import Measured, Record
+from app.compare.measured import Measured
+from app.compare.record import Record
 from app.compare.words import circumstances, sentence
 from app.engine.difference import Difference
 from app.shell.counted import counted

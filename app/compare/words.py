@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.compare.record import Measured, Record
+from app.compare.measured import Measured
+from app.compare.record import Record
 from app.engine.difference import Difference
 
 SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")

@@ -3,9 +3,9 @@
 import pytest
 
 from mlx_spec import Engine, Options
+from mlx_spec import calibrate as measuring
 from mlx_spec.calibrate import FIRST, Calibration
 from mlx_spec.drafters.model import CANDIDATE
-from mlx_spec import calibrate as measuring
 from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, tiny_gemma4, tiny_llama
 
 

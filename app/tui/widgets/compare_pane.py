@@ -8,7 +8,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from app.compare.record import Outcome
+from app.compare.measured import Outcome
 from app.engine.events import TextAdded
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import Stats

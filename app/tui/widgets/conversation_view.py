@@ -65,8 +65,8 @@ class ConversationView:
     def end_answer(self, answer: ChatMessage) -> None:
         self._transcript.replace(answer.id, self._factory(answer.id))
 
-    def give_back(self, prompts: list[Waiting]) -> None:
-        self._unsent.give_back(prompts)
+    def return_prompts(self, prompts: list[Waiting]) -> None:
+        self._unsent.return_prompts(prompts)
 
     def leave_editing(self) -> None:
         self._unsent.leave_editing()

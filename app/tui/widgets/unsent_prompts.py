@@ -35,7 +35,7 @@ class UnsentPrompts:
         self.stash()
         self._prompt.fill(self._aside)
 
-    def give_back(self, waited: list[Waiting]) -> None:
+    def return_prompts(self, waited: list[Waiting]) -> None:
         """Put what was not sent into an empty prompt, or behind Up."""
         if self._prompt.area.text:
             self.keep(waited)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.compare.collector import RunCollector
+from app.compare.measured import Measured, Outcome
 from app.compare.plan import Plan, Question, plan
 from app.compare.prompts import BenchPrompt
-from app.compare.record import Measured, Outcome, Record
+from app.compare.record import Record
 from app.compare.setting import Setting
 from app.engine.difference import Difference
 from app.engine.events import Piece

@@ -15,8 +15,8 @@ from app.compare.tune import best_length, pays_from
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
 from mlx_spec import Options
-from mlx_spec.calibrate import Calibration, Kind
 from mlx_spec import calibrate as measuring
+from mlx_spec.calibrate import Calibration, Kind
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
 from tests.app.tiny_pair import TinyPair
