@@ -33,6 +33,11 @@ import mlx.core as mx
 from mlx_spec import Options
 from models import load_pair
 pair = load_pair("builtin")
+try:
+    from mlx_spec.calibrate import calibrate
+except ImportError:
+    from mlx_spec.measuring import calibrate
+calibrate(pair.engine)
 
 def ids(prompt):
     said = [{"role": "user", "content": prompt}]

@@ -6,7 +6,8 @@ from jaxtyping import TypeCheckError
 
 from mlx_spec.arrays import Length
 from mlx_spec.candidate import Candidate
-from mlx_spec.target.cache import Buffer, views
+from mlx_spec.target.cache import Buffer
+from mlx_spec.target.view import views
 from mlx_spec.verify import rules as verify
 
 

@@ -1,8 +1,7 @@
 """A model of mlx-lm with caches that go back, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -10,12 +9,13 @@ import mlx.nn as nn
 from mlx_lm.models.cache import ArraysCache
 
 from mlx_spec.arrays import Length, Output, Pass, Tree, Verdict
-from mlx_spec.target.cache import CAPACITY_STEP, buffers_in, capacity_for, make_entries, views
+from mlx_spec.target.cache import CAPACITY_STEP, buffers_in, capacity_for, make_entries, only
 from mlx_spec.target.positions import place_rows
 from mlx_spec.target.probe import Probe
 from mlx_spec.target.recording import States
 from mlx_spec.target.recurrent import plain_caches, states_in
 from mlx_spec.target.taps import Taps
+from mlx_spec.target.view import views
 
 PREFILL_CHUNK = 512
 """Prompt tokens per forward pass; progress is reported after each."""
@@ -110,13 +110,12 @@ class Model:
         if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
             return self.forward(p)
         self._fit(p.start, p.ids.shape[1])
+        tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
         start = p.start.value
         if isinstance(start, int):
             start = mx.full((p.ids.shape[0],), start, mx.int32)
         try:
-            output, rows = self._compiled(
-                p.ids, start, [buffer.take() for buffer in self.buffers], _arrays(p.tree)
-            )
+            output, rows = self._compiled(p.ids, start, [buffer.take() for buffer in self.buffers], tree)
         except BaseException:
             # The rows were given away, and what a graph that was not finished left here is none.
             self.drop()
@@ -243,7 +242,8 @@ class Model:
         """A pass right after what was read of its sequence, evaluated, that no rejection goes back into."""
         assert p.sequence is not None
         if self._history is None:
-            with self._only(p.sequence, p.start.high + p.ids.shape[1]):
+            end = p.start.high + p.ids.shape[1]
+            with only(self.buffers, p.sequence, len(self.texts), end):
                 output = self._pass(p.ids, p.start, ())
                 if observe:
                     observe(p, output)
@@ -256,24 +256,6 @@ class Model:
         if observe:
             observe(p, output)
         mx.eval(states, [buffer.arrays for buffer in self.buffers])
-
-    @contextmanager
-    def _only(self, sequence: int, end: int) -> Iterator[None]:
-        """Let the buffers hold the rows of one sequence alone, with room for `end`."""
-        count = len(self.texts)
-        if count == 1:
-            yield
-            return
-        for buffer in self.buffers:
-            if buffer.arrays:
-                buffer.grow(end)
-        whole = [buffer.arrays for buffer in self.buffers]
-        self._hold([tuple(x[sequence : sequence + 1] for x in arrays) for arrays in whole])
-        try:
-            yield
-        finally:
-            for buffer, arrays in zip(self.buffers, whole, strict=True):
-                buffer.merge(arrays, sequence, count)
 
     def _recorded(self, ids: mx.array) -> Output:
         """A pass right after the last one, which a rejection may go back into."""
@@ -307,10 +289,6 @@ class Model:
         except ValueError:
             return False  # MLX: "Attempting to eval an array during function transformations"
         return True
-
-
-def _arrays(tree: Tree | None) -> tuple[mx.array, ...]:
-    return () if tree is None else (tree.parents, tree.depths, tree.visible)
 
 
 def _common_prefix(ours: Sequence[int], theirs: Sequence[int]) -> int:

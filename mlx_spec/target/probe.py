@@ -9,9 +9,10 @@ from mlx_lm.models.cache import ArraysCache
 
 from mlx_spec.arrays import Draft, Length, Tree
 from mlx_spec.errors import UnsupportedModel
-from mlx_spec.target.cache import leaves, make_entries, views
+from mlx_spec.target.cache import leaves, make_entries
 from mlx_spec.target.recording import Kinds, States, kinds_of, record_cores, records
 from mlx_spec.target.recurrent import Recomputed, Replayed, StateHistory, plain_caches, states_in
+from mlx_spec.target.view import views
 
 COUNT = 2
 """Tokens of a built pass."""

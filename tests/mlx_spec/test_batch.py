@@ -7,7 +7,7 @@ from mlx_spec import BadOption, Engine, Options
 from mlx_spec.batch import Batch
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
-from mlx_spec.target.cache import View
+from mlx_spec.target.view import View
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import BINARY, LOPSIDED, Branching
 from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama

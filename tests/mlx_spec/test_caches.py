@@ -8,8 +8,9 @@ from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length
-from mlx_spec.target.cache import Buffer, View
+from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
+from mlx_spec.target.view import View
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     draft_model,

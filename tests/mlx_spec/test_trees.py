@@ -8,8 +8,9 @@ import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Draft, Length, Pass, Tree
-from mlx_spec.target.cache import Buffer, View
+from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
+from mlx_spec.target.view import View
 from mlx_spec.verify.walk import walk
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
 from tests.mlx_spec.tiny_models import (
