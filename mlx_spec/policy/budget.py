@@ -9,8 +9,9 @@ import math
 
 SHARE = 0.01
 """Of the time spent decoding, what may be lost."""
-START = 2.0
-"""Plain rounds that a pair may lose before it gained any, and that any one answer may lose."""
+START = 4.0
+"""Plain rounds that a pair may lose before it gained any, and that any one answer may lose: two refusals of
+the longest drafts that pay here. With one, an answer that begins badly would never draft again."""
 RESERVE = 16.0
 """Plain rounds that are kept of what answers gained, at most: they pay for answers that are no good."""
 SETTLED = 4

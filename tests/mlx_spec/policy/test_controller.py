@@ -35,8 +35,10 @@ GENEROUS = [
     (World("stranger", 0.1, "0.90", slow=0.3), 1.5),
     (World("M4 Pro", 0.02, "switching"), 1.25),
     (World("stranger", 0.3, "0.97", tokens=SHORT), 1.42),
+    (World("this CPU", 0.3, "switching"), 1.01),
 ]
-"""Worlds, and what auto has to gain over plain decoding."""
+"""Worlds, and what auto has to gain over plain decoding in the mean of `SEEDS`."""
+SEEDS = range(1, 7)
 
 
 def gain(world: World, tokens: int = 2048) -> float:
@@ -47,8 +49,12 @@ def holds_the_promise() -> bool:
     return all(gain(world) >= 0.97 for world in HOSTILE)
 
 
+def mean_gain(world: World) -> float:
+    return float(np.mean([gain(replace(world, seed=seed)) for seed in SEEDS]))
+
+
 def is_of_use() -> bool:
-    return all(gain(world) >= least for world, least in GENEROUS)
+    return all(mean_gain(world) >= least for world, least in GENEROUS)
 
 
 @pytest.mark.parametrize("world", HOSTILE, ids=str)
@@ -58,7 +64,7 @@ def test_it_is_never_slower_than_plain_decoding(world: World):
 
 @pytest.mark.parametrize(("world", "least"), GENEROUS, ids=str)
 def test_drafts_that_pay_are_found(world: World, least: float):
-    assert gain(world) >= least
+    assert mean_gain(world) >= least
 
 
 @pytest.mark.slow
