@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options
+from mlx_spec.arrays import Tree
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 from mlx_spec.verify import rules, verifiers
 from mlx_spec.verify.distribution import logprobs
+from tests.mlx_spec.proof_drafters import BINARY, Branching
 from tests.mlx_spec.tiny_models import VOCAB as VOCABULARY
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, tiny_gemma3, tiny_llama
 
@@ -128,6 +130,7 @@ def deviation(rule: str, drafter: str, trials: int, draft: nn.Module | None = No
     # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
     target, draft = few_tokens(16), draft or few_tokens(18)
     engine, ids = engine_of(target, draft, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
+    engine = Engine(target, [*engine.drafters, Branching(draft, BINARY)], context_limit=64)
     options = Options(temperature=1.5, verify=rule, drafter=drafter, **filters)  # type: ignore[arg-type]
     counts: Counter = Counter()
     for seed in range(trials):
@@ -144,6 +147,23 @@ def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule):
 
 def test_the_loop_emits_the_joint_distribution_when_it_copies():
     assert deviation("block", "lookup", TRIALS) < 4
+
+
+@pytest.mark.parametrize("rule", ["token", "block"])
+def test_the_loop_emits_the_joint_distribution_when_drafts_are_trees(rule):
+    """These rules take a tree where it has the target's own samples."""
+    assert deviation(rule, "branching", TRIALS) < 4
+
+
+def test_mutant_trees_whose_rows_all_share_their_noise_are_caught(monkeypatch):
+    honest = verifiers.RejectionRound.own
+
+    def shared(self, logits, drafted, tree, sequence):
+        flat = Tree(tree.parents, mx.zeros_like(tree.depths), tree.visible)
+        return honest(self, logits, drafted, flat, sequence)
+
+    monkeypatch.setattr(verifiers.RejectionRound, "own", shared)
+    assert deviation("token", "branching", TRIALS) > 6
 
 
 def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
