@@ -167,7 +167,7 @@ class RejectionRound:
     def guesses(
         self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
     ) -> Int[mx.array, " rows"]:
-        # Its noise is spent where a draft was drawn: the likeliest token stands for what it would have been.
+        # Its noise is spent where a draft was drawn: the likeliest token is taken in its place.
         return _choice(self._logprobs(logits, 0, known))
 
     def _logprobs(self, logits: mx.array, first: int, drafted: mx.array) -> mx.array:
