@@ -1,6 +1,6 @@
 """What rounds cost: seconds by drafter, draft length and context length, each an average of its readings.
 
-Each kind of round is a line over the tokens in the context. Those that never ran lie between their neighbours.
+Each kind of round is a line over the tokens in the context. Those that never ran lie between neighbours.
 """
 
 import math
