@@ -1,0 +1,285 @@
+"""A GGUF file as a model folder of mlx-lm: the same weights bit for bit, its tokenizer, its chat template.
+
+F32, F16, Q4_0, Q4_1 and Q8_0 stay as they are: MLX's affine quantization in groups of 32 holds the same
+numbers. MLX reads K-quants as float16; they are quantized again, to as many bits.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from tokenizers import Tokenizer, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from models.errors import BrokenFiles, UnsupportedFormat, reason_of
+
+GROUP = 32
+"""Weights that share a scale in Q4_0, Q4_1 and Q8_0."""
+K_QUANTS = {10: 2, 11: 3, 12: 3, 13: 3, 14: 4, 15: 4, 16: 5, 17: 5, 18: 6}
+"""Bits by `general.file_type`, for files whose matrices MLX reads as float16."""
+SPLITS = {"gpt-2": pre_tokenizers.ByteLevel(add_prefix_space=False),
+          "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
+                                             pre_tokenizers.ByteLevel(add_prefix_space=False)])}  # fmt: skip
+"""By `tokenizer.ggml.pre`: those that transformers does not know."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """How one architecture of llama.cpp is called, shaped and stored in mlx-lm."""
+
+    model_type: str
+    extra_names: Mapping[str, str] = field(default_factory=dict)
+    """Of tensors, beside those that all have."""
+    interleaved: bool = False
+    """Whether the halves of each rotary head of q and k are interleaved."""
+    norm_offset: float = 0.0
+    """What llama.cpp adds to the weights of norms."""
+    config: Callable[["Metadata"], dict[str, Any]] = lambda _: {}
+    """Of config.json, beside what all have."""
+
+
+class Metadata:
+    """The key-value pairs of a file."""
+
+    def __init__(self, values: Mapping[str, Any], path: Path):
+        self._values, self._path = values, path
+        self.architecture = str(self.get("general.architecture"))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A plain value. `{}` in a key is the architecture.
+
+        Raises:
+            BrokenFiles: it is not there, and there is no default.
+        """
+        value = self._values.get(key.format(getattr(self, "architecture", "")), default)
+        if value is None:
+            raise BrokenFiles(f"{self._path} has no {key.format(self.architecture)} in its metadata.")
+        return value.tolist() if isinstance(value, mx.array) else value
+
+    def __contains__(self, key: str) -> bool:
+        return key.format(self.architecture) in self._values
+
+
+NAMES = {
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+Q_AND_K_NORMS = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
+
+
+def _gemma3(metadata: Metadata) -> dict[str, Any]:
+    head = metadata.get("{}.attention.key_length")
+    return {
+        "rope_local_base_freq": 10_000.0,
+        # llama.cpp knows the one size with another scale by its layers (62: 27B).
+        "query_pre_attn_scalar": 168 if metadata.get("{}.block_count") == 62 else head,
+        "sliding_window": metadata.get("{}.attention.sliding_window"),
+        "sliding_window_pattern": 6,
+    }
+
+
+ARCHITECTURES = {
+    "llama": Architecture("llama", interleaved=True),
+    "qwen2": Architecture("qwen2"),
+    "qwen3": Architecture("qwen3", Q_AND_K_NORMS),
+    "gemma3": Architecture(
+        "gemma3_text",
+        {
+            **Q_AND_K_NORMS,
+            "post_attention_norm": "post_attention_layernorm",
+            "ffn_norm": "pre_feedforward_layernorm",
+            "post_ffw_norm": "post_feedforward_layernorm",
+        },
+        norm_offset=1.0,
+        config=_gemma3,
+    ),
+}
+
+
+def convert(path: Path, folder: Path) -> str:
+    """Write the model in the GGUF file `path` into the empty `folder`.
+
+    Returns:
+        What the user should know of it; empty where it is the same bit for bit.
+
+    Raises:
+        BrokenFiles: the file is cut, or its metadata lacks something.
+        UnsupportedFormat: an architecture, a tokenizer or a kind of number that is not read here.
+    """
+    weights, metadata = _read(path)
+    if metadata.architecture not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise UnsupportedFormat(
+            f"{path} has the architecture {metadata.architecture}; GGUF files of {known} are read. "
+            "Use an MLX or safetensors version of the model."
+        )
+    architecture = ARCHITECTURES[metadata.architecture]
+    weights = {_name(name, architecture, path): array for name, array in weights.items() if _is_read(name)}
+    weights = _as_mlx(weights, architecture, metadata)
+    note = ""
+    bits = K_QUANTS.get(metadata.get("general.file_type", 0), 0)
+    if bits and (again := _quantize(weights, bits)):
+        note = f"{path.name} has K-quants: {again} matrices were quantized again, to {bits} bits in groups of {GROUP}."
+    config = _config(weights, architecture, metadata)
+    tokenizer = _tokenizer(metadata, path)
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    tokenizer.save_pretrained(folder)
+    mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
+    return note
+
+
+def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
+    try:
+        weights, values = mx.load(str(path), format="gguf", return_metadata=True)  # type: ignore[misc]
+    except (RuntimeError, ValueError) as error:
+        reason = reason_of(error)
+        if "f16" in reason or "type" in reason:
+            raise UnsupportedFormat(
+                f"{path} holds numbers that MLX does not read ({reason}). Use a Q4_0, Q8_0, F16 or K-quant file."
+            ) from error
+        raise BrokenFiles(f"{path} cannot be read as GGUF ({reason}). Download it again.") from error
+    return dict(weights), Metadata(dict(values), path)  # type: ignore[arg-type]
+
+
+def _is_read(name: str) -> bool:
+    """Whether mlx-lm has the tensor: it computes rope frequencies itself, from config.json."""
+    return not name.startswith("rope_freqs")
+
+
+def _name(name: str, architecture: Architecture, path: Path) -> str:
+    """mlx-lm's name of a tensor."""
+    names = {**NAMES, **architecture.extra_names}
+    found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|scales|biases|bias)", name)
+    if found is None or found[2] not in names:
+        raise UnsupportedFormat(
+            f"{path} has a tensor {name}, which {architecture.model_type} has not in mlx-lm."
+        )
+    layer = f"model.layers.{found[1]}." if found[1] else ""
+    return f"{layer}{names[found[2]]}.{found[3]}"
+
+
+def _as_mlx(
+    weights: dict[str, mx.array], architecture: Architecture, metadata: Metadata
+) -> dict[str, mx.array]:
+    """Rows and norms as mlx-lm has them."""
+    heads = {"q_proj": metadata.get("{}.attention.head_count"), "k_proj": _key_heads(metadata)}
+    for name, array in weights.items():
+        layer = name.split(".")[-2]
+        if architecture.interleaved and layer in heads:
+            weights[name] = _halves(array, heads[layer])
+        if architecture.norm_offset and "norm" in layer:
+            weights[name] = array - architecture.norm_offset
+    return weights
+
+
+def _halves(x: mx.array, heads: int) -> mx.array:
+    """The rows of each head from interleaved to one half after the other."""
+    return x.reshape(heads, x.shape[0] // heads // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+
+def _key_heads(metadata: Metadata) -> int:
+    return metadata.get("{}.attention.head_count_kv", metadata.get("{}.attention.head_count"))
+
+
+def _quantize(weights: dict[str, mx.array], bits: int) -> int:
+    """Quantize all float16 matrices in place; return how many."""
+    matrices = [name for name, array in weights.items()
+                if array.ndim == 2 and name.endswith(".weight") and array.dtype == mx.float16]  # fmt: skip
+    for name in matrices:
+        base = name.removesuffix(".weight")
+        packed = mx.quantize(weights[name], group_size=GROUP, bits=bits)
+        weights[name], weights[f"{base}.scales"], weights[f"{base}.biases"] = packed
+        mx.eval(packed)
+    return len(matrices)
+
+
+def _config(
+    weights: Mapping[str, mx.array], architecture: Architecture, metadata: Metadata
+) -> dict[str, Any]:
+    get = metadata.get
+    heads, hidden = get("{}.attention.head_count"), get("{}.embedding_length")
+    config = {
+        "model_type": architecture.model_type,
+        "hidden_size": hidden,
+        "num_hidden_layers": get("{}.block_count"),
+        "intermediate_size": get("{}.feed_forward_length"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": _key_heads(metadata),
+        "head_dim": get("{}.attention.key_length", hidden // heads),
+        "rms_norm_eps": get("{}.attention.layer_norm_rms_epsilon"),
+        "vocab_size": len(get("tokenizer.ggml.tokens")),
+        "rope_theta": get("{}.rope.freq_base", 10_000.0),
+        "max_position_embeddings": get("{}.context_length"),
+        "tie_word_embeddings": "lm_head.weight" not in weights,
+        "eos_token_id": get("tokenizer.ggml.eos_token_id"),
+        **architecture.config(metadata),
+    }
+    if get("{}.rope.scaling.type", "none") == "linear":
+        config["rope_scaling"] = {"type": "linear", "factor": get("{}.rope.scaling.factor")}
+    if quantized := _quantized(weights):
+        usual = Counter(quantized.values()).most_common(1)[0][0]
+        unusual = {layer: bits for layer, bits in quantized.items() if bits != usual}
+        config["quantization"] = {
+            "group_size": GROUP,
+            "bits": usual,
+            **{layer: {"group_size": GROUP, "bits": bits} for layer, bits in unusual.items()},
+        }
+    return config
+
+
+def _quantized(weights: Mapping[str, mx.array]) -> dict[str, int]:
+    """Bits of each quantized layer."""
+    layers = [name.removesuffix(".scales") for name in weights if name.endswith(".scales")]
+    words = {layer: weights[f"{layer}.weight"].shape[-1] for layer in layers}
+    return {layer: 32 * words[layer] // (weights[f"{layer}.scales"].shape[-1] * GROUP) for layer in layers}
+
+
+def _tokenizer(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
+    """As transformers reads it from such metadata."""
+    from transformers.integrations.gguf import gguf_tokenizer_mapping as mapping
+
+    described = {
+        name: metadata.get(f"tokenizer.{key}")
+        for key, name in mapping.GGUF_TOKENIZER_MAPPING["tokenizer"].items()
+        if f"tokenizer.{key}" in metadata
+    }
+    kind, split = described.get("tokenizer_type"), described.get("pre_tokenizer_type", "unnamed")
+    if kind != "llama" and (kind != "gpt2" or split not in {*SPLITS, *mapping.GGUF_PRE_TOKENIZER_SPLITS}):
+        raise UnsupportedFormat(
+            f"{path} has a tokenizer of a kind that is not read from GGUF here: {kind}, {split}. "
+            "Use an MLX or safetensors version of the model."
+        )
+    backend: Tokenizer = mapping.convert_gguf_tokenizer(metadata.architecture, described)[0]
+    if split in SPLITS:
+        backend.pre_tokenizer = SPLITS[split]
+    special = {
+        f"{name}_token": described["tokens"][metadata.get(f"tokenizer.ggml.{key}_token_id")]
+        for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
+        if f"tokenizer.ggml.{key}_token_id" in metadata
+    }
+    if "bos_token" in special and metadata.get("tokenizer.ggml.add_bos_token", kind == "llama"):
+        bos = special["bos_token"]
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{bos} $A", pair=f"{bos} $A {bos} $B", special_tokens=[(bos, backend.token_to_id(bos))]
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        chat_template=metadata.get("tokenizer.chat_template", "") or None,
+        clean_up_tokenization_spaces=False,
+        **special,
+    )

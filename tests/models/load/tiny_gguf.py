@@ -1,0 +1,115 @@
+"""Tiny GGUF files written by llama.cpp's own package, and the same weights as an mlx-lm model."""
+
+from pathlib import Path
+
+import gguf
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+from gguf import GGMLQuantizationType as Kind
+from mlx.utils import tree_flatten, tree_unflatten
+from mlx_lm.models import gemma3_text, llama, qwen2, qwen3
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+from models.load.gguf import ARCHITECTURES, NAMES
+
+MERGES = ["h e", "l l", "ll o", "he llo", "Ġ w"]
+TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in MERGES), "<|start|>", "<|end|>"]
+TOKENS += [f"<spare{i}>" for i in range(288 - len(TOKENS))]
+SHAPE = dict(hidden_size=64, num_hidden_layers=6, intermediate_size=128, num_attention_heads=2,
+             num_key_value_heads=1, rms_norm_eps=1e-5, rope_theta=5000.0, max_position_embeddings=64,
+             vocab_size=len(TOKENS))  # fmt: skip
+HEAD = 32
+MODELS = {
+    "llama": (llama, {"tie_word_embeddings": False}),
+    "qwen2": (qwen2, {"tie_word_embeddings": True}),
+    "qwen3": (qwen3, {"tie_word_embeddings": True, "head_dim": HEAD}),
+    "gemma3": (gemma3_text, {"query_pre_attn_scalar": HEAD, "head_dim": HEAD, "sliding_window": 8}),
+}
+
+
+def tiny_model(architecture: str) -> nn.Module:
+    """Random weights, norms included."""
+    module, extra = MODELS[architecture]
+    model_type = ARCHITECTURES[architecture].model_type
+    model = module.Model(module.ModelArgs(model_type=model_type, **{**SHAPE, **extra}))
+    mx.random.seed(3)
+    noise = [(name, 0.3 * mx.random.normal(x.shape)) for name, x in tree_flatten(model.parameters())]
+    model.update(tree_unflatten(noise))
+    return model
+
+
+def write_gguf(
+    path: Path, architecture: str, kind: Kind, *, called: str = "", pre: str = "smollm", file_type: int = 0
+) -> nn.Module:
+    """Write `tiny_model` with matrices of this kind; return it with the numbers that the file holds.
+
+    Args:
+        called: the architecture that the file names, in place of its own.
+    """
+    model, writer = tiny_model(architecture), gguf.GGUFWriter(path, called or architecture)
+    writer.add_block_count(SHAPE["num_hidden_layers"])
+    writer.add_context_length(SHAPE["max_position_embeddings"])
+    writer.add_embedding_length(SHAPE["hidden_size"])
+    writer.add_feed_forward_length(SHAPE["intermediate_size"])
+    writer.add_head_count(SHAPE["num_attention_heads"])
+    writer.add_head_count_kv(SHAPE["num_key_value_heads"])
+    writer.add_key_length(HEAD)
+    writer.add_layer_norm_rms_eps(SHAPE["rms_norm_eps"])
+    writer.add_rope_freq_base(SHAPE["rope_theta"])
+    writer.add_file_type(file_type)
+    writer.add_sliding_window(8)
+    _write_tokenizer(writer, pre)
+    stored = []
+    for name, array in tree_flatten(model.parameters()):
+        numbers = np.array(array)
+        stored.append((name, mx.array(_as_stored(numbers, kind))))
+        written = _as_llama_cpp(name, numbers, architecture)
+        packed = gguf.quants.quantize(written, kind) if written.ndim == 2 else written
+        writer.add_tensor(
+            _name(name, architecture), packed, raw_dtype=kind if written.ndim == 2 else Kind.F32
+        )
+    model.update(tree_unflatten(stored))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return model
+
+
+def _as_stored(numbers: np.ndarray, kind: Kind) -> np.ndarray:
+    if numbers.ndim < 2:
+        return numbers
+    return gguf.quants.dequantize(gguf.quants.quantize(numbers, kind), kind)
+
+
+def _as_llama_cpp(name: str, numbers: np.ndarray, architecture: str) -> np.ndarray:
+    """As llama.cpp's converter writes it: `permute` of its LlamaModel, norms of its Gemma models plus one."""
+    heads = {"q_proj": SHAPE["num_attention_heads"], "k_proj": SHAPE["num_key_value_heads"]}
+    layer = name.split(".")[-2]
+    if architecture == "llama" and layer in heads:
+        shaped = numbers.reshape(heads[layer], 2, len(numbers) // heads[layer] // 2, *numbers.shape[1:])
+        return np.ascontiguousarray(shaped.swapaxes(1, 2).reshape(numbers.shape))
+    return numbers + 1 if architecture == "gemma3" and "norm" in name else numbers
+
+
+def _name(name: str, architecture: str) -> str:
+    ours = {
+        theirs: gguf_name
+        for gguf_name, theirs in {**NAMES, **ARCHITECTURES[architecture].extra_names}.items()
+    }
+    base, leaf = name.rsplit(".", 1)
+    if not base.startswith("model.layers."):
+        return f"{ours[base]}.{leaf}"
+    number, rest = base.removeprefix("model.layers.").split(".", 1)
+    return f"blk.{number}.{ours[rest]}.{leaf}"
+
+
+def _write_tokenizer(writer: gguf.GGUFWriter, pre: str) -> None:
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(TOKENS)
+    writer.add_token_types([3 if token.startswith("<") and len(token) > 1 else 1 for token in TOKENS])
+    writer.add_token_merges(MERGES)
+    writer.add_eos_token_id(TOKENS.index("<|end|>"))
+    writer.add_chat_template("{% for m in messages %}<|start|>{{ m.content }}<|end|>{% endfor %}")
