@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from app.engine.events import Mark, Piece
-from app.engine.pieces import text_of
+from app.engine.events import Mark, Piece, text_of
 
 LONGEST_CHARACTER = 8
 """Tokens after which a broken character is shown as such: UTF-8 needs at most four bytes."""

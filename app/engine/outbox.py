@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
-from app.engine.events import TextAdded
-from app.engine.pieces import merged
+from app.engine.events import TextAdded, merged
 from app.engine.protocol import Answered, EngineEvent
 
 JOIN_SECONDS = 1 / 20

@@ -13,8 +13,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from app.engine.events import Mark, Piece
-from app.engine.pieces import text_of
+from app.engine.events import Mark, Piece, text_of
 from app.tui.widgets.mark_styles import MARK_CLASSES, runs
 from app.tui.widgets.marked_lines import MarkedLines
 

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, split_graphemes
 
-from app.engine.events import Mark, Piece
-from app.engine.pieces import append, merged, text_of
+from app.engine.events import Mark, Piece, append, merged, text_of
 from app.shell.printable import printable
 
 Line = tuple[Piece, ...]
