@@ -1,6 +1,7 @@
 """What crosses the pipe between a screen and the engine process: requests in, events out.
 
 Plain frozen values, pickled. Both ends are our own processes, so the pickles are trusted.
+The process ends when the pipe of requests is closed.
 """
 
 from dataclasses import dataclass
@@ -28,16 +29,15 @@ class Answer:
     messages: tuple[Message, ...]
     """Oldest first; the last one is the user's."""
     options: Options
-    stop_texts: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
     begun: str = ""
-    """How the answer begins; the events tell what follows."""
+    """How the answer begins; the events have what follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Say where two answers to a conversation part, and whether rounding explains it."""
+    """Find where two answers, given as tokens, part, and whether rounding explains it."""
 
     id: int
     messages: tuple[Message, ...]
@@ -45,7 +45,6 @@ class Explain:
     """Of the plain answer."""
     plain: tuple[int, ...]
     drafted: tuple[int, ...]
-    """The answers' tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,7 @@ class SkipTuning:
     """Answer without measuring further what drafting costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit:
-    """End the process after the answer in progress was stopped."""
-
-
-Request = Load | Answer | Explain | Cancel | SkipTuning | Quit
+Request = Load | Answer | Explain | Cancel | SkipTuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +67,13 @@ class Loaded:
     """The pair is in memory."""
 
     info: PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The pair could not be opened. The message is for the user."""
+
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,6 @@ class TuningEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadFailed:
-    """The pair could not be opened. The message is for the user."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answered:
     """One event of one answer; a `TurnEnded` is its last."""
 
@@ -107,7 +101,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What was asked by `Explain`; None: the answers are the same."""
+    """The result of an `Explain`; None: the answers are the same."""
 
     id: int
     difference: Difference | None
