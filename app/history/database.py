@@ -5,7 +5,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.shell.errors import MachineFailed
@@ -88,19 +87,8 @@ MIGRATIONS = (
 Trigrams find parts of words, in scripts without blanks and in code alike.
 """
 
-
 FileId = tuple[int, int]
-"""Which file it is, whatever it is called: device and inode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """An open database."""
-
-    connection: sqlite3.Connection
-    file: FileId
-    set_aside: Path | None = None
-    """Where the damaged file went whose place it took."""
+"""A file whatever it is called: device and inode."""
 
 
 def history_file() -> Path:
@@ -108,20 +96,25 @@ def history_file() -> Path:
     return data_folder() / "history.db"
 
 
-def open_database(path: Path) -> Opened:
+def open_database(path: Path) -> tuple[sqlite3.Connection, FileId, Path | None]:
     """Open the file, making or updating it; to be used on the calling thread only.
+
+    Returns:
+        the connection, its file, and where the damaged file went whose place it took.
 
     Raises:
         MachineFailed: it cannot be opened or written, or a newer version wrote it.
     """
     try:
-        # A file is not set aside, and another begun, while someone opens it.
+        # Nobody opens a file while another instance sets it aside or changes its tables.
         with locked(path.parent):
             try:
-                return _connected(path)
-            except _Damaged as damaged:
-                aside = _set_aside(path, damaged.file)
-                return replace(_connected(path), set_aside=aside)
+                return *_connected(path), None
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                aside = _renamed(path)
+                return *_connected(path), aside
     except OSError as error:
         raise MachineFailed(
             f"The chat history {path} cannot be opened: {error.strerror}. MLX_SPEC_HOME names another folder."
@@ -130,7 +123,7 @@ def open_database(path: Path) -> Opened:
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
 
 
-def is_there(path: Path, file: FileId) -> bool:
+def is_in_place(path: Path, file: FileId) -> bool:
     """Whether the path still leads to this file: another instance or a person may have moved it."""
     try:
         return _id_of(path.stat()) == file
@@ -146,7 +139,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 def set_aside(path: Path, file: FileId) -> Path | None:
     """Give a damaged file another name; return it, or None where another instance was faster."""
     with locked(path.parent):
-        return _set_aside(path, file)
+        return _renamed(path) if is_in_place(path, file) else None
 
 
 @contextmanager
@@ -162,17 +155,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-class _Damaged(sqlite3.DatabaseError):
-    """This file is broken."""
-
-    def __init__(self, error: sqlite3.DatabaseError, file: FileId) -> None:
-        super().__init__(str(error))
-        self.file = file
-
-
-def _set_aside(path: Path, file: FileId) -> Path | None:
-    if not is_there(path, file):
-        return None
+def _renamed(path: Path) -> Path:
     stem = f"{path.stem}-damaged-{time.strftime('%Y%m%d-%H%M%S')}"
     aside, number = path.with_name(f"{stem}{path.suffix}"), 1
     while aside.exists():
@@ -185,7 +168,7 @@ def _set_aside(path: Path, file: FileId) -> Path | None:
     return aside
 
 
-def _connected(path: Path) -> Opened:
+def _connected(path: Path) -> tuple[sqlite3.Connection, FileId]:
     # SQLite gives its other files the mode of this one.
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     file = _id_of(os.fstat(descriptor))
@@ -197,20 +180,14 @@ def _connected(path: Path) -> Opened:
         connection.execute("PRAGMA foreign_keys = ON")
         for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
             if verdict != "ok":
-                raise _Damaged(sqlite3.DatabaseError(verdict), file)
+                damage = sqlite3.DatabaseError(verdict)
+                damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise damage
         _migrate(connection, path)
-    except _Damaged:
-        connection.close()
-        raise
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        if is_damage(error):
-            raise _Damaged(error, file) from error
-        raise
     except BaseException:
         connection.close()
         raise
-    return Opened(connection, file)
+    return connection, file
 
 
 def _id_of(status: os.stat_result) -> FileId:
@@ -218,30 +195,12 @@ def _id_of(status: os.stat_result) -> FileId:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    if _version(connection) == len(MIGRATIONS):
-        return
-    with transaction(connection):
-        version = _version(connection)  # another instance may have been faster
-        if version > len(MIGRATIONS):
-            raise MachineFailed(
-                f"The chat history {path} was written by a newer mlx-spec (version {version} of its tables, "
-                f"this one knows {len(MIGRATIONS)}). Update mlx-spec, or set MLX_SPEC_HOME to another folder."
-            )
-        for script in MIGRATIONS[version:]:
-            for statement in _statements(script):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return connection.execute("PRAGMA user_version").fetchone()[0]
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The script's statements one by one: `executescript` would end the transaction."""
-    statement = ""
-    for line in script.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise MachineFailed(
+            f"The chat history {path} was written by a newer mlx-spec (version {version} of its tables, "
+            f"this one knows {len(MIGRATIONS)}). Update mlx-spec, or set MLX_SPEC_HOME to another folder."
+        )
+    if version < len(MIGRATIONS):
+        script = "".join(MIGRATIONS[version:])
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(MIGRATIONS)}; COMMIT")

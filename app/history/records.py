@@ -3,9 +3,8 @@
 import re
 import time
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -86,7 +85,7 @@ class Chat:
     options: Options = field(default_factory=Options)
     drafting: bool = True
     leaf: str | None = None
-    """The message at which the person stands: the end of the branch in view."""
+    """The last message of the branch in view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +98,16 @@ class Preset:
 
 
 def new_id() -> str:
-    """An id that no other message or chat has."""
     return uuid.uuid4().hex
 
 
 def now() -> float:
-    """Seconds since 1970."""
     return time.time()
 
 
 def is_time(seconds: float) -> bool:
-    """Whether a calendar has it."""
-    try:
-        datetime.fromtimestamp(seconds)
-    except (OverflowError, OSError, ValueError):
-        return False
-    return True
+    """Whether a calendar has it: until the year 9892."""
+    return 0 <= seconds < 2.5e11
 
 
 def title_of(prompt: str) -> str:
@@ -123,11 +116,26 @@ def title_of(prompt: str) -> str:
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
-def as_value(options: Options) -> dict[str, Any]:
+def options_value(options: Options) -> dict[str, Any]:
     """Options as a value of JSON; stop tokens belong to a model and are left out."""
     values = asdict(options)
     del values["stop_tokens"]
     return values
+
+
+def chat_value(chat: Chat) -> dict[str, Any]:
+    """A chat as a value of JSON."""
+    return asdict(chat) | {"options": options_value(chat.options)}
+
+
+def message_value(message: ChatMessage) -> dict[str, Any]:
+    """A message as a value of JSON, the facts beside the rest; rounds are lists in `DraftRound`'s order."""
+    value = asdict(message)
+    if (facts := value.pop("facts")) is not None:
+        del facts["options"]["stop_tokens"]
+        facts["rounds"] = [list(played.values()) for played in facts["rounds"]]
+        value |= facts
+    return value
 
 
 def options_from(value: Any) -> Options:
@@ -140,16 +148,6 @@ def options_from(value: Any) -> Options:
         return Options(**{name: one for name, one in value.items() if name in known})
     except (BadOption, TypeError, AttributeError):
         return Options()
-
-
-def rounds_value(rounds: Sequence[DraftRound]) -> list[tuple[Any, ...]]:
-    """Rounds as lists, fields in the order of `DraftRound`."""
-    return [astuple(played) for played in rounds]
-
-
-def rounds_from(value: Any) -> tuple[DraftRound, ...]:
-    """Rounds again; none if another version wrote them otherwise."""
-    return read(tuple[DraftRound, ...], named_rounds(value)) or ()
 
 
 def named_rounds(value: Any) -> list[dict[str, Any]]:
@@ -171,13 +169,9 @@ def read(kind: type[T], value: Any) -> T | None:
         return None
 
 
-def adapter(kind: type[T]) -> "TypeAdapter[T]":
-    """What checks values of JSON; pydantic is imported where the first is read."""
-    return _adapter(kind)
-
-
 @cache
-def _adapter(kind: Any) -> Any:
+def adapter(kind: Any) -> "TypeAdapter[Any]":
+    """Checks values of JSON; pydantic is imported where the first is read."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

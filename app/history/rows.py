@@ -2,48 +2,45 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from app.engine.events import DraftRound
 from app.history.records import (
     AnswerFacts,
     Attachment,
     Chat,
     ChatMessage,
-    as_value,
+    chat_value,
     is_time,
+    message_value,
+    named_rounds,
     options_from,
     read,
-    rounds_from,
-    rounds_value,
 )
 from mlx_spec.stats import Stats
 
-SAVE_CHAT = """
-INSERT INTO chats (id, title, created, changed, archived, system, options, drafting, leaf, touched)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
+_CHAT = ("id", "title", "created", "changed", "archived", "system", "options", "drafting", "leaf")
+_MESSAGE = ("id", "chat", "parent", "role", "text", "created", "attachments")
+_FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
+
+SAVE_CHAT = f"""
+INSERT INTO chats ({", ".join(_CHAT)}, touched)
+VALUES (:{", :".join(_CHAT)}, (SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
 ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
 options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
 touched = excluded.touched
 """
 
-SAVE_MESSAGE = """
-INSERT INTO messages
-(id, chat, parent, role, text, created, attachments, pair, options, finish, stats, marks, rounds)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text, pair = excluded.pair,
-options = excluded.options, finish = excluded.finish, stats = excluded.stats, marks = excluded.marks,
-rounds = excluded.rounds
+SAVE_MESSAGE = f"""
+INSERT INTO messages ({", ".join(_MESSAGE + _FACTS)}) VALUES (:{", :".join(_MESSAGE + _FACTS)})
+ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text,
+{", ".join(f"{name} = excluded.{name}" for name in _FACTS)}
 """
 
-_CHAT_COLUMNS = "id, title, created, changed, archived, system, options, drafting, leaf"
-SELECT_CHAT = f"SELECT {_CHAT_COLUMNS} FROM chats"
-SELECT_MESSAGE = (
-    "SELECT id, chat, parent, role, text, created, attachments, "
-    "pair, options, finish, stats, marks, rounds FROM messages"
-)
+SELECT_MESSAGE = f"SELECT {', '.join(_MESSAGE + _FACTS)} FROM messages"
 SELECT_ROWS = f"""
-SELECT {", ".join(f"c.{name}" for name in _CHAT_COLUMNS.split(", "))},
+SELECT {", ".join(f"c.{name}" for name in _CHAT)},
 (SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
 (SELECT m.pair FROM messages m WHERE m.chat = c.id AND m.pair IS NOT NULL ORDER BY m.number DESC LIMIT 1),
 c.deleted
@@ -67,48 +64,23 @@ class ChatRow:
     deleted: bool = False
 
 
-def chat_values(chat: Chat) -> tuple[Any, ...]:
+def chat_columns(chat: Chat) -> dict[str, Any]:
     """For `SAVE_CHAT`."""
-    return (
-        chat.id,
-        chat.title,
-        chat.created,
-        chat.changed,
-        chat.archived,
-        chat.system,
-        json_column(as_value(chat.options)),
-        chat.drafting,
-        chat.leaf,
-    )
+    return _columns(chat_value(chat))
 
 
-def message_values(message: ChatMessage) -> tuple[Any, ...]:
+def message_columns(message: ChatMessage) -> dict[str, Any]:
     """For `SAVE_MESSAGE`."""
-    known: tuple[Any, ...] = (None,) * 6
-    if (facts := message.facts) is not None:
-        known = (
-            facts.pair,
-            json_column(as_value(facts.options)),
-            facts.finish,
-            None if facts.stats is None else json_column(asdict(facts.stats)),
-            facts.marks,
-            json_column(rounds_value(facts.rounds)),
-        )
-    head = message.id, message.chat, message.parent, message.role, message.text, message.created
-    return *head, attachments_column(message.attachments), *known
-
-
-def chat_from(row: Sequence[Any]) -> Chat:
-    """Of `SELECT_CHAT`."""
-    chat_id, title, created, changed, archived, system, options, drafting, leaf = row
-    facts = bool(archived), system, options_from(json.loads(options)), bool(drafting), leaf
-    return Chat(chat_id, title, _time(created), _time(changed), *facts)
+    return dict.fromkeys(_FACTS) | _columns(message_value(message))
 
 
 def row_from(row: Sequence[Any]) -> ChatRow:
     """Of `SELECT_ROWS`."""
-    *chat, messages, pair, deleted = row
-    return ChatRow(chat_from(chat), messages, pair or "", deleted=deleted is not None)
+    chat_id, title, created, changed, archived, system, options, drafting, leaf, *rest = row
+    known = bool(archived), system, options_from(json.loads(options)), bool(drafting), leaf
+    messages, pair, deleted = rest
+    chat = Chat(chat_id, title, _time(created), _time(changed), *known)
+    return ChatRow(chat, messages, pair or "", deleted=deleted is not None)
 
 
 def message_from(row: Sequence[Any]) -> ChatMessage:
@@ -122,13 +94,9 @@ def message_from(row: Sequence[Any]) -> ChatMessage:
             finish=finish,
             stats=read(Stats, json.loads(stats or "null")),
             marks=marks or "",
-            rounds=rounds_from(json.loads(rounds or "null")),
+            rounds=read(tuple[DraftRound, ...], named_rounds(json.loads(rounds or "null"))) or (),
         )
     return ChatMessage(message_id, chat, parent, role, text, _time(created), attachments_from(files), facts)
-
-
-def attachments_column(attachments: Sequence[Attachment]) -> str:
-    return json_column([asdict(attachment) for attachment in attachments])
 
 
 def attachments_from(column: str) -> tuple[Attachment, ...]:
@@ -137,6 +105,10 @@ def attachments_from(column: str) -> tuple[Attachment, ...]:
 
 def json_column(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _columns(value: dict[str, Any]) -> dict[str, Any]:
+    return {k: json_column(one) if isinstance(one, dict | list | tuple) else one for k, one in value.items()}
 
 
 def _time(seconds: float) -> float:

@@ -6,20 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import Opened, is_there, open_database, transaction
-from app.history.records import Chat, ChatMessage, Preset, as_value, now, options_from
+from app.history.database import is_in_place, open_database, transaction
+from app.history.records import Chat, ChatMessage, Preset, now, options_from, options_value
 from app.history.rows import (
     SAVE_CHAT,
     SAVE_MESSAGE,
-    SELECT_CHAT,
     SELECT_MESSAGE,
     SELECT_ROWS,
     ChatRow,
-    chat_from,
-    chat_values,
+    chat_columns,
     json_column,
+    message_columns,
     message_from,
-    message_values,
     row_from,
 )
 from app.shell.errors import BadInput
@@ -43,28 +41,21 @@ EXCERPT = 30
 class History:
     """All chats of this machine's user."""
 
-    def __init__(self, path: Path, opened: Opened) -> None:
-        self.connection = opened.connection
-        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
-        self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
-        self.path = path
-        self.file = opened.file
-        self.set_aside = opened.set_aside
-        """Where the damaged file went whose place this one took."""
-
-    @classmethod
-    def open(cls, path: Path) -> "History":
-        """Open the file, making it if there is none.
+    def __init__(self, path: Path) -> None:
+        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one.
 
         Raises:
             MachineFailed: it cannot be opened or written.
         """
-        return cls(path, open_database(path))
+        self.path = path
+        self.connection, self.file, self.set_aside = open_database(path)
+        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
+        self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
 
     @property
     def is_in_place(self) -> bool:
         """Whether this is still the file at its path: what is written into a moved one, nobody finds."""
-        return is_there(self.path, self.file)
+        return is_in_place(self.path, self.file)
 
     def close(self) -> None:
         self.connection.close()
@@ -76,8 +67,8 @@ class History:
         them. One that was deleted and is written to again is back.
         """
         with transaction(self.connection):
-            self.connection.executemany(SAVE_CHAT, map(chat_values, chats))
-            self.connection.executemany(SAVE_MESSAGE, map(message_values, messages))
+            self.connection.executemany(SAVE_CHAT, map(chat_columns, chats))
+            self.connection.executemany(SAVE_MESSAGE, map(message_columns, messages))
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that came to nothing, and its chat if it has no other."""
@@ -92,39 +83,32 @@ class History:
 
     def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
         """The chats that were changed last, newest first."""
-        wanted = "c.deleted IS NOT NULL" if deleted else "c.deleted IS NULL AND c.archived = ?"
-        values = (limit,) if deleted else (archived, limit)
-        rows = self.connection.execute(
-            f"{SELECT_ROWS} WHERE {wanted} ORDER BY c.touched DESC LIMIT ?", values
-        ).fetchall()
-        return [row_from(row) for row in rows]
+        wanted = "c.deleted IS NOT NULL" if deleted else f"c.deleted IS NULL AND c.archived = {archived:d}"
+        return self._rows(f"{wanted} ORDER BY c.touched DESC LIMIT ?", limit)
 
     def search(self, text: str, limit: int = 200) -> list[ChatRow]:
         """Chats in which one message, or the title, has all the words; archived ones too."""
-        words = _storable(text).split()
+        words = [word.casefold() for word in _storable(text).split()]
         if not words:
             return []
-        titled: list[str] = []
-        hits: dict[str, tuple[str, str]] = {}
-        for chat_id, title in self.connection.execute("SELECT id, title FROM chats WHERE deleted IS NULL"):
-            if all(word.casefold() in title.casefold() for word in words):
-                titled.append(chat_id)
+        titled = " AND ".join(["instr(casefold(title), ?)"] * len(words))
+        ids = self.connection.execute(f"SELECT id FROM chats WHERE {titled}", words)
+        hits: dict[str, tuple[str | None, str]] = {chat_id: (None, "") for (chat_id,) in ids}
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
-        short = [word.casefold() for word in words if len(word) < TRIGRAM]
+        short = [word for word in words if len(word) < TRIGRAM]
         source = "texts JOIN messages m ON m.number = texts.rowid" if long else "messages m"
         wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
-        query = f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted}"
         order = "rank" if long else "m.number DESC"
         for chat_id, message_id, message in self.connection.execute(
-            f"{query} ORDER BY {order} LIMIT {HITS}", [long] * bool(long) + short
+            f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted} ORDER BY {order} LIMIT {HITS}",
+            [long] * bool(long) + short,
         ):
-            hits.setdefault(chat_id, (message_id, excerpt(message, words)))
-        found = list(dict.fromkeys([*titled, *hits]))[:limit]
-        rows = self._rows(found)
-        return [
-            replace(row, hit=hit, excerpt=where)
-            for row, (hit, where) in ((rows[i], hits.get(i, (None, ""))) for i in found if i in rows)
-        ]
+            if hits.get(chat_id, (None, ""))[0] is None:
+                hits[chat_id] = message_id, _excerpt(message, words)
+        ids = json.dumps(list(hits)[:limit])
+        rows = self._rows("c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))", ids)
+        by_id = {row.chat.id: row for row in rows}
+        return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 
     def find(self, name: str) -> Chat:
         """The chat whose id begins so, or the one changed last for `last`.
@@ -133,21 +117,17 @@ class History:
             BadInput: none, or more than one.
         """
         if name == "last":
-            rows = self.connection.execute(
-                f"{SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY touched DESC LIMIT 1"
-            ).fetchall()
+            rows = self.chats(limit=1)
             if not rows:
                 raise BadInput("There is no chat yet.")
-            return chat_from(rows[0])
-        rows = self.connection.execute(
-            f"{SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(_storable(name))}%",)
-        ).fetchall()
-        if len(rows) != 1 or not name:
-            many = "More than one chat's id begins" if rows and name else "No chat's id begins"
-            raise BadInput(
-                f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
-            )
-        return chat_from(rows[0])
+        else:
+            rows = self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
+            if len(rows) != 1 or not name:
+                many = "More than one chat's id begins" if rows and name else "No chat's id begins"
+                raise BadInput(
+                    f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
+                )
+        return rows[0].chat
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
         """All messages of a chat, every branch, in the order they were written."""
@@ -173,11 +153,8 @@ class History:
         # A clock that was wrong then says nothing about how long ago it was.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         old = now() - KEPT_SECONDS
-        self._change(
-            "UPDATE unsent SET chat = NULL, attachments = '[]' "
-            "WHERE chat IN (SELECT id FROM chats WHERE deleted < ?)",
-            old,
-        )
+        gone = "chat IN (SELECT id FROM chats WHERE deleted < ?)"
+        self._change(f"UPDATE unsent SET chat = NULL, attachments = '[]' WHERE {gone}", old)
         self._change("DELETE FROM chats WHERE deleted < ?", old)
         self._change("DELETE FROM unsent WHERE rowid <= (SELECT MAX(rowid) FROM unsent) - ?", PROMPTS)
 
@@ -199,7 +176,7 @@ class History:
 
     def save_preset(self, preset: Preset) -> None:
         """Add a preset, or replace the one of its name."""
-        values = (preset.name, preset.system, json_column(as_value(preset.options)))
+        values = (preset.name, preset.system, json_column(options_value(preset.options)))
         self._change("INSERT OR REPLACE INTO presets VALUES (?, ?, ?)", *values)
 
     def delete_preset(self, name: str) -> bool:
@@ -210,16 +187,12 @@ class History:
         with transaction(self.connection):
             return self.connection.execute(statement, values).rowcount
 
-    def _rows(self, ids: Sequence[str]) -> dict[str, ChatRow]:
-        rows = self.connection.execute(
-            f"{SELECT_ROWS} WHERE c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(ids),),
-        )
-        return {row.chat.id: row for row in map(row_from, rows)}
+    def _rows(self, where: str, *values: Any) -> list[ChatRow]:
+        return [row_from(row) for row in self.connection.execute(f"{SELECT_ROWS} WHERE {where}", values)]
 
 
-def excerpt(text: str, words: Sequence[str]) -> str:
-    """The place in a text where the first of the words stands, on one line."""
+def _excerpt(text: str, words: Sequence[str]) -> str:
+    """The place in a text where the first of the words is, on one line."""
     line = " ".join(text.split())
     folded = line.lower()
     place = min((at for word in words if (at := folded.find(word.lower())) >= 0), default=0)
@@ -230,9 +203,3 @@ def excerpt(text: str, words: Sequence[str]) -> str:
 def _storable(text: str) -> str:
     """Without halves of characters, which stand for bytes of a command line that are no UTF-8."""
     return text.encode(errors="replace").decode()
-
-
-def _escaped(word: str) -> str:
-    for sign in "\\%_":
-        word = word.replace(sign, f"\\{sign}")
-    return word

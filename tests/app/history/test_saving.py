@@ -51,7 +51,7 @@ def until(holds: Callable[[], object]) -> None:
 
 
 def read(path: Path) -> list[ChatMessage]:
-    history = History.open(path)
+    history = History(path)
     try:
         rows = history.chats()
         return history.messages(rows[0].chat) if rows else []

@@ -19,7 +19,7 @@ from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, p
 
 @pytest.fixture
 def history(tmp_path: Path):
-    history = History.open(tmp_path / "data" / "history.db")
+    history = History(tmp_path / "data" / "history.db")
     yield history
     history.close()
 
@@ -112,7 +112,7 @@ def test_what_was_deleted_under_a_wrong_clock_can_be_brought_back_for_a_week_fro
 def test_saving_keeps_the_title_another_instance_gave_and_brings_a_deleted_chat_back(
     history: History, tmp_path: Path
 ) -> None:
-    other = History.open(tmp_path / "data" / "history.db")
+    other = History(tmp_path / "data" / "history.db")
     history.save([chat()], [prompt("p1", "hello")])
     other.rename("c1", "Renamed")
     other.archive("c1", True)
@@ -214,7 +214,7 @@ def test_a_file_of_every_older_version_is_brought_up_to_date(tmp_path: Path, ver
     connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
     connection.close()
-    history = History.open(path)
+    history = History(path)
     assert history.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     history.save([chat()], branching())
     assert [row.chat.id for row in history.chats()] == ["c1", "new", "old"][: 3 if version else 1]
@@ -231,19 +231,19 @@ def test_the_chat_changed_last_comes_first_whatever_the_clock_says(history: Hist
 
 def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    History.open(path).close()
+    History(path).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     with pytest.raises(MachineFailed, match="newer mlx-spec"):
-        History.open(path)
+        History(path)
     assert list(tmp_path.glob("*damaged*")) == []
 
 
 @pytest.mark.parametrize("damage", ["no database", "a broken page"])
 def test_a_damaged_file_is_kept_aside_and_a_new_one_begins(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "history.db"
-    history = History.open(path)
+    history = History(path)
     history.save([chat()], [prompt(str(n), "some text " * 50) for n in range(50)])
     history.close()
     content = path.read_bytes()
@@ -252,7 +252,7 @@ def test_a_damaged_file_is_kept_aside_and_a_new_one_begins(tmp_path: Path, damag
         content[:middle] + b"\xff" * 8192 + content[middle + 8192 :]
     )  # fmt: skip
     path.write_bytes(broken)
-    history = History.open(path)
+    history = History(path)
     assert history.chats() == []
     history.save([chat()], branching())
     assert history.set_aside is not None and history.set_aside.read_bytes() == broken
@@ -262,7 +262,7 @@ def test_a_damaged_file_is_kept_aside_and_a_new_one_begins(tmp_path: Path, damag
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineFailed, match="cannot be opened"):
-        History.open(tmp_path / "file" / "history.db")
+        History(tmp_path / "file" / "history.db")
 
 
 def test_values_of_another_version_do_not_stop_a_chat_from_opening() -> None:

@@ -45,7 +45,7 @@ async def look(chat: Chat, holds: Callable[[], bool], text: str = "") -> str:
 
 
 async def test_nothing_that_a_history_holds_is_obeyed(open_chat: OpenChat, tmp_path: Path) -> None:
-    history = History.open(tmp_path / "history.db")
+    history = History(tmp_path / "history.db")
     asked = replace(prompt("p1", f"needle {HOSTILE}"), attachments=(Attachment(HOSTILE, HOSTILE),))
     said = answer("a1", "p1", HOSTILE)
     assert said.facts is not None

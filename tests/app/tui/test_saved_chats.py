@@ -19,7 +19,7 @@ from tests.app.tui.test_chat import TEXT
 
 
 def saved(home: Path) -> list[tuple[Chat, list[ChatMessage]]]:
-    history = History.open(home / "history.db")
+    history = History(home / "history.db")
     try:
         return [(row.chat, history.messages(row.chat)) for row in history.chats()]
     finally:
@@ -27,7 +27,7 @@ def saved(home: Path) -> list[tuple[Chat, list[ChatMessage]]]:
 
 
 def put(home: Path, *chats: tuple[Chat, list[ChatMessage]]) -> None:
-    history = History.open(home / "history.db")
+    history = History(home / "history.db")
     for one, messages in chats:
         history.save([one], [replace(message, chat=one.id) for message in messages])
     history.close()
