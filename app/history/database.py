@@ -2,9 +2,9 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from app.shell.errors import MachineFailed
@@ -87,16 +87,13 @@ MIGRATIONS = (
 Trigrams find parts of words, in scripts without blanks and in code alike.
 """
 
-FileId = tuple[int, int]
-"""A file whatever it is called: device and inode."""
-
 
 def history_file() -> Path:
     """The one file of all chats. SQLite puts two more beside it while it is open."""
     return data_folder() / "history.db"
 
 
-def open_database(path: Path) -> tuple[sqlite3.Connection, FileId, Path | None]:
+def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path | None]:
     """Open the file, making or updating it; to be used on the calling thread only.
 
     Returns:
@@ -123,10 +120,10 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, FileId, Path | None]:
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
 
 
-def is_in_place(path: Path, file: FileId) -> bool:
+def is_in_place(path: Path, file: os.stat_result) -> bool:
     """Whether the path still leads to this file: another instance or a person may have moved it."""
     try:
-        return _id_of(path.stat()) == file
+        return os.path.samestat(path.stat(), file)
     except OSError:
         return False
 
@@ -136,7 +133,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def set_aside(path: Path, file: FileId) -> Path | None:
+def set_aside(path: Path, file: os.stat_result) -> Path | None:
     """Give a damaged file another name; return it, or None where another instance was faster."""
     with locked(path.parent):
         return _renamed(path) if is_in_place(path, file) else None
@@ -156,11 +153,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _renamed(path: Path) -> Path:
-    stem = f"{path.stem}-damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-    aside, number = path.with_name(f"{stem}{path.suffix}"), 1
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{stem}-{number}{path.suffix}")
+    aside = path.with_stem(f"{path.stem}-damaged-{datetime.now():%Y%m%d-%H%M%S-%f}")
     for end in ("", "-wal", "-shm"):
         part = path.with_name(path.name + end)
         if part.exists():
@@ -168,30 +161,26 @@ def _renamed(path: Path) -> Path:
     return aside
 
 
-def _connected(path: Path) -> tuple[sqlite3.Connection, FileId]:
+def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     # SQLite gives its other files the mode of this one.
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    file = _id_of(os.fstat(descriptor))
+    file = os.fstat(descriptor)
     os.close(descriptor)
     path.chmod(0o600)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-            if verdict != "ok":
-                damage = sqlite3.DatabaseError(verdict)
-                damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise damage
+        ((verdict,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if verdict != "ok":
+            damage = sqlite3.DatabaseError(verdict)
+            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise damage
         _migrate(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection, file
-
-
-def _id_of(status: os.stat_result) -> FileId:
-    return status.st_dev, status.st_ino
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

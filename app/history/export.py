@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,9 +14,9 @@ from app.history.records import (
     Finish,
     adapter,
     chat_value,
+    facts_from,
     is_time,
     message_value,
-    named_rounds,
     options_from,
 )
 from app.history.store import History
@@ -25,12 +24,10 @@ from app.history.tree import MessageTree
 from app.shell.errors import BadInput
 from app.shell.output_file import write_text
 from app.shell.printable import json_text, one_line
-from mlx_spec.stats import Stats
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
 
-_STATS = {field.name for field in fields(Stats)}
 _ENDS: dict[Finish | None, str] = {
     "cancelled": "stopped",
     "length": "cut at the length limit",
@@ -163,13 +160,7 @@ def _chat(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
 
 
 def _message(chat: str, value: dict[str, Any]) -> ChatMessage:
-    facts = None
-    if value.get("role") == "assistant":
-        options, rounds = options_from(value.get("options")), named_rounds(value.get("rounds"))
-        stats = value.get("stats")
-        if isinstance(stats, dict) and not _STATS <= stats.keys():
-            stats = None  # another version wrote fewer numbers than this one shows
-        facts = _checked(AnswerFacts, value | {"options": options, "rounds": rounds, "stats": stats})
+    facts = facts_from(value) if value.get("role") == "assistant" else None
     return _checked(ChatMessage, value | {"chat": chat, "facts": facts})
 
 

@@ -3,7 +3,7 @@
 import re
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -150,13 +150,21 @@ def options_from(value: Any) -> Options:
         return Options()
 
 
-def named_rounds(value: Any) -> list[dict[str, Any]]:
-    """Rounds as objects, not checked yet; none if another version wrote them otherwise."""
+def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `AnswerFacts`; numbers and rounds that another version wrote otherwise are left out."""
     names = [field.name for field in fields(DraftRound)]
     try:
-        return [dict(zip(names, row, strict=True)) for row in value or ()]
+        rounds = [dict(zip(names, row, strict=True)) for row in value.get("rounds") or ()]
     except (TypeError, ValueError):
-        return []
+        rounds = []
+    return {
+        "pair": value.get("pair"),
+        "options": options_from(value.get("options")),
+        "finish": value.get("finish"),
+        "stats": read(Stats, value.get("stats")),
+        "marks": value.get("marks") or "",
+        "rounds": read(tuple[DraftRound, ...], rounds) or (),
+    }
 
 
 def read(kind: type[T], value: Any) -> T | None:

@@ -5,24 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.events import DraftRound
 from app.history.records import (
     AnswerFacts,
     Attachment,
     Chat,
     ChatMessage,
     chat_value,
+    facts_from,
     is_time,
     message_value,
-    named_rounds,
     options_from,
-    read,
 )
-from mlx_spec.stats import Stats
 
 _CHAT = ("id", "title", "created", "changed", "archived", "system", "options", "drafting", "leaf")
 _MESSAGE = ("id", "chat", "parent", "role", "text", "created", "attachments")
 _FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
+_JSON = ("options", "attachments", "stats", "rounds")
 
 SAVE_CHAT = f"""
 INSERT INTO chats ({", ".join(_CHAT)}, touched)
@@ -76,31 +74,27 @@ def message_columns(message: ChatMessage) -> dict[str, Any]:
 
 def row_from(row: Sequence[Any]) -> ChatRow:
     """Of `SELECT_ROWS`."""
-    chat_id, title, created, changed, archived, system, options, drafting, leaf, *rest = row
-    known = bool(archived), system, options_from(json.loads(options)), bool(drafting), leaf
-    messages, pair, deleted = rest
-    chat = Chat(chat_id, title, _time(created), _time(changed), *known)
-    return ChatRow(chat, messages, pair or "", deleted=deleted is not None)
+    *columns, messages, pair, deleted = row
+    value = _value(_CHAT, columns)
+    for name in ("archived", "drafting"):
+        value[name] = bool(value[name])
+    for name in ("created", "changed"):
+        value[name] = _time(value[name])
+    value["options"] = options_from(value["options"])
+    return ChatRow(Chat(**value), messages, pair or "", deleted=deleted is not None)
 
 
 def message_from(row: Sequence[Any]) -> ChatMessage:
     """Of `SELECT_MESSAGE`."""
-    message_id, chat, parent, role, text, created, files, pair, options, finish, stats, marks, rounds = row
-    facts = None
-    if pair is not None:
-        facts = AnswerFacts(
-            pair=pair,
-            options=options_from(json.loads(options)),
-            finish=finish,
-            stats=read(Stats, json.loads(stats or "null")),
-            marks=marks or "",
-            rounds=read(tuple[DraftRound, ...], named_rounds(json.loads(rounds or "null"))) or (),
-        )
-    return ChatMessage(message_id, chat, parent, role, text, _time(created), attachments_from(files), facts)
+    known = _value(_FACTS, row[len(_MESSAGE) :])
+    facts = None if known["pair"] is None else AnswerFacts(**facts_from(known))
+    value = _value(_MESSAGE, row[: len(_MESSAGE)])
+    files = attachments_from(value["attachments"])
+    return ChatMessage(**value | {"created": _time(value["created"]), "attachments": files, "facts": facts})
 
 
-def attachments_from(column: str) -> tuple[Attachment, ...]:
-    return tuple(Attachment(**values) for values in json.loads(column))
+def attachments_from(values: Any) -> tuple[Attachment, ...]:
+    return tuple(Attachment(**value) for value in values)
 
 
 def json_column(value: Any) -> str:
@@ -108,7 +102,12 @@ def json_column(value: Any) -> str:
 
 
 def _columns(value: dict[str, Any]) -> dict[str, Any]:
-    return {k: json_column(one) if isinstance(one, dict | list | tuple) else one for k, one in value.items()}
+    return {k: json_column(one) if k in _JSON and one is not None else one for k, one in value.items()}
+
+
+def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    columns = zip(names, row, strict=True)
+    return {k: json.loads(one) if k in _JSON and one is not None else one for k, one in columns}
 
 
 def _time(seconds: float) -> float:

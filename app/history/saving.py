@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from app.history.database import is_damage, set_aside
 from app.history.records import Chat, ChatMessage
@@ -30,34 +30,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class SavingFailed:
-    """Nothing can be written for now; what should be is kept in memory."""
+class News:
+    """What became of saving. After `new file`, what is in memory should be put again."""
 
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SavingResumed:
-    """Everything kept in memory is written."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileSetAside:
-    """The file was damaged: it has another name now, and a new one began."""
-
-    aside: Path
-
-
-@dataclass(frozen=True, slots=True)
-class FileGone:
-    """Another program moved or removed the file; a new one began."""
-
-    path: Path
+    kind: Literal["failed", "resumed", "new file"]
+    text: str
 
 
 _Put = tuple[Chat, tuple[ChatMessage, ...]]
 _Job = Callable[[], None]
-News = SavingFailed | SavingResumed | FileSetAside | FileGone
 
 
 class HistoryThread:
@@ -137,12 +118,12 @@ class HistoryThread:
         if self._history is not None and not self._history.is_in_place:
             self._history.close()
             self._history = None
-            self._tell(FileGone(self.path))
+            self._report_new_file(None)
         if self._history is None:
             self._history = History(self.path)
             self._history.purge()
             if self._history.set_aside is not None:
-                self._tell(FileSetAside(self._history.set_aside))
+                self._report_new_file(self._history.set_aside)
         return self._history
 
     def _write(self) -> None:
@@ -168,7 +149,7 @@ class HistoryThread:
             self._due = time.monotonic() + SAVE_SECONDS
             if self._failing:
                 self._failing = False
-                self._tell(SavingResumed())
+                self._tell(News("resumed", "Chats are saved again; nothing is missing."))
 
     def _begin_anew(self) -> None:
         """The file broke while it was open. The listener puts again what it has in memory."""
@@ -180,10 +161,18 @@ class HistoryThread:
         except OSError as error:
             self._fail(str(error))
         else:
-            self._tell(FileSetAside(aside) if aside is not None else FileGone(self.path))
+            self._report_new_file(aside)
 
     def _fail(self, reason: str) -> None:
         self._due = time.monotonic() + RETRY_SECONDS
         if not self._failing:
             self._failing = True
-            self._tell(SavingFailed(reason))
+            why = reason.removesuffix(".")
+            text = f"Chats cannot be saved now: {why}. The chat goes on in memory and is saved later."
+            self._tell(News("failed", text))
+
+    def _report_new_file(self, aside: Path | None) -> None:
+        text = f"The chat history {self.path} was moved or removed. A new one began, with this chat in it."
+        if aside is not None:
+            text = f"The chat history was damaged. It is kept as {aside}, and a new one began."
+        self._tell(News("new file", text))

@@ -1,5 +1,6 @@
 """Prompts that were not sent: a chat gets them back once; `History.prompts` gives their texts ever after."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -35,7 +36,7 @@ def unsent(history: History, chat_id: str | None) -> list[Unsent]:
     rows = history.connection.execute(
         f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", (chat_id,)
     )
-    return [Unsent(text, attachments_from(files)) for text, files in rows]
+    return [Unsent(text, attachments_from(json.loads(files))) for text, files in rows]
 
 
 def gave_back(history: History, chat_id: str | None) -> None:
