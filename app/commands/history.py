@@ -16,7 +16,7 @@ from app.shell.output import data, json_data, talk
 from app.shell.printable import one_line
 
 if TYPE_CHECKING:
-    from app.history.rows import ChatRow
+    from app.history.records import ChatRow
     from app.history.store import History
 
 EXAMPLE = """\b

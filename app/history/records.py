@@ -89,6 +89,22 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatRow:
+    """A chat in a list."""
+
+    chat: Chat
+    messages: int
+    """Over all branches."""
+    pair: str
+    """Of the last answer; empty if there is none."""
+    hit: str | None = None
+    """Id of the message that has what was looked for; None if only the title has it."""
+    excerpt: str = ""
+    """Around the place in that message."""
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Preset:
     """Instructions and options under a name."""
 

@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from app.history.database import is_in_place, open_database, transaction
-from app.history.records import Chat, ChatMessage, Preset, now, options_from, options_value
-from app.history.rows import (
-    SAVE_CHAT,
-    SAVE_MESSAGE,
-    SELECT_MESSAGE,
-    SELECT_ROWS,
+from app.history.records import (
+    AnswerFacts,
+    Attachment,
+    Chat,
+    ChatMessage,
     ChatRow,
-    chat_columns,
-    json_column,
-    message_columns,
-    message_from,
-    row_from,
+    Preset,
+    chat_value,
+    facts_from,
+    is_time,
+    message_value,
+    now,
+    options_from,
+    options_value,
 )
 from app.shell.errors import BadInput
 
@@ -36,6 +38,34 @@ PROMPTS = 200
 
 EXCERPT = 30
 """Characters shown on each side of what was found."""
+
+_CHAT = ("id", "title", "created", "changed", "archived", "system", "options", "drafting", "leaf")
+_FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
+_MESSAGE = ("id", "chat", "parent", "role", "text", "created", "attachments", *_FACTS)
+_JSON = ("options", "attachments", "stats", "rounds")
+
+_SAVE_CHAT = f"""
+INSERT INTO chats ({", ".join(_CHAT)}, touched)
+VALUES ({"?, " * len(_CHAT)}(SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
+ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
+options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
+touched = excluded.touched
+"""
+
+_SAVE_MESSAGE = f"""
+INSERT INTO messages ({", ".join(_MESSAGE)}) VALUES (?{", ?" * (len(_MESSAGE) - 1)})
+ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text,
+{", ".join(f"{name} = excluded.{name}" for name in _FACTS)}
+"""
+
+_SELECT_MESSAGE = f"SELECT {', '.join(_MESSAGE)} FROM messages"
+_SELECT_ROWS = f"""
+SELECT {", ".join(f"c.{name}" for name in _CHAT)},
+(SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
+(SELECT m.pair FROM messages m WHERE m.chat = c.id AND m.pair IS NOT NULL ORDER BY m.number DESC LIMIT 1),
+c.deleted
+FROM chats c
+"""
 
 
 class History:
@@ -67,8 +97,9 @@ class History:
         them. One that was deleted and is written to again is back.
         """
         with transaction(self.connection):
-            self.connection.executemany(SAVE_CHAT, map(chat_columns, chats))
-            self.connection.executemany(SAVE_MESSAGE, map(message_columns, messages))
+            self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
+            rows = [_row(_MESSAGE, message_value(message)) for message in messages]
+            self.connection.executemany(_SAVE_MESSAGE, rows)
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that came to nothing, and its chat if it has no other."""
@@ -88,14 +119,14 @@ class History:
 
     def search(self, text: str, limit: int = 200) -> list[ChatRow]:
         """Chats in which one message, or the title, has all the words; archived ones too."""
-        words = [word.casefold() for word in _storable(text).split()]
+        words = _storable(text).split()
         if not words:
             return []
         titled = " AND ".join(["instr(casefold(title), ?)"] * len(words))
-        ids = self.connection.execute(f"SELECT id FROM chats WHERE {titled}", words)
+        ids = self.connection.execute(f"SELECT id FROM chats WHERE {titled}", list(map(str.casefold, words)))
         hits: dict[str, tuple[str | None, str]] = {chat_id: (None, "") for (chat_id,) in ids}
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
-        short = [word for word in words if len(word) < TRIGRAM]
+        short = [word.casefold() for word in words if len(word) < TRIGRAM]
         source = "texts JOIN messages m ON m.number = texts.rowid" if long else "messages m"
         wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
         order = "rank" if long else "m.number DESC"
@@ -131,8 +162,8 @@ class History:
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
         """All messages of a chat, every branch, in the order they were written."""
-        rows = self.connection.execute(f"{SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
-        return [message_from(row) for row in rows]
+        rows = self.connection.execute(f"{_SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
+        return [_message_from(row) for row in rows]
 
     def rename(self, chat_id: str, title: str) -> None:
         self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id)
@@ -188,7 +219,7 @@ class History:
             return self.connection.execute(statement, values).rowcount
 
     def _rows(self, where: str, *values: Any) -> list[ChatRow]:
-        return [row_from(row) for row in self.connection.execute(f"{SELECT_ROWS} WHERE {where}", values)]
+        return [_row_from(row) for row in self.connection.execute(f"{_SELECT_ROWS} WHERE {where}", values)]
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:
@@ -203,3 +234,46 @@ def _excerpt(text: str, words: Sequence[str]) -> str:
 def _storable(text: str) -> str:
     """Without halves of characters, which stand for bytes of a command line that are no UTF-8."""
     return text.encode(errors="replace").decode()
+
+
+def _row_from(row: Sequence[Any]) -> ChatRow:
+    *columns, messages, pair, deleted = row
+    value = _value(_CHAT, columns)
+    for name in ("archived", "drafting"):
+        value[name] = bool(value[name])
+    for name in ("created", "changed"):
+        value[name] = _time(value[name])
+    value["options"] = options_from(value["options"])
+    return ChatRow(Chat(**value), messages, pair or "", deleted=deleted is not None)
+
+
+def _message_from(row: Sequence[Any]) -> ChatMessage:
+    value = _value(_MESSAGE, row)
+    facts = None if value["pair"] is None else AnswerFacts(**facts_from(value))
+    for name in _FACTS:
+        del value[name]
+    files = attachments_from(value["attachments"])
+    return ChatMessage(**value | {"created": _time(value["created"]), "attachments": files, "facts": facts})
+
+
+def attachments_from(values: Any) -> tuple[Attachment, ...]:
+    return tuple(Attachment(**value) for value in values)
+
+
+def json_column(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _row(names: Sequence[str], value: dict[str, Any]) -> list[Any]:
+    columns = ((name, value.get(name)) for name in names)
+    return [json_column(one) if name in _JSON and one is not None else one for name, one in columns]
+
+
+def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    columns = zip(names, row, strict=True)
+    return {k: json.loads(one) if k in _JSON and one is not None else one for k, one in columns}
+
+
+def _time(seconds: float) -> float:
+    """1970 where the file holds no time: once, an import could bring anything."""
+    return seconds if is_time(seconds) else 0.0

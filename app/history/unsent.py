@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 
 from app.history.database import transaction
 from app.history.records import Attachment
-from app.history.rows import attachments_from, json_column
-from app.history.store import History
+from app.history.store import History, attachments_from, json_column
 
 _OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
 
