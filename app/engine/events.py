@@ -17,8 +17,6 @@ Mark = Literal["accepted", "bonus", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class PairInfo:
-    """A loaded pair, described."""
-
     name: str
     context_limit: int
     device: str
@@ -32,17 +30,15 @@ class PairInfo:
 
 @dataclass(frozen=True, slots=True)
 class PrefillProgressed:
-    """Part of the prompt was read."""
-
     done: int
     total: int
+    """Tokens of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnsDropped:
-    """The oldest messages did not fit the context: the model does not read them."""
-
     count: int
+    """The oldest messages, which did not fit the context and are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +107,6 @@ class TextAdded:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The answer is complete (or was stopped and is kept)."""
-
     text: str
     token_ids: tuple[int, ...]
     """The stop token left out."""

@@ -15,8 +15,6 @@ from models.pairs.pair import PairSpec
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Open this pair; it takes the place of the one before."""
-
     pair: PairSpec
 
 
@@ -64,21 +62,18 @@ Request = Load | Answer | Explain | Cancel | SkipTuning
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The pair is in memory."""
-
     info: PairInfo
 
 
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
-    """The pair could not be opened. The message is for the user."""
-
     message: str
+    """For the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What drafting costs with this pair here is being measured, once. Answers wait, seconds at most."""
+    """What drafting costs with this pair here is being measured, once; answers wait, seconds at most."""
 
     done: int
     total: int
@@ -101,10 +96,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The result of an `Explain`; None: the answers are the same."""
-
     id: int
     difference: Difference | None
+    """None: the answers are the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Answers prompts with one loaded pair. Holds no conversation: the caller passes it whole, and
-    the engine reuses what it has read already.
-    """
+    """Answers prompts with one loaded pair. Each prompt is a whole conversation; what was read is reused."""
 
     def __init__(self, pair: "LoadedPair") -> None:
         self._pair = pair
@@ -43,7 +41,6 @@ class Session:
 
     @property
     def info(self) -> PairInfo:
-        """The loaded pair, described."""
         return PairInfo(
             name=self._pair.spec.name,
             context_limit=self._pair.context_limit,
@@ -74,8 +71,7 @@ class Session:
             documents: texts the lookup drafter may copy from; the model does not read them.
             begun: the answer's first part; the events have what follows.
             cancelled: asked while the prompt is read, and after every round; the text so far stays.
-            progress: called while the prompt is read, in the middle of an event: an iterator
-                cannot yield there.
+            progress: called while the prompt is read: an iterator cannot yield there.
 
         Raises:
             BadInput: the prompt or a stop text cannot be used.
@@ -180,25 +176,13 @@ class _Turn:
         self.finish_reason: FinishReason | None = None
         self._stop_tokens = options.stop_tokens
         self._token_text = token_text
-        self._tokens = self._drafted = self._accepted = 0
-        self._seconds = 0.0
+        self._last = TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, ())
         self._mark: Mark = "plain"
 
     def add(self, played: Round) -> TextAdded:
         """Take a round; return what it added."""
         self.rounds.append(played)
-        self._tokens += len(played.tokens)
-        self._drafted += len(played.drafted)
-        self._accepted += played.accepted
-        self._seconds += played.seconds
-        begin = self.text.decoded
-        tokens = played.tokens
-        if played.stop == "stop" and tokens[-1] in self._stop_tokens:
-            tokens = tokens[:-1]
-        pieces: list[Piece] = []
-        for position, token in enumerate(tokens):
-            self._mark = _mark(played, position)
-            pieces += self.text.add(token, self._mark)
+        begin, pieces = self.text.decoded, self._pieces(played)
         self.finish_reason = "stop" if self.text.stopped else played.stop
         own = played.tokens[played.accepted :]
         described = DraftRound(
@@ -211,32 +195,37 @@ class _Turn:
             begin=begin,
             end=self.text.decoded,
         )
-        return self._added(pieces, (described,))
+        first, last = self.rounds[0], self._last
+        tokens, seconds = last.tokens + len(played.tokens), last.seconds + played.seconds
+        later, time = tokens - len(first.tokens), seconds - first.seconds
+        self._last = TextAdded(
+            pieces=merged(pieces),
+            tokens=tokens,
+            seconds=seconds,
+            tokens_per_second=later / time if time > 0 else 0.0,
+            drafted=last.drafted + len(played.drafted),
+            accepted=last.accepted + played.accepted,
+            rounds=len(self.rounds),
+            memory_bytes=memory_in_use(),
+            played=(described,),
+        )
+        return self._last
 
     def end(self) -> TextAdded | None:
         """Text that had waited for more tokens, if any."""
         pieces = self.text.end(self._mark)
         if self.text.stopped:
             self.finish_reason = "stop"
-        return self._added(pieces) if pieces else None
+        return replace(self._last, pieces=merged(pieces), played=()) if pieces else None
 
-    def _added(self, pieces: Sequence[Piece], played: tuple[DraftRound, ...] = ()) -> TextAdded:
-        first = self.rounds[0]
-        later, time = self._tokens - len(first.tokens), self._seconds - first.seconds
-        return TextAdded(
-            pieces=merged(pieces),
-            tokens=self._tokens,
-            seconds=self._seconds,
-            tokens_per_second=later / time if time > 0 else 0.0,
-            drafted=self._drafted,
-            accepted=self._accepted,
-            rounds=len(self.rounds),
-            memory_bytes=memory_in_use(),
-            played=played,
-        )
-
-
-def _mark(played: Round, position: int) -> Mark:
-    if not played.drafted:
-        return "plain"
-    return "accepted" if position < played.accepted else "bonus"
+    def _pieces(self, played: Round) -> list[Piece]:
+        pieces: list[Piece] = []
+        for position, token in enumerate(played.tokens):
+            last = position == len(played.tokens) - 1
+            if last and played.stop == "stop" and token in self._stop_tokens:
+                break
+            self._mark = "plain"
+            if played.drafted:
+                self._mark = "accepted" if position < played.accepted else "bonus"
+            pieces += self.text.add(token, self._mark)
+        return pieces
