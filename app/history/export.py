@@ -38,7 +38,9 @@ _ENDS: dict[Finish | None, str] = {
 
 def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, Any]:
     """Everything that is kept of the chats, every branch."""
-    values = [chat_value(chat) | {"messages": [_exported(m) for m in messages]} for chat, messages in chats]
+    values = [
+        chat_value(chat) | {"messages": [message_value(m) for m in messages]} for chat, messages in chats
+    ]
     return {"format": FORMAT, "version": VERSION, "chats": values}
 
 
@@ -77,12 +79,10 @@ def write(
     Raises:
         MachineFailed: it cannot be written.
     """
-    if kind == "json":
-        path = path or _free_path(chat, ".json")
-        write_text(path, json_text(as_json([(chat, messages)])) + "\n")
-    else:
-        path = path or _free_path(chat, ".md")
-        write_text(path, as_markdown(chat, messages))
+    is_json = kind == "json"
+    path = path or _free_path(chat, ".json" if is_json else ".md")
+    text = json_text(as_json([(chat, messages)])) + "\n" if is_json else as_markdown(chat, messages)
+    write_text(path, text)
     return path.resolve()
 
 
@@ -130,12 +130,6 @@ def _free_path(chat: Chat, suffix: str) -> Path:
         number += 1
         path = Path(f"{words}-{number}{suffix}")
     return path
-
-
-def _exported(message: ChatMessage) -> dict[str, Any]:
-    value = message_value(message)
-    del value["chat"]
-    return value
 
 
 def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:

@@ -145,8 +145,12 @@ def chat_value(chat: Chat) -> dict[str, Any]:
 
 
 def message_value(message: ChatMessage) -> dict[str, Any]:
-    """A message as a value of JSON, the facts beside the rest; rounds are lists in `DraftRound`'s order."""
+    """A message as a value of JSON without its chat, the facts beside the rest.
+
+    Rounds are lists in `DraftRound`'s order.
+    """
     value = asdict(message)
+    del value["chat"]
     if (facts := value.pop("facts")) is not None:
         del facts["options"]["stop_tokens"]
         facts["rounds"] = [list(played.values()) for played in facts["rounds"]]

@@ -98,7 +98,7 @@ class History:
         """
         with transaction(self.connection):
             self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
-            rows = [_row(_MESSAGE, message_value(message)) for message in messages]
+            rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
             self.connection.executemany(_SAVE_MESSAGE, rows)
 
     def forget(self, message: ChatMessage) -> None:
@@ -147,17 +147,15 @@ class History:
         Raises:
             BadInput: none, or more than one.
         """
-        if name == "last":
-            rows = self.chats(limit=1)
-            if not rows:
-                raise BadInput("There is no chat yet.")
-        else:
-            rows = self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
-            if len(rows) != 1 or not name:
-                many = "More than one chat's id begins" if rows and name else "No chat's id begins"
-                raise BadInput(
-                    f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
-                )
+        is_last = name == "last"
+        rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
+        if is_last and not rows:
+            raise BadInput("There is no chat yet.")
+        if len(rows) != 1 or not name:
+            many = "More than one chat's id begins" if rows and name else "No chat's id begins"
+            raise BadInput(
+                f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
+            )
         return rows[0].chat
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
@@ -232,7 +230,7 @@ def _excerpt(text: str, words: Sequence[str]) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without halves of characters, which stand for bytes of a command line that are no UTF-8."""
+    """Without halves of characters: bytes of a command line that are no UTF-8."""
     return text.encode(errors="replace").decode()
 
 

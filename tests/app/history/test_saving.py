@@ -1,4 +1,4 @@
-"""Saving beside a running program: nothing waits for it, nothing is lost, trouble is told once."""
+"""Saving beside a running program: nothing waits for it, nothing is lost, trouble is reported once."""
 
 import os
 import resource
@@ -57,7 +57,7 @@ def put_at(path: Path) -> float:
     return float(read(path)[-1].text.split()[0])
 
 
-def test_what_was_put_is_there_for_who_asks_next_and_after_closing(tmp_path: Path) -> None:
+def test_what_was_put_is_there_for_the_next_question_and_after_closing(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     saving = HistoryThread(path, nothing)
     saving.put(chat(), *branching())

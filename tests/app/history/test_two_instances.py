@@ -11,7 +11,7 @@ import pytest
 from app.history.database import set_aside
 from app.history.saving import HistoryThread, News
 from app.history.store import History
-from tests.app.history.some_chat import answer, branching, chat, prompt
+from tests.app.history.some_chat import answer, branching, chat
 
 ROOT = Path(__file__).parents[3]
 ROUNDS = 6
@@ -95,11 +95,3 @@ def test_a_good_file_in_the_place_of_a_damaged_one_is_left_where_it_is(tmp_path:
     path.rename(tmp_path / "aside.db")  # as the other program does
     History(path).close()
     assert set_aside(path, first.file) is None and path.exists()
-
-
-def test_a_message_of_one_program_is_seen_by_the_other_at_once(tmp_path: Path) -> None:
-    both = [HistoryThread(tmp_path / "history.db", lambda news: None) for _ in range(2)]
-    both[0].put(chat(), prompt("p", "hello"))
-    both[0].ask(lambda history: None).result(60)
-    assert [m.text for m in both[1].ask(lambda history: history.messages(chat())).result(60)] == ["hello"]
-    assert [saving.close() for saving in both] == [0, 0]
