@@ -80,26 +80,20 @@ class Session:
         if not all(stop_texts):
             raise BadInput("A stop text is empty. Give at least one character.")
         begun_ids = self._plain_ids(begun) if begun else []
-        try:
-            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
-        except CancelledWhileReading:
-            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
-            return
-        if dropped:
-            yield TurnsDropped(dropped)
+        texts = [self._plain_ids(document) for document in documents]
+        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
+        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
 
         def reading(done: int, total: int) -> None:
             progress(PrefillProgressed(done, total))
             if cancelled():
                 raise CancelledWhileReading
 
-        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
-        rounds = self._pair.engine.generate(
-            ids, options, documents=[self._plain_ids(d) for d in documents], progress=reading
-        )
-        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
         try:
-            for played in rounds:
+            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
+            if dropped:
+                yield TurnsDropped(dropped)
+            for played in self._pair.engine.generate(ids, options, documents=texts, progress=reading):
                 yield turn.add(played)
                 if turn.finish_reason is None and cancelled():
                     turn.finish_reason = "cancelled"
@@ -114,7 +108,7 @@ class Session:
             token_ids=turn.text.token_ids,
             finish_reason=turn.finish_reason or "length",
             seed=options.seed,
-            stats=self._pair.engine.stats(turn.rounds),
+            stats=self._pair.engine.stats(turn.rounds) if turn.rounds else summarise(()),
         )
 
     def prompt_ids(

@@ -38,9 +38,7 @@ _ENDS: dict[Finish | None, str] = {
 
 def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, Any]:
     """Everything that is kept of the chats, every branch."""
-    values = [
-        chat_value(chat) | {"messages": [message_value(m) for m in messages]} for chat, messages in chats
-    ]
+    values = [chat_value(chat) | {"messages": list(map(message_value, messages))} for chat, messages in chats]
     return {"format": FORMAT, "version": VERSION, "chats": values}
 
 
