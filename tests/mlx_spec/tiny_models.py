@@ -1,14 +1,14 @@
 """Tiny random models of mlx-lm's own architectures, and drafts that are nearly right."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_map
+from mlx_lm.generate import generate_step
 from mlx_lm.models import gemma3_text, gemma4_text, llama, qwen3
 
-from mlx_spec import Engine
-from mlx_spec.drafters.draft_head import restrict_head
+from mlx_spec import Engine, Options, Round
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.model import Model
@@ -117,16 +117,26 @@ def prompt(length: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
     return ids
 
 
+def tokens(rounds: Iterable[Round]) -> list[int]:
+    return [token for read in rounds for token in read.tokens]
+
+
+def text(engine: Engine, ids: Sequence[int], **options) -> list[int]:
+    """The whole answer to `ids` with these `Options`."""
+    return tokens(engine.generate(ids, Options(**options)))
+
+
+def reference(model: nn.Module, ids: Sequence[int], count: int, **processors) -> list[int]:
+    """mlx-lm's own greedy text."""
+    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
+
+
 def draft_model(engine: Engine) -> Model:
     """The draft model of an engine made by `engine_of`."""
     return engine.drafters[-1].models[0]
 
 
-def engine_of(
-    target: nn.Module, draft: nn.Module | None = None, draft_head: Sequence[int] | None = None, **options
-) -> Engine:
+def engine_of(target: nn.Module, draft: nn.Module | None = None, **options) -> Engine:
     """An engine with lookup and, if there is a draft model, that."""
-    if draft is not None and draft_head is not None:
-        restrict_head(draft, draft_head)
     drafters = [LookupDrafter(), *([ModelDrafter(draft)] if draft is not None else [])]
     return Engine(target, drafters, **options)
