@@ -31,11 +31,11 @@ def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
 
 
 def tiny_llama(
-    seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32
+    seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32, heads: int = 4
 ) -> nn.Module:
     args = llama.ModelArgs(
         model_type="llama", hidden_size=dim, num_hidden_layers=layers, intermediate_size=2 * dim,
-        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=vocab,
+        num_attention_heads=heads, num_key_value_heads=heads // 2, rms_norm_eps=1e-5, vocab_size=vocab,
         tie_word_embeddings=tied,
     )  # fmt: skip
     return settled(llama.Model(args), seed)
@@ -44,6 +44,11 @@ def tiny_llama(
 def one_layer(seed: int = 0) -> nn.Module:
     """For what knows no layers, turns and rounds: that each layer goes back is shown on the other models."""
     return tiny_llama(seed, layers=1)
+
+
+def quantizable(seed: int = 0) -> nn.Module:
+    """Its heads have 64 numbers, as many as MLX quantizes together."""
+    return tiny_llama(seed, layers=1, dim=128, heads=2)
 
 
 def tiny_sliding_llama(seed: int = 0) -> nn.Module:
