@@ -40,9 +40,8 @@ def one_by_one(limits: np.ndarray) -> np.ndarray:
 
 def longest_first(limits: np.ndarray) -> np.ndarray:
     """The longest candidate prefix wins."""
-    none_longer = np.cumprod(np.pad(1 - limits, [(0, 0), (0, 1)], constant_values=1)[:, ::-1], axis=1)[
-        :, ::-1
-    ]
+    refused = np.pad(1 - limits, [(0, 0), (0, 1)], constant_values=1)
+    none_longer = np.cumprod(refused[:, ::-1], axis=1)[:, ::-1]
     return none_longer * np.pad(limits, [(0, 0), (1, 0)], constant_values=1)
 
 
@@ -247,9 +246,8 @@ def test_mutant_discarding_unlikely_drawn_tokens_is_caught():
     def discarding(draft: mx.array, q: mx.array, p: mx.array) -> tuple[mx.array, mx.array]:
         limits, _ = token_limits(draft, q, p)
         # So great a weight makes the bonus a draw from p, whatever q says.
-        return mx.where(draft == least, 0, limits), mx.where(
-            draft[0] == least, mx.array([1e9, 1]), mx.ones(2)
-        )
+        weights = mx.where(draft[0] == least, mx.array([1e9, 1]), mx.ones(2))
+        return mx.where(draft == least, 0, limits), weights
 
     assert distance(emitted(p, q, 1, TOKEN._replace(limits=discarding)), p, 2) > 0.02
 
@@ -280,6 +278,13 @@ def test_decisions_follow_the_limits_that_were_enumerated(scheme, broken):
         wanted = np.array(rules.bonus_weights(q, p, mx.array(n, mx.int32), weights[n]))
         if drawn.sum() > 200:
             assert np.abs(drawn / drawn.sum() - wanted / wanted.sum()).max() < 4 * 0.5 / drawn.sum() ** 0.5
+
+
+@pytest.mark.parametrize("rule", [rules.token, rules.block])
+def test_an_empty_draft_leaves_the_targets_own_token(rule):
+    p, nothing = mx.array([[0.2, 0.5, 0.3]]), mx.zeros((0,))
+    accepted, bonus = rule(nothing.astype(mx.int32), mx.zeros((0, 3)), p, nothing, mx.zeros(3))
+    assert (accepted.item(), bonus.item()) == (0, 1)
 
 
 def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
