@@ -55,11 +55,13 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow():
     """A round that builds one shows nothing of what rounds cost."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     length, built = 130, [0]
-    for read in engine.generate(prompt(130, 1), Options(max_tokens=150, **DRAFTED)):
+    for read in engine.generate(prompt(130, 1), Options(max_tokens=300, **DRAFTED)):
         length += len(read.tokens)
         built.append(engine.graphs_built)
         if built[-1] > built[-2] and len(built) > 7:
             assert not read.steady and 250 < length < 260, "the graph of a pass that recurs was built anew"
+        if length > 260:
+            break
     assert built[-1] == built[6] + 3, "the buffers grew: one graph for each width, 1, 2 and 4"
 
 
