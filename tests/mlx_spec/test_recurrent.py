@@ -88,17 +88,18 @@ def test_a_seed_has_one_text_drafted_or_not(name):
     assert text(engine, IDS, **{**sampled, **DRAFTED}) == text(engine, IDS, drafter="none", **sampled)
 
 
-@BOTH
-def test_every_turn_goes_on_where_the_last_one_ended(name):
-    engine = pair(name)
-    conversation: list[int] = []
-    for turn in range(4):
-        conversation += prompt(6, 20 + turn)
-        out = text(engine, conversation, max_tokens=9 + turn, drafter="model", draft_length=1 + turn)
-        assert out == reference(engine.target.model, conversation, 9 + turn)
+@pytest.mark.parametrize(("name", "think"), [("qwen3_next", []), ("mamba", []), ("qwen3_next", [7, 8])])
+def test_every_turn_goes_on_where_the_last_one_ended(name, think):
+    """Also where a chat template drops earlier marks that ended a prompt, such as `<think>`."""
+    engine, conversation = pair(name), []
+    for turn in range(3):
+        conversation += prompt(40, 30 + turn)
+        out = text(engine, conversation + think, max_tokens=12, drafter="model", draft_length=1 + turn)
+        assert out == reference(engine.target.model, conversation + think, 12)
         if turn:
-            assert engine.stats([]).cached_tokens >= len(conversation) - 6 - 1
-        conversation += out
+            read_again = 10 + 16 if think else 1
+            assert engine.stats([]).cached_tokens >= len(conversation) - 40 - read_again
+        conversation += out[len(think) :]
 
 
 @BOTH
@@ -146,19 +147,6 @@ def test_a_changed_turn_goes_on_from_the_last_place_kept(name):
     assert len(second) - 16 <= checked(changed, **DRAFTED) <= len(second) - 3
     engine.forget()
     assert checked(changed, **DRAFTED) == 0
-
-
-def test_a_chat_template_that_rewrites_the_end_of_a_prompt_costs_one_turn_read_again():
-    """As templates do that drop the thoughts of earlier answers: `<think>` ended the prompt."""
-    engine, think = pair("qwen3_next"), [7, 8]
-    conversation: list[int] = []
-    for turn in range(3):
-        conversation += prompt(40, 30 + turn)
-        out = text(engine, conversation + think, max_tokens=12, drafter="model", draft_length=3)
-        assert out == reference(engine.target.model, conversation + think, 12)
-        if turn:
-            assert engine.stats([]).cached_tokens >= len(conversation) - 40 - 10 - 16
-        conversation += out[2:]
 
 
 def not_rewound(self, _):

@@ -23,6 +23,8 @@ def test_rates_have_the_denominators_they_name():
     assert stats.acceptance_by_position == pytest.approx((2 / 3, 1 / 2, 1))
     assert stats.tokens_per_second == pytest.approx(4 / 0.3)
     assert stats.prompt_tokens == 7
+    none = summarise([])
+    assert (none.tokens, none.tokens_per_second, none.acceptance_rate) == (0, 0, 0)
 
 
 def test_time_to_the_first_token_counts_prefill_and_the_first_round():
@@ -53,11 +55,6 @@ def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
         assert getattr(both, name) == pytest.approx(value), name
     stopped_at_once = joined(parts[0], summarise([]), first)
     assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
-
-
-def test_no_rounds_make_no_numbers():
-    stats = summarise([])
-    assert (stats.tokens, stats.tokens_per_second, stats.acceptance_rate) == (0, 0, 0)
 
 
 def test_the_public_names_are_these():
