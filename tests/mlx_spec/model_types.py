@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -123,11 +123,11 @@ def check(name: str, ways: Sequence[tuple[DrafterName, int]] = WAYS) -> Result:
     past, lazy = engine.target._history, engine.target.lazy
     how = "rows" if past is None else type(past.now).__name__.lower()
     how += "" if lazy else ", read at once"
-    wanted = expected(engine, name)
+    wanted = ours(engine, "none", 0) if name in OWN_TEXT else chat(lambda ids: reference(target, ids, TOKENS))
     for in_flight in (0, 1) if lazy else (0,):
         engine.drafts_in_flight = bool(in_flight)
         for drafter, length in ways:
-            if texts(engine, drafter, length) != wanted:
+            if ours(engine, drafter, length) != wanted:
                 return Result(name, "differs", how, f"{drafter}, length {length}, {in_flight} in flight")
     dull = len({token for answer in wanted for token in answer}) < 8
     why = "its random weights repeat a few tokens" if dull else ""
@@ -141,35 +141,26 @@ def trees_of(target: nn.Module, draft: nn.Module, wanted: list[list[int]]) -> st
     if not (engine.target.trees and drafter.cached.trees):
         return "refused"
     try:
-        return "yes" if texts(engine, drafter.name, drafter.depth) == wanted else "differ"
+        return "yes" if ours(engine, drafter.name, drafter.depth) == wanted else "differ"
     except Exception as error:
         return _first_line(error)
 
 
-def expected(engine: Engine, name: str) -> list[list[int]]:
-    """mlx-lm's own text of every turn, each from a fresh start."""
-    if name in OWN_TEXT:
-        return texts(engine, "none", 0)
+def chat(answer: Callable[[list[int]], list[int]]) -> list[list[int]]:
+    """The answer to every turn."""
     ids: list[int] = []
     answers = []
     for turn in TURNS:
-        ids = ids + turn
-        answers.append(reference(engine.target.model, ids, TOKENS))
-        ids = ids + answers[-1]
+        answers.append(answer(ids + turn))
+        ids = ids + turn + answers[-1]
     return answers
 
 
-def texts(engine: Engine, drafter: DrafterName, length: int) -> list[list[int]]:
-    """Our text of every turn, each going on from the last."""
+def ours(engine: Engine, drafter: DrafterName, length: int) -> list[list[int]]:
+    """Our chat, each turn going on from the last."""
     engine.forget()
     options = Options(max_tokens=TOKENS, drafter=drafter, draft_length=length or None)
-    ids: list[int] = []
-    answers = []
-    for turn in TURNS:
-        ids = ids + turn
-        answers.append(tokens(engine.generate(ids, options)))
-        ids = ids + answers[-1]
-    return answers
+    return chat(lambda ids: tokens(engine.generate(ids, options)))
 
 
 def _first_line(error: BaseException) -> str:
@@ -200,9 +191,7 @@ def main() -> None:
     with ThreadPoolExecutor(2) as pool:
         results = []
         for result in pool.map(check_apart, model_types()):
-            print(
-                f"{result.name:24}{result.outcome:12}{result.how:24}{result.trees:10}{result.why}", flush=True
-            )
+            print(*dataclasses.astuple(result), sep="\t", flush=True)
             results.append(result)
     if given.write:
         given.write.write_text(page(results))

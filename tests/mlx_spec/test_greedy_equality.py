@@ -73,13 +73,6 @@ def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing(rows):
         assert len(out) == 30 and all(0 <= t < 100 for t in out)
 
 
-def test_untied_embeddings_and_many_layers_change_nothing():
-    target = tiny_llama(3, layers=5, tied=False)
-    engine = engine_of(target, tiny_llama(3, layers=1, tied=False), context_limit=2048)
-    wanted = reference(target, PROMPTS[0], 30)
-    assert text(engine, PROMPTS[0], max_tokens=30, drafter="model", draft_length=2) == wanted
-
-
 def test_no_rounding_differs_between_plain_and_drafted_rows():
     """Bitwise: the verify pass gives each row the logits that a plain pass gives it."""
     model, ids = tiny_llama(0), prompt(24, 9)

@@ -68,24 +68,10 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
             assert np.abs(a - b).max() < 1e-4 * max(1.0, np.abs(b).max())
 
 
-@BOTH
-def test_a_recurrent_model_drafts_for_itself_without_a_rejection(name):
-    target = build(name)
-    engine = engine_of(target, target, context_limit=2048)
-    assert engine.stats(list(engine.generate(IDS, Options(**DRAFTED)))).acceptance_rate == 1
-
-
 def test_a_recurrent_model_drafts_for_one_with_attention_and_the_other_way_round():
     for target, draft in ((tiny_llama(0), build("lfm2")), (build("lfm2"), tiny_llama(0))):
         engine = engine_of(target, draft, context_limit=2048)
         assert text(engine, IDS, **DRAFTED) == reference(target, IDS, TOKENS)
-
-
-@pytest.mark.parametrize("name", ["qwen3_5", "mamba"])
-def test_a_seed_has_one_text_drafted_or_not(name):
-    engine = pair(name)
-    sampled = {"max_tokens": TOKENS, "temperature": 0.9, "seed": 5}
-    assert text(engine, IDS, **{**sampled, **DRAFTED}) == text(engine, IDS, drafter="none", **sampled)
 
 
 @pytest.mark.parametrize(("name", "think"), [("qwen3_next", []), ("mamba", []), ("qwen3_next", [7, 8])])

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options
-from mlx_spec.arrays import Draft, Length, Pass, Tree
+from mlx_spec.arrays import Draft, Tree
 from mlx_spec.target.cache import Buffer
-from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
 from mlx_spec.verify.walk import walk
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
@@ -146,23 +145,3 @@ def test_the_walk_goes_to_the_child_that_is_the_targets_own_and_no_further():
     assert walked([7, 8, 0, 0, 0, 0]) == [0, 1], "8 hangs on another row"
     assert walked([8, 0, 9, 0, 5, 0]) == [0, 2, 4, 5]
     assert walked([8, 0, 8, 0, 5, 0]) == [0, 2, 3]
-
-
-def test_each_row_of_a_tree_has_the_logits_of_its_own_way():
-    model, ids = tiny_gemma3(0), prompt(40, 3)
-    branched, alone = Model(model), Model(model)
-    branched.allow_trees()
-    parents, tokens = [0, 0, 0, 1, 1, 3], [5, 6, 7, 8, 9, 10]
-    draft = Draft(mx.array([tokens], mx.int32), 3, mx.array([parents], mx.int32))
-    branched.prefill(ids, 39)
-    logits = branched.forward(
-        Pass(mx.array([[ids[-1], *tokens]]), Length.exact(39), draft, Tree.of(draft))
-    ).logits[0]
-    for row in range(7):
-        way, at = [], row
-        while at:
-            way.insert(0, tokens[at - 1])
-            at = parents[at - 1]
-        alone.prefill(ids, 39)
-        chain = alone.forward(Pass(mx.array([[ids[-1], *way]]), Length.exact(39))).logits[0, -1]
-        assert mx.allclose(logits[row], chain, atol=1e-4)

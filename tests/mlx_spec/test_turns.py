@@ -262,15 +262,6 @@ def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, length):
     assert out == reference(engine.target.model, later, 12) and not reads
 
 
-def test_a_round_that_is_read_at_once_gives_the_same_text(engine):
-    """As on the CPU: nothing in flight beside a draft, plain rounds still one late."""
-    engine.drafts_in_flight, ids = False, prompt(9, 1)
-    wanted = reference(engine.target.model, ids, 60)
-    for drafter in DRAFTERS:
-        for length in (1, 5):
-            assert text(engine, ids, max_tokens=60, drafter=drafter, draft_length=length) == wanted
-
-
 def test_a_draft_that_the_end_of_the_text_cuts_shows_nothing_about_costs(engine):
     engine.drafts_in_flight, ids = False, prompt(9, 1)
     seen = set()

@@ -1,6 +1,6 @@
 """Tiny random models of mlx-lm's own architectures, and drafts that are nearly right."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -126,12 +126,12 @@ def tokens(rounds: Iterable[Round]) -> list[int]:
     return [token for read in rounds for token in read.tokens]
 
 
-def text(engine: Engine, ids: Sequence[int], **options) -> list[int]:
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
     """The whole answer to `ids` with these `Options`."""
     return tokens(engine.generate(ids, Options(**options)))
 
 
-def reference(model: nn.Module, ids: Sequence[int], count: int, **processors) -> list[int]:
+def reference(model: nn.Module, ids: list[int], count: int, **processors) -> list[int]:
     """mlx-lm's own greedy text."""
     return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
 

@@ -176,7 +176,7 @@ def broken_drafts(p: Tree, k: int, kind: str, scheme: Scheme, **parts: Callable)
 
 
 @both
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_draft_changes_no_distribution(scheme, k, kind):
     assert broken_drafts(random_tree(3, k), k, kind, scheme) < ROUNDING
@@ -195,18 +195,21 @@ def test_a_drafted_id_out_of_range_is_never_accepted(scheme, unknown):
             assert distance(found, p, 4) < ROUNDING
 
 
-def test_a_target_that_is_not_a_number_gives_some_token():
-    ids, q = mx.array([0, 1], mx.int32), mx.array(np.eye(VOCAB, dtype=np.float32)[:2])
-    p = mx.array([[1 / VOCAB] * VOCAB, [mx.nan] * VOCAB, [1 / VOCAB] * VOCAB])
-    verdicts = [rule(ids, q, p, mx.full(2, 0.1), mx.zeros(VOCAB)) for rule in (rules.token, rules.block)]
-    for accepted, bonus in [*verdicts, rules.coupled(ids, p, None)]:
-        assert np.array(accepted) in range(3) and np.array(bonus) in range(VOCAB)
+def raw(draft: mx.array, q: mx.array) -> mx.array:
+    return q
+
+
+def even(draft: mx.array, q: mx.array) -> mx.array:
+    return mx.where(mx.isnan(q).any(axis=-1, keepdims=True), 1 / VOCAB, q)
 
 
 @both
-@pytest.mark.parametrize("kind", ["zeros", "surely another token", "negative", "sum of 2"])
-def test_mutant_that_verifies_with_an_unusable_q_is_caught(scheme, kind):
-    assert broken_drafts(random_tree(3, 2), 2, kind, scheme, proper=lambda draft, q: q) > 0.05
+@pytest.mark.parametrize(
+    ("kind", "proper"),
+    [("zeros", raw), ("surely another token", raw), ("negative", raw), ("sum of 2", raw), ("nan", even)],
+)
+def test_mutant_that_verifies_with_an_unusable_q_is_caught(scheme, kind, proper):
+    assert broken_drafts(random_tree(3, 2), 2, kind, scheme, proper=proper) > 0.05
 
 
 def test_mutant_block_limits_that_accept_what_is_not_a_number_are_caught():
@@ -214,16 +217,7 @@ def test_mutant_block_limits_that_accept_what_is_not_a_number_are_caught():
         limits, joint = rules.block_limits(draft, q, p)
         return mx.concatenate([mx.where(mx.isnan(limits[:-1]), 1, limits[:-1]), limits[-1:]]), joint
 
-    p, raw = random_tree(3, 2), lambda draft, q: q
-    assert broken_drafts(p, 2, "nan", BLOCK._replace(limits=trusting), proper=raw) > 0.05
-
-
-@both
-def test_mutant_that_takes_an_even_q_for_an_unusable_one_is_caught(scheme):
-    def even(draft: mx.array, q: mx.array) -> mx.array:
-        return mx.where(mx.isnan(q).any(axis=-1, keepdims=True), 1 / VOCAB, q)
-
-    assert broken_drafts(random_tree(3, 2), 2, "nan", scheme, proper=even) > 0.05
+    assert broken_drafts(random_tree(3, 2), 2, "nan", BLOCK._replace(limits=trusting), proper=raw) > 0.05
 
 
 # Mutants seen in public code: each must fail the enumeration that the rules pass.
