@@ -73,36 +73,30 @@ def test_reviews_change_nothing_and_a_twin_of_the_target_was_right_every_time(te
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
-def test_a_review_says_of_each_token_what_drafting_it_would_have_shown(temperature):
-    """Against drafts of one token before every token of the same text."""
+def test_a_review_tells_of_each_token_whether_it_would_have_been_drafted(temperature):
     engine = engine_of(tiny_llama(1), context_limit=512)
     options = Options(max_tokens=TOKENS, temperature=temperature, seed=3)
     written = PROMPT + tokens(engine.generate(PROMPT, options))
     book = Verifier(options, engine.target.vocab)
 
-    def round_at(tokens: list[int], depth: int) -> tuple[Context, BatchVerifier]:
-        context = Context([tokens], mx.array([tokens]), Length.exact(len(tokens)))
-        return context, BatchVerifier([book], context.tokens, context.length, depth)
+    def after(written: list[int]) -> tuple[Context, BatchVerifier]:
+        context = Context([written], mx.array([written]), Length.exact(len(written)))
+        return context, BatchVerifier([book], context.tokens, context.length, 0)
 
-    def drafted(length: int) -> int:
-        drafter = ModelDrafter(other())
-        drafter.begin([written[:length]], ())
-        context, verifier = round_at(written[:length], 1)
-        return drafter.draft(context, 1, verifier).tokens.item()  # type: ignore[return-value]
-
-    wanted = [drafted(length) == written[length] for length in range(len(PROMPT), len(written))]
+    judge = engine_of(other(), context_limit=512)
+    choices = [judge.next_scores(written[:end], options) for end in range(len(PROMPT), len(written))]
+    wanted = [mx.argmax(x).item() == token for x, token in zip(choices, written[len(PROMPT) :], strict=True)]
     for count in (1, 4, 11):
         drafter = ModelDrafter(other())
         drafter.begin([written[:-count]], ())
         for end in range(len(written) - count, len(written)):
-            context, verifier = round_at(written[:end], 0)
+            context, verifier = after(written[:end])
             plain = Draft.none(1)
             output = Output(mx.zeros((1, 1, engine.target.vocab)))
             verdict = verifier.judge(plain, None, output.logits)
-            drafter.observe(
-                Pass(mx.array([[written[end - 1]]]), Length.exact(end - 1), plain), output, verdict
-            )
-        context, verifier = round_at(written, 0)
+            p = Pass(mx.array([[written[end - 1]]]), Length.exact(end - 1), plain)
+            drafter.observe(p, output, verdict)
+        context, verifier = after(written)
         shadow = drafter.draft(context, 0, verifier).shadow
         assert shadow is not None and shadow.tolist() == [wanted[-count:]]
     assert any(wanted) and not all(wanted)
