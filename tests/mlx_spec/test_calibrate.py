@@ -42,22 +42,6 @@ def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
     assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
 
 
-def test_a_machine_that_is_slow_for_a_while_makes_no_kind_of_round_dearer(monkeypatch):
-    """Times are given: 1 and 0.1 a row, half as much again for some of the kinds."""
-    engine = an_engine()
-    calibration, asked = Calibration(engine), []
-
-    def timed(kind, warm):
-        asked.append(kind)
-        return [(1 + 0.1 * kind.k) * (1.5 if 12 < len(asked) < 24 else 1.0)] * 2
-
-    monkeypatch.setattr(calibration, "_timed", timed)
-    steps = [done for done, _ in calibration.run(0.5)]
-    assert steps == sorted(steps) and steps[-1] == 1 + len(set(calibration._kinds()))
-    for rows, seconds in calibration.verifying(calibration.near).items():
-        assert seconds == pytest.approx(1 + 0.1 * (rows - 1), rel=0.01), rows
-
-
 def test_what_was_timed_becomes_costs_at_both_contexts():
     """Times are given: 1 and 0.1 a row, twice that far away; a drafted token is 0.05."""
     engine = an_engine(8192)

@@ -67,7 +67,7 @@ for name in ("temperature", "top_p", "min_p", "repetition_penalty"):
 for name, value in (("max_tokens", None), ("stop_tokens", [2.5]), ("stop_tokens", {-1}), ("stop_tokens", 3)):
     refused(Options, **{name: value})
 engine = Engine(one_layer(), context_limit=100)
-for ids in ([1, nan], [nan] * 3, [2.7, 1], "ab", [1, 120, 2], [-3]):
+for ids in ([1, nan], [2.0, 1], [True], [None], [np.float64(2)], [np.True_], [[1]], "ab", [1, 120, 2], [-3]):
     refused(engine.generate, ids, Options())
 for document in ([nan], [120]):
     refused(engine.generate, [1], Options(), documents=[[], document])
@@ -82,7 +82,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
     """In a process where no annotations are checked, as for a user; a crash of it fails the test."""
     code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
     *refused, last = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 6 + 2
+    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 10 + 2
     assert not any(line.startswith("accepted") for line in refused)
     for wanted in (
         "max_tokens is 2.5; it must be a whole number, at least 1.",
@@ -90,16 +90,9 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
         "Token ids are whole numbers, and stop_tokens holds 2.5. Give what the tokenizer returns.",
     ):
         assert wanted in refused
-    assert all("the prompt" in line for line in refused[-8:-2])
+    assert all("the prompt" in line for line in refused[-12:-2])
     assert all("a document" in line for line in refused[-2:])
     assert last == "<class 'int'> <class 'int'> <class 'float'>"
-
-
-@pytest.mark.parametrize("bad", [NAN, 2.0, True, "a", None, [1], np.float64(2), np.True_])
-def test_what_is_no_whole_number_is_no_token_id(bad):
-    wanted = "^Token ids are whole numbers, and the prompt holds .*tokenizer returns.$"
-    with pytest.raises(BadOption, match=wanted):
-        token_ids([1, bad, 2], "the prompt", 10)
 
 
 @pytest.mark.parametrize(("bad", "why"), [(-1, "ids begin at 0"), (10, "has 10"), (2**70, "has 10")])

@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import pytest
 
-import mlx_spec
 from mlx_spec import Round, summarise
 from mlx_spec.stats import joined
 
@@ -55,12 +54,6 @@ def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
         assert getattr(both, name) == pytest.approx(value), name
     stopped_at_once = joined(parts[0], summarise([]), first)
     assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
-
-
-def test_the_public_names_are_these():
-    assert mlx_spec.__all__ == sorted(mlx_spec.__all__)
-    for name in mlx_spec.__all__:
-        assert getattr(mlx_spec, name).__module__.startswith("mlx_spec.")
 
 
 def test_importing_the_package_loads_no_mlx_until_an_engine_is_asked_for():
