@@ -4,7 +4,6 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 import pytest
-from mlx_lm.models import gemma3_text
 
 from mlx_spec import Options, UnsupportedModel
 from mlx_spec.arrays import Length
@@ -20,7 +19,6 @@ from tests.mlx_spec.tiny_models import (
     prompt,
     quantizable,
     reference,
-    settled,
     text,
     tiny_gemma3,
     tiny_llama,
@@ -28,12 +26,7 @@ from tests.mlx_spec.tiny_models import (
 
 
 def quantizable_with_a_window(seed: int) -> nn.Module:
-    args = gemma3_text.ModelArgs(
-        model_type="gemma3_text", hidden_size=64, num_hidden_layers=2, intermediate_size=128,
-        num_attention_heads=2, num_key_value_heads=1, head_dim=64, vocab_size=120,
-        sliding_window=40, sliding_window_pattern=2, query_pre_attn_scalar=64,
-    )  # fmt: skip
-    return settled(gemma3_text.Model(args), seed)
+    return tiny_gemma3(seed, num_hidden_layers=2, head_dim=64, sliding_window=40, query_pre_attn_scalar=64)
 
 
 def furthest(model: Model, ids: list[int], bits: int | None = None) -> float:

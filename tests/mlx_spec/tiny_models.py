@@ -16,27 +16,34 @@ from mlx_spec.target.model import Model
 VOCAB = 120
 
 
-def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
-    """Random weights from a seed; wider than at initialisation, so that texts vary and ties are rare."""
+def each_matrix(model: nn.Module, seed: int, change: Callable[[mx.array, mx.array], mx.array]) -> nn.Module:
+    """Its matrices changed, each with normal noise of its shape."""
     keys = iter(mx.random.split(mx.random.key(seed), 500))
-    weights = tree_map(
-        lambda x: (
-            mx.random.normal(x.shape, key=next(keys)) * spread * x.shape[-1] ** -0.5 if x.ndim > 1 else x
-        ),
-        model.parameters(),
-    )
-    model.update(weights)
+
+    def changed(x: mx.array) -> mx.array:
+        return change(x, mx.random.normal(x.shape, key=next(keys))) if x.ndim > 1 else x
+
+    model.update(tree_map(changed, model.parameters()))
     mx.eval(model.parameters())
     return model
 
 
+def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
+    """Random weights from a seed; wider than at initialisation, so that texts vary and ties are rare."""
+    return each_matrix(model, seed, lambda x, normal: normal * spread * x.shape[-1] ** -0.5)
+
+
+def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
+    """A draft that is often right: the same model with noise on its weights."""
+    return each_matrix(make(seed), seed + 1000, lambda x, normal: x + noise * normal * mx.std(x))
+
+
 def tiny_llama(
-    seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32, heads: int = 4
+    seed: int = 0, layers: int = 2, vocab: int = VOCAB, dim: int = 32, heads: int = 4, **more
 ) -> nn.Module:
     args = llama.ModelArgs(
         model_type="llama", hidden_size=dim, num_hidden_layers=layers, intermediate_size=2 * dim,
-        num_attention_heads=heads, num_key_value_heads=heads // 2, rms_norm_eps=1e-5, vocab_size=vocab,
-        tie_word_embeddings=tied,
+        num_attention_heads=heads, num_key_value_heads=heads // 2, rms_norm_eps=1e-5, vocab_size=vocab, **more
     )  # fmt: skip
     return settled(llama.Model(args), seed)
 
@@ -52,12 +59,7 @@ def quantizable(seed: int = 0) -> nn.Module:
 
 
 def tiny_sliding_llama(seed: int = 0) -> nn.Module:
-    args = llama.ModelArgs(
-        model_type="llama", hidden_size=32, num_hidden_layers=2, intermediate_size=64,
-        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=VOCAB,
-        layer_types=["sliding_attention", "full_attention"], sliding_window=32,
-    )  # fmt: skip
-    return settled(llama.Model(args), seed)
+    return tiny_llama(seed, layer_types=["sliding_attention", "full_attention"], sliding_window=32)
 
 
 def tiny_qwen3(seed: int = 0) -> nn.Module:
@@ -69,13 +71,13 @@ def tiny_qwen3(seed: int = 0) -> nn.Module:
     return settled(qwen3.Model(args), seed)
 
 
-def tiny_gemma3(seed: int = 0) -> nn.Module:
-    args = gemma3_text.ModelArgs(
-        model_type="gemma3_text", hidden_size=32, num_hidden_layers=4, intermediate_size=64,
-        num_attention_heads=4, num_key_value_heads=2, head_dim=8, vocab_size=VOCAB,
-        sliding_window=24, sliding_window_pattern=2, query_pre_attn_scalar=8,
-    )  # fmt: skip
-    return settled(gemma3_text.Model(args), seed)
+def tiny_gemma3(seed: int = 0, **more) -> nn.Module:
+    sizes = {
+        "hidden_size": 32, "num_hidden_layers": 4, "intermediate_size": 64, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 8, "vocab_size": VOCAB, "sliding_window": 24,
+        "sliding_window_pattern": 2, "query_pre_attn_scalar": 8,
+    }  # fmt: skip
+    return settled(gemma3_text.Model(gemma3_text.ModelArgs("gemma3_text", **{**sizes, **more})), seed)
 
 
 def tiny_gemma4(seed: int = 0) -> nn.Module:
@@ -101,20 +103,6 @@ ARCHITECTURES: dict[str, Callable[[int], nn.Module]] = {
     "gemma3": tiny_gemma3,
     "gemma4_shared": tiny_gemma4,
 }
-
-
-def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
-    """A draft that is often right: the same model with noise on its weights."""
-    model = make(seed)
-    keys = iter(mx.random.split(mx.random.key(seed + 1000), 500))
-    model.update(
-        tree_map(
-            lambda x: x + noise * mx.random.normal(x.shape, key=next(keys)) * mx.std(x) if x.ndim > 1 else x,
-            model.parameters(),
-        )
-    )
-    mx.eval(model.parameters())
-    return model
 
 
 def prompt(length: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
