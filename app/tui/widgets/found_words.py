@@ -1,23 +1,18 @@
-"""The words of a search, marked wherever they are shown.
-
-They are looked for in the text as it is drawn: nothing that a text contains can pass for a mark.
-"""
+"""The words of a search, marked in the text as it is drawn: no text can pass for a mark."""
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
 from app.shell.printable import one_line
-from app.tui.widgets.marked_lines import graphemes
 
 FOUND = "bold underline $text-warning on $warning-muted"
-"""How they look, in lists and in messages."""
 
 
 def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -28,7 +23,7 @@ def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     found = [match.span() for match in re.finditer("|".join(map(re.escape, wanted)), text, re.IGNORECASE)]
     if not found or text.isascii():
         return found
-    borders = [0, *(end for _, end, _ in graphemes(text))]
+    borders = [0, *(end for _, end, _ in split_graphemes(text)[0])]
     return [(borders[bisect_right(borders, a) - 1], borders[bisect_left(borders, b)]) for a, b in found]
 
 
@@ -40,7 +35,7 @@ def with_found(text: Content, words: Sequence[str]) -> Content:
 
 
 def strip_with_found(strip: Strip, words: Sequence[str], style: Style) -> Strip:
-    """A drawn line with the words marked; one that is broken over two lines is not."""
+    """A drawn line with the words marked, except those that are broken over two lines."""
     text = strip.text
     cuts: list[int] = []
     for start, end in places(text, words):
@@ -48,9 +43,9 @@ def strip_with_found(strip: Strip, words: Sequence[str], style: Style) -> Strip:
     if not cuts:
         return strip
     parts = strip.divide([*cuts, strip.cell_length])
-    return Strip.join(_styled(part, style) if n % 2 else part for n, part in enumerate(parts))
-
-
-def _styled(strip: Strip, style: Style) -> Strip:
-    """`Strip.apply_style` would let the text's own colours win."""
-    return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)
+    # `Strip.apply_style` would let the text's own colours win.
+    marked = (
+        Strip(Segment.apply_style(part, post_style=style), part.cell_length) if number % 2 else part
+        for number, part in enumerate(parts)
+    )
+    return Strip.join(marked)

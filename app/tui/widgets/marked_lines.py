@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import get_args
 
 from rich.cells import cell_len, split_graphemes
 
@@ -13,7 +14,9 @@ Line = tuple[Piece, ...]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _TAB = "    "
-_FLAG_HALVES = {chr(code) for code in range(0x1F1E6, 0x1F200)}
+
+MARK_CLASSES: dict[Mark, str] = {mark: f"mark--{mark}" for mark in get_args(Mark)}
+"""Component classes; chat.tcss gives accepted text an underline and slants bonus text."""
 
 
 class MarkedLines:
@@ -26,7 +29,6 @@ class MarkedLines:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All of it, unbroken."""
         return tuple(self._pieces)
 
     @property
@@ -56,8 +58,9 @@ def _broken(pieces: Iterable[Piece], width: int) -> list[Line]:
     start = 0
     for paragraph in text.split("\n"):
         for length in _line_lengths(paragraph, width):
-            lines.append(_cut(text, marks, start, start + length))
-            start += length
+            end = start + length
+            lines.append(merged(map(Piece, text[start:end], marks[start:end])))
+            start = end
         start += 1
     return lines
 
@@ -73,7 +76,7 @@ def _line_lengths(text: str, width: int) -> list[int]:
             lengths.append(length)
             length = cells = 0
         if size > width:
-            for start, end, grapheme in graphemes(word):
+            for start, end, grapheme in split_graphemes(word)[0]:
                 if length and cells + grapheme > width and not word[start].isspace():
                     lengths.append(length)
                     length = cells = 0
@@ -85,29 +88,19 @@ def _line_lengths(text: str, width: int) -> list[int]:
     return [*lengths, length]
 
 
-def graphemes(text: str) -> list[tuple[int, int, int]]:
-    """Begin, end and cells of each visible character. Rich takes the two halves of a flag apart."""
-    out: list[tuple[int, int, int]] = []
-    half = False
-    for start, end, cells in split_graphemes(text)[0]:
-        is_half = text[start] in _FLAG_HALVES
-        if half and is_half:
-            before = out.pop()
-            start, cells = before[0], before[2] + cells
-        half = is_half and not half
-        out.append((start, end, cells))
-    return out
-
-
 def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:
     """A mark per character; the parts of one visible character share the first one's."""
     marks: list[Mark] = [piece.mark for piece in pieces for _ in piece.text]
     if not text.isascii():
-        for start, end, _ in graphemes(text):
+        for start, end, _ in split_graphemes(text)[0]:
             mark = marks[start]
             marks[start:end] = [mark for _ in range(start, end)]
     return marks
 
 
-def _cut(text: str, marks: list[Mark], start: int, end: int) -> Line:
-    return merged([Piece(text[i], marks[i]) for i in range(start, end)])
+def runs(piece: Piece) -> list[tuple[str, Mark]]:
+    """The piece as texts to draw: blanks at its borders are not underlined with it."""
+    word = piece.text.strip(" ")
+    before, _, after = piece.text.partition(word) if word else (piece.text, "", "")
+    parts: list[tuple[str, Mark]] = [(before, "plain"), (word, piece.mark), (after, "plain")]
+    return [(text, mark) for text, mark in parts if text]

@@ -8,17 +8,16 @@ from app.shell.printable import printable
 
 SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}
 
-
 LONGEST = 1500
-"""Characters of a line. What a person typed or pasted stands in it, and that may be a whole book."""
+"""Characters. A notice may quote what a person pasted, and that may be a whole book."""
 
 
 def shortened(text: str) -> str:
     """The text without its middle where it is too long: what happened comes first, what to do last."""
     if len(text) <= LONGEST:
         return text
-    left_out = len(text) - LONGEST
-    return f"{text[: LONGEST // 2]} … {left_out:,} characters … {text[-(LONGEST // 2) :]}"
+    half = LONGEST // 2
+    return f"{text[:half]} … {len(text) - LONGEST:,} characters … {text[-half:]}"
 
 
 class Notice(Static):
@@ -27,4 +26,4 @@ class Notice(Static):
     def __init__(self, text: str, kind: Kind = "info") -> None:
         super().__init__(Content(f"{SIGNS[kind]} {printable(text)}"), classes=f"-{kind}")
         self.text = text
-        self.kind: Kind = kind
+        self.kind = kind

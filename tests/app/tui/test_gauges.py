@@ -8,9 +8,9 @@ from rich.cells import cell_len
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
 from app.shell.bars import bars
-from app.tui.widgets.broken_line import broken
+from app.tui.widgets.answer import broken
+from app.tui.widgets.below import Gauges
 from app.tui.widgets.figures import gauge_items, stats_line
-from app.tui.widgets.gauges import Gauges
 from app.tui.widgets.item_line import SEPARATOR, fitting
 from mlx_spec.stats import summarise
 from tests.app.tui.chat_driver import OpenChat

@@ -100,7 +100,7 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         app, press = opened.app, opened.pilot.press
         area = app.chat.prompt.area
         await press("at", "a")
-        shown = await look(opened, lambda: area.menu_is_open)
+        shown = await look(opened, lambda: opened.app.chat.prompt.menu.is_open)
         assert "about" in shown and "owned" not in shown
         await press("tab", "enter")
         await look(opened, lambda: bool(opened.answers), "▤ about")

@@ -42,10 +42,7 @@ async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
 async def test_enter_that_overtakes_the_text_of_a_command_runs_it_whole(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
-        area.load_text("/length 3")
-        await chat.pilot.pause()
-        # As the key is heard where the list, still open for `/len`, has not been told of the rest.
-        area.post_message(PromptArea.MenuKeyPressed("enter"))
+        chat.press_at_once("slash", *"length", "space", "3", "enter")
         await chat.until(lambda: any("ength is 3" in notice for notice in chat.notices))
         assert area.text == ""
 

@@ -2,8 +2,8 @@
 
 import time
 
+from app.tui.widgets.message import UserMessage
 from app.tui.widgets.transcript import BATCH, KEPT
-from app.tui.widgets.user_message import UserMessage
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
 
