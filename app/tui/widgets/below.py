@@ -19,7 +19,7 @@ SHOW_SECONDS = 0.25
 """How often the numbers follow a growing answer."""
 
 MEANINGS = (
-    ("accepted", ACCEPTED, "drafted and right"),
+    ("accepted", ACCEPTED, "drafted, right"),
     ("bonus", OWN, "target, after a draft"),
     ("plain", "", "target alone"),
 )

@@ -4,13 +4,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
 from app.shell.printable import one_line
+from app.tui.widgets.marked_lines import graphemes
 
 FOUND = "bold underline $text-warning on $warning-muted"
 
@@ -23,7 +24,7 @@ def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     found = [match.span() for match in re.finditer("|".join(map(re.escape, wanted)), text, re.IGNORECASE)]
     if not found or text.isascii():
         return found
-    borders = [0, *(end for _, end, _ in split_graphemes(text)[0])]
+    borders = [0, *(end for _, end, _ in graphemes(text))]
     return [(borders[bisect_right(borders, a) - 1], borders[bisect_left(borders, b)]) for a, b in found]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.events import Resize
 from textual.geometry import Region, Size
+from textual.reactive import var
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
@@ -20,9 +21,14 @@ class LiveAnswer(Widget):
     COMPONENT_CLASSES = set(MARK_CLASSES.values())
     ALLOW_SELECT = True
 
+    virtual_size = var(Size(0, 0))
+    """Without a layout of its own: it changes in one."""
+
     def __init__(self) -> None:
         super().__init__()
         self._content = MarkedLines(80)
+        self._drawn: dict[int, Strip] = {}
+        """Textual forgets its own whenever the height changes."""
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -38,6 +44,8 @@ class LiveAnswer(Widget):
         before = len(self._content.lines)
         first = self._content.add(pieces)
         count = len(self._content.lines)
+        for y in range(first, count):
+            self._drawn.pop(y, None)
         if count == before:
             self.refresh(Region(0, first, self.outer_size.width, count - first))
         else:
@@ -45,6 +53,7 @@ class LiveAnswer(Widget):
 
     def clear(self) -> None:
         self._content = MarkedLines(self._content.width)
+        self._drawn = {}
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -53,6 +62,18 @@ class LiveAnswer(Widget):
 
     def on_resize(self, event: Resize) -> None:
         self._fit(self.content_size.width)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._drawn = {}
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        if crop.column_span != (0, self.outer_size.width):
+            return super().render_lines(crop)
+        for y in crop.line_range:
+            if y not in self._drawn or self._drawn[y].cell_length != crop.width:
+                [self._drawn[y]] = super().render_lines(Region(0, y, crop.width, 1))
+        return [self._drawn[y] for y in crop.line_range]
 
     def render_line(self, y: int) -> Strip:
         width, base = self.content_size.width, self.visual_style.rich_style
@@ -75,8 +96,10 @@ class LiveAnswer(Widget):
         return selection.extract("\n".join(map(text_of, self._content.lines))), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
+        self._drawn = {}
         self.refresh()
 
     def _fit(self, width: int) -> None:
         if width and width != self._content.width:
             self._content.resize(width)
+            self._drawn = {}

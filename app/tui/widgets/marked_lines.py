@@ -76,7 +76,7 @@ def _line_lengths(text: str, width: int) -> list[int]:
             lengths.append(length)
             length = cells = 0
         if size > width:
-            for start, end, grapheme in split_graphemes(word)[0]:
+            for start, end, grapheme in graphemes(word):
                 if length and cells + grapheme > width and not word[start].isspace():
                     lengths.append(length)
                     length = cells = 0
@@ -88,11 +88,25 @@ def _line_lengths(text: str, width: int) -> list[int]:
     return [*lengths, length]
 
 
+def graphemes(text: str) -> list[tuple[int, int, int]]:
+    """Begin, end and cells of each visible character. Rich takes the two halves of a flag apart."""
+    out: list[tuple[int, int, int]] = []
+    half = False
+    for start, end, cells in split_graphemes(text)[0]:
+        is_half = "\U0001f1e6" <= text[start] <= "\U0001f1ff"
+        if half and is_half:
+            before = out.pop()
+            start, cells = before[0], before[2] + cells
+        half = is_half and not half
+        out.append((start, end, cells))
+    return out
+
+
 def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:
     """A mark per character; the parts of one visible character share the first one's."""
     marks: list[Mark] = [piece.mark for piece in pieces for _ in piece.text]
     if not text.isascii():
-        for start, end, _ in split_graphemes(text)[0]:
+        for start, end, _ in graphemes(text):
             mark = marks[start]
             marks[start:end] = [mark for _ in range(start, end)]
     return marks

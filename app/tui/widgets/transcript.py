@@ -9,7 +9,9 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.geometry import Size
 from textual.notifications import SeverityLevel
+from textual.reactive import var
 from textual.widget import Widget
 
 from app.chat.notice_kind import Kind
@@ -46,6 +48,10 @@ class Transcript(VerticalScroll, can_focus=True):
 
     FOCUS_ON_CLICK = False
     BLANK = True
+
+    virtual_size = var(Size(0, 0))
+    """Without a layout of its own: Textual would lay out and draw everything twice whenever it grows."""
+
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
     BINDINGS: ClassVar[list[BindingType]] = [
