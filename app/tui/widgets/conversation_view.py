@@ -25,7 +25,6 @@ class ConversationView:
     def __init__(
         self, chat: OpenChat, transcript: Transcript, below: Below, unsent: UnsentPrompts, *, marks: bool
     ) -> None:
-        """`marks`: finished answers are shown as marked tokens, not as Markdown."""
         self.marks = marks
         self._chat = chat
         self._transcript = transcript
@@ -46,7 +45,7 @@ class ConversationView:
         self._transcript.append(self._factory(prompt.id), prompt.id)
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
-        """Another pair that is to give the answer takes over its widget."""
+        """Begin one, or go on in its widget with another pair."""
         shown = next((e for e in self._transcript.entries if e.message_id == answer.id), None)
         if shown is None or not isinstance(shown.widget, LiveAnswer):
             live = self._live = LiveAnswer()
@@ -82,7 +81,6 @@ class ConversationView:
         self._below.show(at_once=at_once)
 
     def show_marks(self, marks: bool) -> None:
-        """Show finished answers as marked tokens, or as Markdown."""
         self.marks = marks
         for answer in self._transcript.query(Answer):
             answer.marks = marks

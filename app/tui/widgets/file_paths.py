@@ -7,8 +7,6 @@ from pathlib import Path
 from textual.fuzzy import FuzzySearch
 
 LIMIT = 5000
-"""Files looked at; a home folder has more than anybody wants to list."""
-
 SHOWN = 8
 LEFT_OUT = {"node_modules", "__pycache__", "build", "dist", "target", "venv"}
 

@@ -22,8 +22,6 @@ class LineItem:
 
 
 class ItemLine(Static):
-    """Shows as many of its items as fit, in their order."""
-
     items: reactive[tuple[LineItem, ...]] = reactive(())
 
     def watch_items(self) -> None:

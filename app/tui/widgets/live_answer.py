@@ -36,7 +36,6 @@ class LiveAnswer(Widget):
 
     @property
     def text(self) -> str:
-        """What is shown, control characters as signs."""
         return self._content.text
 
     def add(self, pieces: Sequence[Piece]) -> None:

@@ -77,16 +77,15 @@ class MessageActions:
         chat = self._chat
         message = self._chosen() or self._branching()
         branches = chat.conversation.tree.branches(message)
+        if len(branches) < 2:
+            raise BadInput("There are no branches here.")
         place = [branch.id for branch in branches].index(message.id) + direction
         if not 0 <= place < len(branches):
-            raise BadInput(
-                "There is no branch on that side." if len(branches) > 1 else "There are no branches here."
-            )
-        other = branches[place]
-        chat.stand_at(other)
-        entries = self._transcript.entries
+            raise BadInput("There is no branch on that side.")
+        chat.stand_at(branches[place])
         if self._transcript.has_focus:
-            self._transcript.select_entry(entries[self._transcript.place_of(other.id)])
+            entry = self._transcript.entries[self._transcript.place_of(branches[place].id)]
+            self._transcript.select_entry(entry)
 
     def show_hit(self, message_id: str, words: Sequence[str]) -> None:
         """Go to a message that a search found, on whichever branch it is, and choose it."""
@@ -102,7 +101,6 @@ class MessageActions:
         self._transcript.go_to(message_id, words)
 
     def copy(self) -> None:
-        """Copy a message."""
         message = self._chosen() or self._answer()
         copy(self._transcript.app, message.text)
         what = "answer" if message.role == "assistant" else "prompt"

@@ -9,7 +9,7 @@ from app.shell.printable import printable
 SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}
 
 LONGEST = 1500
-"""Characters. A notice may quote what a person pasted, and that may be a whole book."""
+"""Characters: a notice may quote what a person pasted."""
 
 
 def shortened(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The rows of the pairs screen, as wide as the terminal has room for."""
+"""The rows of the pairs screen."""
 
 from app.chat.pair_facts import Facts
 from app.chat.pull_queue import PullJob

@@ -56,7 +56,6 @@ class Prompt(Vertical):
         self._given_back_title = ""
         self._paths: list[str] | None = None
         self._offered_for = ""
-        """The text that the menu is about."""
 
     def compose(self) -> ComposeResult:
         yield self.menu
@@ -64,13 +63,11 @@ class Prompt(Vertical):
         yield self.area
 
     def fill(self, text: str) -> None:
-        """Put text in, the cursor at its end."""
         self.area.load_text(text)
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
 
     def sent(self, text: str) -> None:
-        """Take a text that was sent; Up brings it back."""
         self.past.add(text)
         self.past_files.sent(text)
 
@@ -95,7 +92,6 @@ class Prompt(Vertical):
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
-        """The files that go with the prompt."""
         return self._files.files
 
     def attach(self, *files: Attachment) -> None:
@@ -134,7 +130,7 @@ class Prompt(Vertical):
         self.menu.offer(completions(self.area.text))
 
     def _takes_key(self, key: str) -> bool:
-        """Take a key that is not about the text itself."""
+        """Use a key that is not about the text itself; return whether it was one."""
         if self._typed_path is None and self.area.text != self._offered_for:
             self._offer_commands()  # the key overtook the message on what was typed
         if self.menu.is_open:

@@ -108,7 +108,6 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(first, last - KEPT), last)
 
     def append(self, make: Callable[[], Widget], message_id: str | None = None) -> None:
-        """Append a message."""
         if self._window.stop < len(self.entries):
             self.follow()
         self._add(Entry(make, message_id))
@@ -142,7 +141,6 @@ class Transcript(VerticalScroll, can_focus=True):
         return next(places, len(self.entries))
 
     def replace(self, message_id: str, make: Callable[[], Widget]) -> None:
-        """Have another widget for a message."""
         entry = self.entries[self.place_of(message_id)]
         entry.make = make
         if (old := entry.widget) is not None:
@@ -153,7 +151,6 @@ class Transcript(VerticalScroll, can_focus=True):
                 self.select_entry(entry)
 
     def follow(self) -> None:
-        """Go to the end and stay there."""
         last = len(self.entries)
         if self._window.stop < last or len(self._window) > KEPT:
             self._show(max(0, last - BATCH), last, hold=False)
@@ -200,7 +197,6 @@ class Transcript(VerticalScroll, can_focus=True):
             self.scroll_to_widget(widget, animate=False, top=widget.size.height > self.size.height)
 
     def _show_words(self, widget: Widget, words: Sequence[str]) -> None:
-        """In a message that is higher than the view."""
         if not widget.is_mounted or widget.size.height <= self.size.height:
             return
         wanted = [word.casefold() for word in words]

@@ -31,7 +31,7 @@ class UnsentPrompts:
         self._prompt.fill(text)
 
     def leave_editing(self) -> None:
-        """What was written before is in the prompt again; Up brings back what was made of the earlier one."""
+        """Return to what was written before; Up brings the edited text back."""
         self.stash()
         self._prompt.fill(self._aside)
 
@@ -44,18 +44,17 @@ class UnsentPrompts:
             self._prompt.attach(*(file for one in waited for file in one.attachments))
 
     def keep(self, waited: list[Waiting]) -> None:
-        """These waited for an answer when another chat came into view, or came back to a prompt in use."""
+        """Keep prompts that came to nothing: Up brings them back."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])
             self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
-            what = (
-                "A prompt that waited was" if len(waited) == 1 else f"{len(waited)} prompts that waited were"
-            )
+            count = len(waited)
+            what = "A prompt that waited was" if count == 1 else f"{count} prompts that waited were"
             files = ", with its files" if any(one.attachments for one in waited) else ""
             self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def end(self) -> None:
-        """The program ends: everything that waits or is being written, with its files."""
+        """Keep everything that waits or is being written, with its files."""
         waiting = [Unsent(one.text, one.attachments) for one in self._chat.queued]
         before = [Unsent(self._aside)] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
