@@ -75,17 +75,14 @@ class Answer(Message):
         """The answer's tokens; the parts of one visible character are drawn alike, so it stays whole."""
         whole = MarkedLines(UNBROKEN)
         whole.add(_from(self._pieces, self._thought.answer_at))
-        lines: list[Text] = []
-        for line in whole.lines:
-            marked = (run for piece in line for run in runs(piece))
-            styled = ((text, self.get_component_rich_style(MARK_CLASSES[mark])) for text, mark in marked)
-            lines.append(Text.assemble(*styled))
-        return Text("\n").join(lines)
+        styles = {mark: self.get_component_rich_style(name) for mark, name in MARK_CLASSES.items()}
+        marked = ((run for piece in line for run in runs(piece)) for line in whole.lines)
+        return Text("\n").join(
+            Text.assemble(*((text, styles[mark]) for text, mark in line)) for line in marked
+        )
 
 
 class _Stats:
-    """A line of numbers that is broken between them where the terminal is narrow."""
-
     def __init__(self, text: str, style: Style) -> None:
         self._text, self._style = text, style
 
@@ -107,7 +104,6 @@ def broken(text: str, width: int) -> list[str]:
 
 
 def _from(pieces: Sequence[Piece], start: int) -> list[Piece]:
-    """The pieces without their first characters."""
     out: list[Piece] = []
     for piece in pieces:
         if rest := piece.text[start:]:

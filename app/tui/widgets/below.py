@@ -28,8 +28,6 @@ QUEUE_HINT = "↑ takes back · {prompt.at_once} sends at once"
 
 
 class Legend(Static):
-    """The marks of an answer, each looking like the tokens it is for."""
-
     def on_resize(self) -> None:
         parts = [
             Content.styled(mark, style) + (f" {meaning}" if self.size.width >= 72 else "")
@@ -79,7 +77,6 @@ class Below(Vertical):
         self.set_interval(SHOW_SECONDS, self._catch_up)
 
     def follow(self, log: AnswerLog | None) -> None:
-        """Show the numbers of this answer from now on."""
         self._log = log
         self.show()
 

@@ -41,7 +41,6 @@ class CommandMenu(OptionList, can_focus=False):
         return None if self.highlighted is None else self._choices[self.highlighted]
 
     def offer(self, choices: Sequence[Choice]) -> None:
-        """Show these choices; none hides the list."""
         if tuple(choices) == self._choices:
             return
         self._choices = tuple(choices)
@@ -61,7 +60,6 @@ class CommandMenu(OptionList, can_focus=False):
         self.call_after_refresh(self.scroll_to_highlight)
 
     def _drawn(self, choice: Choice, *, whole: bool) -> Content:
-        """On a narrow screen only the highlighted command is shown whole."""
         width = self.app.size.width - FRAME
         if isinstance(choice, str):
             return Content(one_line(choice))

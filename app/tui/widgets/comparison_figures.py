@@ -18,10 +18,7 @@ POINTS_FOR_A_PLOT = 3
 
 
 class ComparisonFigures(VerticalScroll):
-    """Empty until a record is shown."""
-
     async def show(self, record: Record) -> None:
-        """Draw a record's figures in place of the ones before."""
         await self.remove_children()
         await self.mount_all(_parts(record))
 

@@ -40,7 +40,6 @@ class ComparePane(Vertical):
         return self._live.text
 
     def begin(self, title: str) -> None:
-        """Make room for another run."""
         self.border_title = title
         self._live.clear()
         self._scroll.scroll_home(animate=False)
@@ -66,7 +65,6 @@ class ComparePane(Vertical):
         self._numbers.update(Content(f"{numbers}\n{drafting}"))
 
     def show(self, title: str, outcome: Outcome) -> None:
-        """Show a finished run, with the numbers of all its repeats."""
         self.begin(title)
         self._live.add(outcome.pieces)
         self.end(outcome.runs)
@@ -97,7 +95,6 @@ class ComparisonView(Vertical):
         yield self._verdict
 
     def clear(self) -> None:
-        """Make room for runs."""
         self._record, self._prompt = None, -1
         self._views.current = "panes"
 
@@ -135,7 +132,6 @@ class ComparisonView(Vertical):
         self._verdict.update(Content.styled(text, style))
 
     def switch(self) -> None:
-        """From the texts to the figures, and back."""
         self._views.current = "figures" if self._views.current == "panes" else "panes"
         if self._record is not None:
             self._show_title(self._record)
@@ -154,7 +150,6 @@ class ComparisonView(Vertical):
             self._show_texts(self._record)
 
     def scroll_page(self, step: int) -> None:
-        """Both texts together, or the figures."""
         in_figures = self._views.current == "figures"
         for view in [self._figures] if in_figures else self._views.query("ComparePane VerticalScroll"):
             if step < 0:
@@ -173,7 +168,6 @@ class ComparisonView(Vertical):
             self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
 
     def _show_title(self, record: Record) -> None:
-        """The prompt in the panes; over figures, how many they are of."""
         count, text = len(record.prompts), record.prompts[self._prompt].prompt
         if count > 1 and self._views.current == "figures":
             text = f"{count} prompts together"

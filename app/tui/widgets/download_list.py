@@ -27,7 +27,6 @@ class DownloadList(Static):
 
 
 def download_line(job: PullJob, keys: Keys) -> str:
-    """How far a download is, one line."""
     name, told = job.pair.name, keys.told
     lines = {
         "waiting": f"◌ {name}: waits for its turn",
@@ -41,7 +40,6 @@ def download_line(job: PullJob, keys: Keys) -> str:
 
 
 def progress_line(name: str, progress: Progress | None) -> str:
-    """How far a running download is."""
     if progress is None:
         return one_line(f"{name}: starting the download")
     share = f"{bar(int(progress.fraction * BAR_CELLS), BAR_CELLS)} " if progress.total_bytes else ""
@@ -61,7 +59,6 @@ def short_line(jobs: Sequence[PullJob]) -> str:
 
 
 def outcome(job: PullJob, keys: Keys) -> str:
-    """How a download ended."""
     if job.state == "failed":
         return f"{job.pair.name} was not downloaded. {job.error}"
     if job.state == "cancelled":

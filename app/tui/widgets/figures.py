@@ -19,7 +19,6 @@ NEARLY_FULL = 0.8
 
 
 def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem, ...]:
-    """The status line: pair, drafting, what is going on, context, downloads, queue."""
     link, context = chat.link, chat.context
     pair = one_line(link.pair.name)
     states = {
@@ -54,7 +53,6 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem
 
 
 def stored_line(message: ChatMessage) -> str:
-    """The line under an answer of the history."""
     facts = message.facts
     if facts is None:
         return ""

@@ -29,7 +29,6 @@ def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def with_found(text: Content, words: Sequence[str]) -> Content:
-    """The text with the words marked."""
     for start, end in places(text.plain, words):
         text = text.stylize(FOUND, start, end)
     return text

@@ -53,17 +53,13 @@ class KeyLine(Footer):
         compact = not self._fit(keys, WIDE_EDGES)
         if compact:
             keys = self._most_important(keys)
-        if (compact, list(map(_seen, keys))) != (self.compact, list(map(_seen, self._keys))):
+        if (compact, keys) != (self.compact, self._keys):
             self.compact, self._keys = compact, keys
             await self.recompose()
 
     def _known(self) -> list[ActiveBinding]:
-        """One key per action: what has the focus first, the app last, each in the order it was written.
-
-        The command palette's, which is Textual's own, ends them.
-        """
-        focused = self.screen.focused or self.screen
-        chain: list[DOMNode] = list(focused.ancestors_with_self)
+        """One key per action: what has the focus first, the app last, then the command palette's."""
+        chain: list[DOMNode] = list((self.screen.focused or self.screen).ancestors_with_self)
         order = list(default_keys())
         found: dict[str, ActiveBinding] = {}
         active = self.screen.active_bindings
@@ -95,7 +91,3 @@ class KeyLine(Footer):
 
 def _comes_first(binding: str) -> bool:
     return binding == "app.help" or "escape" in default_keys().get(binding, "").split(",")
-
-
-def _seen(heard: ActiveBinding) -> tuple[object, ...]:
-    return heard.binding.key, heard.binding.description, heard.enabled, heard.tooltip

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rich.text import Text
-from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.reactive import var
 from textual.selection import Selection
@@ -56,11 +55,10 @@ class LiveAnswer(Widget):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        self._fit(width)
+        if width and width != self._content.width:
+            self._content.resize(width)
+            self._drawn = {}
         return len(self._content.lines)
-
-    def on_resize(self, event: Resize) -> None:
-        self._fit(self.content_size.width)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -97,8 +95,3 @@ class LiveAnswer(Widget):
     def selection_updated(self, selection: Selection | None) -> None:
         self._drawn = {}
         self.refresh()
-
-    def _fit(self, width: int) -> None:
-        if width and width != self._content.width:
-            self._content.resize(width)
-            self._drawn = {}

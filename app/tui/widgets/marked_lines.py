@@ -45,7 +45,6 @@ class MarkedLines:
         return last
 
     def resize(self, width: int) -> None:
-        """Break everything again for another width."""
         self.width = max(1, width)
         self.lines = _broken(self._pieces, self.width)
 
@@ -66,7 +65,6 @@ def _broken(pieces: Iterable[Piece], width: int) -> list[Line]:
 
 
 def _line_lengths(text: str, width: int) -> list[int]:
-    """How many characters each line takes."""
     lengths: list[int] = []
     length = cells = 0
     for match in _WORD.finditer(text):

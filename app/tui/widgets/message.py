@@ -24,8 +24,6 @@ class Message(Static):
 
 
 class UserMessage(Message):
-    """A prompt as it was written, its files and branch below."""
-
     def __init__(self, text: str, files: Sequence[str] = (), branch: str = "") -> None:
         parts = [Content(printable(text))]
         if notes := [*([branch] if branch else []), *(f"▤ {one_line(name)}" for name in files)]:

@@ -22,10 +22,7 @@ from app.tui.widgets.unsent_prompts import UnsentPrompts
 
 
 class MessageActions:
-    """Acts on the chosen message of the transcript, or on the last one.
-
-    Every method raises `BadInput`, with what to do instead, where it cannot.
-    """
+    """Acts on the chosen message of the transcript, or on the last one; raises `BadInput` where it cannot."""
 
     def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts, keys: Keys) -> None:
         self._chat = chat
@@ -123,7 +120,6 @@ class MessageActions:
         self._chat.view.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
 
     def fold(self) -> None:
-        """Show or fold the thoughts of an answer."""
         answer = self._answer()
         if not thought_of(answer.text).thought:
             raise BadInput("There are no thoughts in this answer.")
@@ -153,7 +149,6 @@ class MessageActions:
         return message
 
     def _answer(self) -> ChatMessage:
-        """The chosen answer, or the last one."""
         message = self._chosen()
         if message is None or message.role != "assistant":
             message = self._chat.conversation.last_answer

@@ -21,8 +21,6 @@ def shortened(text: str) -> str:
 
 
 class Notice(Static):
-    """A sign and a sentence."""
-
     def __init__(self, text: str, kind: Kind = "info") -> None:
         super().__init__(Content(f"{SIGNS[kind]} {printable(text)}"), classes=f"-{kind}")
         self.text = text

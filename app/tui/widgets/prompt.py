@@ -38,8 +38,6 @@ class AttachmentList(Static):
 
 
 class Prompt(Vertical):
-    """The list of completions, the attached files, the text."""
-
     class QueueRequested(Message):
         """Up in an empty prompt while others wait."""
 
@@ -72,7 +70,6 @@ class Prompt(Vertical):
         self.past_files.sent(text)
 
     def put_back(self, text: str, others: int) -> None:
-        """Put a text in, marked as not sent; Up has others."""
         self.fill(text)
         more = f" · Up: {others} more" if others else ""
         self._given_back, self._given_back_title = self.area.text, f"not sent yet{more}"
@@ -98,7 +95,6 @@ class Prompt(Vertical):
         self._files.show(*self.attachments, *files)
 
     def take_attachments(self) -> tuple[Attachment, ...]:
-        """The files that go with the prompt; none is left for the next one."""
         files = self.attachments
         self._files.show()
         return files

@@ -28,8 +28,6 @@ HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, 
 
 
 class PromptArea(TextArea):
-    """The text being written."""
-
     app: KeyedApp
 
     HELP = """\
@@ -103,7 +101,6 @@ first line brings earlier prompts back."""
         event.prevent_default()
 
     def on_resize(self) -> None:
-        """Keep the cursor in view, and the hint whole."""
         hints = [self.app.keys.told(hint) for hint in HINTS]
         fitting = (hint for hint in hints if cell_len(hint) <= self.content_size.width)
         self.placeholder = next(fitting, hints[-1])

@@ -30,7 +30,6 @@ def round_text(played: DraftRound) -> Content:
 
 
 def round_sentence(played: DraftRound) -> str:
-    """What happened in the round, in words."""
     own = f"‘{token_text(played.own)}’" if played.own else ""
     count = len(played.drafted)
     if not count:

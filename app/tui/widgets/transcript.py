@@ -86,7 +86,6 @@ class Transcript(VerticalScroll, can_focus=True):
         self.selected: Entry | None = None
         """The message that keys and commands are about; None: the last one."""
         self._window = range(0)
-        """Places of the entries that have widgets."""
         self._moving = False
 
     def on_mount(self) -> None:
@@ -121,13 +120,11 @@ class Transcript(VerticalScroll, can_focus=True):
             self.notify(printable(text), severity=SEVERITIES[kind], markup=False)
 
     def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
-        """Show a whole conversation, from its end."""
         self.cut(0)
         self.entries = [Entry(make, message_id) for message_id, make in messages]
         self.follow()
 
     def cut(self, start: int) -> None:
-        """Remove everything from a place on."""
         self.select_entry(None)
         removed = [entry.widget for entry in self.entries[start:] if entry.widget]
         del self.entries[start:]
@@ -157,7 +154,6 @@ class Transcript(VerticalScroll, can_focus=True):
         self.anchor()
 
     def action_select(self, direction: int) -> None:
-        """Choose the message before or after the chosen one; the last one if none is."""
         messages = [entry for entry in self.entries if entry.message_id is not None]
         if not messages:
             return
@@ -176,7 +172,6 @@ class Transcript(VerticalScroll, can_focus=True):
             self.call_after_refresh(self._show_words, entry.widget, words)
 
     def select_entry(self, entry: Entry | None) -> None:
-        """Mark a message as the chosen one, or none."""
         for widget in self.query(".-selected"):
             widget.remove_class("-selected")
             if isinstance(widget, Message):
@@ -239,7 +234,6 @@ class Transcript(VerticalScroll, can_focus=True):
         self.call_after_refresh(self._moved, held)
 
     def _in_view(self) -> tuple[Widget, float] | None:
-        """A widget in view, and how far below the top edge it begins."""
         for entry in self.entries[self._window.start : self._window.stop]:
             widget = entry.widget
             if widget is not None and widget.is_mounted and widget.virtual_region.bottom > self.scroll_y:

@@ -20,12 +20,10 @@ class UnsentPrompts:
         """What was being written when an earlier prompt came in its place."""
 
     def stash(self) -> bool:
-        """Empty the prompt; return whether there was any text."""
         self._keep([Unsent(self._prompt.area.text)])
         return self._prompt.stash()
 
     def begin_editing(self, text: str) -> None:
-        """Put an earlier prompt in place of what is being written."""
         if self._chat.editing is None:
             self._aside = self._prompt.area.text
         self._prompt.fill(text)
@@ -54,17 +52,13 @@ class UnsentPrompts:
             self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def end(self) -> None:
-        """Keep everything that waits or is being written, with its files."""
         waiting = [Unsent(one.text, one.attachments) for one in self._chat.queued]
         before = [Unsent(self._aside)] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
         self._keep([*waiting, *before, written], self._chat.conversation.chat.id)
 
     async def put_back(self, chat_id: str | None) -> None:
-        """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
-
-        Without an id, those of chats that were never saved, because nothing was sent in them.
-        """
+        """Put the last unsent prompt of a chat, or of unsaved ones, into an empty prompt."""
         prompt, ask = self._prompt, self._chat.history.ask
         try:
             found = await asyncio.wrap_future(ask(lambda history: unsent(history, chat_id)))

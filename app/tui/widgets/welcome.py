@@ -18,7 +18,6 @@ class Welcome(Static):
     app: KeyedApp
 
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
-        """Describe the pair as far as it is known."""
         if info is not None:
             draft = "with a draft model" if info.can_draft else "without a draft model"
             pair = f"{one_line(info.name)} {draft} · {size_text(info.memory_bytes)} · {one_line(info.device)}"
