@@ -27,12 +27,12 @@ class DownloadList(Static):
 
 
 def download_line(job: PullJob, keys: Keys) -> str:
-    name, told = job.pair.name, keys.told
+    name = job.pair.name
     lines = {
         "waiting": f"◌ {name}: waits for its turn",
-        "failed": f"✗ {name}: {job.error} {told('{pairs.retry} tries again.')}",
-        "paused": f"‖ {name}: paused. {told('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
-        "cancelled": f"- {name}: cancelled, what came is kept. {told('{pairs.retry} goes on.')}",
+        "failed": f"✗ {name}: {job.error} {keys.told('{pairs.retry} tries again.')}",
+        "paused": f"‖ {name}: paused. {keys.told('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
+        "cancelled": f"- {name}: cancelled, what came is kept. {keys.told('{pairs.retry} goes on.')}",
         "done": f"✓ {name}: installed",
         "running": f"↓ {progress_line(name, job.progress)}",
     }

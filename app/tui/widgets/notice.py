@@ -1,4 +1,4 @@
-"""A line from the program itself in the transcript: what happened, never what a model said."""
+"""A line from the program itself in the transcript: what happened, never a model's text."""
 
 from textual.content import Content
 from textual.widgets import Static

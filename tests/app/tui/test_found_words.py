@@ -1,4 +1,4 @@
-"""The words of a search are marked where they stand, whatever the texts contain."""
+"""The words of a search are marked, whatever the texts contain."""
 
 from pathlib import Path
 

@@ -72,30 +72,24 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
         await chat.until(lambda: "F5 Compare" in shown(chat))
 
 
-async def test_keys_that_a_list_passes_on_are_named_in_the_line_and_in_the_help(open_chat: OpenChat) -> None:
+async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 40)) as chat:
         await chat.ask("hello")
         await chat.pilot.press("f8")
-        await chat.until(lambda: isinstance(chat.app.screen, InspectorScreen))
+        await chat.reached(InspectorScreen)
         await chat.until(lambda: "← Earlier → Later" in shown(chat))
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
         await chat.pilot.press("escape", "f6")
-        await chat.until(lambda: isinstance(chat.app.screen, SessionsScreen))
+        await chat.reached(SessionsScreen)
         await chat.until(lambda: "r Rename" in shown(chat))
         assert "Enter" not in shown(chat)
         assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
-
-
-async def test_lists_keep_the_way_back_and_the_help_at_every_width(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        for key, screen in (("f6", SessionsScreen), ("f2", PairsScreen)):
-            await chat.pilot.press(key)
-            await chat.until(lambda screen=screen: isinstance(chat.app.screen, screen))
+        for screen in (SessionsScreen, PairsScreen):
+            await chat.reached(screen)
             for columns in (40, 80, 120):
                 await chat.pilot.resize_terminal(columns, 24)
                 await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(shown(chat).split()))
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.app.chat)
+            await chat.pilot.press("escape", "f2")
 
 
 async def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_explains_it(open_chat: OpenChat) -> None:

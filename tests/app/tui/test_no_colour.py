@@ -1,4 +1,4 @@
-"""Started with NO_COLOR in a pseudo-terminal: no colour reaches it, and other signs say what colour said."""
+"""Started with NO_COLOR in a pseudo-terminal: no colour reaches it, and other signs replace it."""
 
 import fcntl
 import os

@@ -34,13 +34,13 @@ async def give(chat: Chat, text: str) -> None:
     area.action_submit()
     await chat.pilot.pause()
     await chat.until(lambda: app.state.running is None)
-    await chat.until(lambda: bool(_said(chat) or app._notifications) or _drawn(chat) != drawn)
-    said = _said(chat)
-    for notice in said:
+    await chat.until(lambda: bool(_notices(chat) or app._notifications) or _drawn(chat) != drawn)
+    notices = _notices(chat)
+    for notice in notices:
         assert not NO_SENTENCE.search(notice.text), notice.text
         assert len(notice.text) <= LONGEST + 40
         assert notice.size.height < 60 or notice.text.count("\n") > 20
-    if any(notice.kind == "error" for notice in said):
+    if any(notice.kind == "error" for notice in notices):
         assert _kept(chat) == before, "refused, and something was done all the same"
     assert app.is_running and app._exception is None
     app.clear_notifications()
@@ -53,7 +53,7 @@ async def give(chat: Chat, text: str) -> None:
         await chat.ask("think")
 
 
-def _said(chat: Chat) -> list[Notice]:
+def _notices(chat: Chat) -> list[Notice]:
     entries = [entry.widget for entry in chat.app.chat.transcript.entries]
     return [widget for widget in entries if isinstance(widget, Notice)]
 
