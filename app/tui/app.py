@@ -10,7 +10,6 @@ from rich.theme import Theme
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
-from textual.scrollbar import ScrollBar
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.first_run import is_first_run
@@ -41,7 +40,6 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.terminal.ending import end_on_signals
 from app.tui.terminal.suspending import suspend_between_steps
 from app.tui.widgets.markdown_text import MARKDOWN_STYLES
-from app.tui.widgets.scroll_bar import BarVisual
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
 
@@ -91,7 +89,6 @@ class ChatApp(KeyedApp):
         self.keys = Keys(self.config.keys)
         if "theme" in self.config.values:
             self.theme = self.config["theme"]
-        ScrollBar.renderer = BarVisual
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
         news: queue.SimpleQueue[News] = queue.SimpleQueue()

@@ -14,7 +14,7 @@ from app.compare.record import Record
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
-from app.tui.widgets.compare_pane import ComparePane
+from app.tui.widgets.comparison_view import ComparePane
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 

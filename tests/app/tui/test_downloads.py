@@ -10,8 +10,8 @@ from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.below import StatusLine
 from app.tui.widgets.download_list import DownloadList, progress_line
-from app.tui.widgets.status_line import StatusLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import ModelProgress, Progress
 from models.pairs.catalogue import find

@@ -9,8 +9,8 @@ import pytest
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
 from app.history.store import History
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.status_line import StatusLine
-from app.tui.widgets.user_message import UserMessage
+from app.tui.widgets.below import StatusLine
+from app.tui.widgets.message import UserMessage
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat

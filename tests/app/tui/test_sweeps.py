@@ -10,8 +10,8 @@ from app.compare import store
 from app.compare.last_speeds import last_speeds
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
-from app.tui.widgets.compare_pane import ComparePane
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
+from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_compare import compared
