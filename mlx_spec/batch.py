@@ -60,6 +60,8 @@ class Batch:
 
     def __init__(self, sequences: list[Sequence], context_limit: int):
         self.sequences = sequences
+        self.live = list(sequences)
+        """Those that have not ended."""
         self.context_limit = context_limit
         lengths = [len(s.tokens) for s in sequences]
         self.tokens = mx.zeros((len(sequences), round_up(max(lengths), CAPACITY_STEP)), mx.int32)
@@ -72,11 +74,6 @@ class Batch:
         for i, s in enumerate(sequences):
             self.tokens[i, : len(s.tokens)] = mx.array(s.tokens, mx.int32)
         self._settle()
-
-    @property
-    def live(self) -> list[Sequence]:
-        """Those that have not ended."""
-        return [s for s in self.sequences if not s.stopped]
 
     def context(self, trees: bool = False) -> Context:
         """What a drafter is shown."""
@@ -132,6 +129,7 @@ class Batch:
 
     def settled(self) -> None:
         """The texts were extended by what was read: bring the bounds of the length up to it."""
+        self.live = [s for s in self.live if not s.stopped]
         if self.live:
             self._settle()
 

@@ -30,7 +30,7 @@ GOES = 6
 BETWEEN = 4
 """Kinds timed between two looks at how fast plain rounds are: the machine may be slow for a while."""
 UNEVEN = 1.25
-"""How much dearer than a longer round a round may be; what is beyond was a disturbance."""
+"""How much slower than a longer draft's round a round may be; more was a disturbance."""
 
 
 class Kind(NamedTuple):

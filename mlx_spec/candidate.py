@@ -11,13 +11,13 @@ class Candidate:
 
     drafter: str
     kind: str
-    """What acceptance is counted by: drafts of one kind stand about equally often."""
+    """What acceptance is counted by: drafts of one kind have about the same acceptance rate."""
     prior: float
-    """How often a first token of this kind stands, before anything was counted."""
+    """Acceptance rate of a first token of this kind, before anything was counted."""
     limit: int
     """The longest draft worth considering."""
     shadows: int = 0
-    """Latest tokens of which it can say whether it would have drafted them."""
+    """Latest tokens that it could shadow: would it have drafted them?"""
     behind: int = 0
     """Tokens it has to read before it can draft."""
     host_text: bool = False

@@ -63,7 +63,7 @@ class Loop:
                 yield from self._read()
 
     def _plan(self) -> Plan:
-        """Who drafts the next round and how long. Nobody drafts the first: its token comes soonest so."""
+        """Who drafts the next round and how long. The first is plain: its token comes soonest."""
         live, pending, room = self.batch.live, self.batch.pending, self.batch.room()
         begun = all(text.rounds for text in live)
         candidate, depth = NO_CANDIDATE, 0
@@ -141,6 +141,6 @@ class Loop:
 
 
 def _alike(pending: Iterable[Flight], drafter: Drafter | None, count: int) -> bool:
-    """Whether the rounds in flight are so many, and all of this drafter."""
+    """Whether `count` rounds are in flight, all of this drafter."""
     kinds = [flight.drafter is drafter and flight.draft.shadow is None for flight in pending]
     return len(kinds) == count and all(kinds)

@@ -31,13 +31,13 @@ class Stats:
     draft_n: int
     """Drafted tokens, without those behind the end of the text."""
     draft_n_accepted: int
-    """Drafted tokens that stood."""
+    """Drafted tokens that were accepted."""
     acceptance_rate: float
     """Accepted / drafted; 0 when nothing was drafted."""
     accepted_per_round: float
     """Mean accepted tokens per round, plain rounds included."""
     acceptance_by_position: tuple[float, ...]
-    """For draft position i: how often it stood, given that all before it did."""
+    """For draft position i: acceptance rate, given that all before it were accepted."""
     rounds_by_drafter: dict[str, int]
     draft_share: float | None
     """Share of a round spent drafting, from the rounds timed in two parts; None if none was."""

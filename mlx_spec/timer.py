@@ -6,7 +6,7 @@ from collections.abc import Callable
 import mlx.core as mx
 
 TIMED_EVERY, TIMED_FIRST = 64, 4
-"""One drafted round in so many is timed in two parts, draft and verify; it is read at once. The first comes
+"""Each 64th drafted round is timed in two parts, draft and verify; it is read at once. The first comes
 soon: many answers have no more than ten rounds."""
 
 

@@ -41,11 +41,6 @@ def hub_cache() -> Path:
     return _expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface" / "hub"
 
 
-def revisions_file() -> Path:
-    """The commits that pulled models stand at (`models.pairs.revisions`)."""
-    return data_folder() / "revisions.json"
-
-
 def own_pairs_file() -> Path:
     """The pairs that a person put together (`models.pairs.own_pairs`)."""
     return data_folder() / "pairs.json"

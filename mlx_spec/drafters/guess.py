@@ -12,7 +12,7 @@ from mlx_spec.verify.batch import BatchVerifier
 
 
 class Guess(Drafter):
-    """Stands in for lookup; every token it drafts is 1."""
+    """In place of lookup; every token it drafts is 1."""
 
     name = "lookup"
 

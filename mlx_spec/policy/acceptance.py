@@ -1,9 +1,9 @@
-"""How likely drafted tokens are to stand: weights over a few levels, moved by what is seen in an answer.
+"""How likely drafted tokens are to be accepted: weights over a few levels, moved by what an answer shows.
 
-Answers differ in kind: in one nearly every draft stands, in the next hardly any. So what is known is not
-one rate but how likely each of a few is for the answer at hand (Bayes' rule), with a share of what answers
-are usually like mixed in again, for the kind may change in the middle (fixed share, Herbster and Warmuth
-1998, section 5). Given a level, every position stands with that probability if all before it did.
+Answers differ: one accepts nearly every draft, the next hardly any. So instead of one rate there is a
+probability of each of a few (Bayes' rule), with a share of the usual mixed in again, for an answer may
+change in the middle (fixed share, Herbster and Warmuth 1998, section 5). Given a level, every position is
+accepted with that probability if all before it are.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ import numpy as np
 from mlx_spec.types import MAX_DRAFT_LENGTH
 
 LEVELS = np.array([0.02, 0.15, 0.35, 0.55, 0.72, 0.85, 0.93, 0.97, 0.99])
-"""How often a drafted token stands, one of these: closer where drafts are longest."""
+"""Acceptance rates: closer together where drafts are longest."""
 ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
-"""[levels, lengths], how likely the first 0, 1, ... k tokens all stand."""
+"""[levels, lengths], how likely the first 0, 1, ... k tokens are all accepted."""
 EXPECTED = np.cumsum(ALIVE, axis=1)
 """[levels, lengths], tokens of rounds that draft 0, 1, ... k, the target's own one included."""
 SWITCH = 0.01
 """Share of the usual mixed in again after a round that drafted, or a token that was reviewed."""
 IDLE = 0.002
-"""The same after a token nobody drafted: in time drafting is tried again."""
+"""The same after a token without a draft: in time drafting is tried again."""
 LEARN = 0.15
 """What an answer adds to the usual."""
 RECENT = 0.3
@@ -30,14 +30,14 @@ RECENT = 0.3
 LEAST = 0.01
 """Share of the usual that is spread over all levels: nothing is ever ruled out."""
 DOUBT = 0.8
-"""Tokens that a drafter's prior is worth: below 1 it says "nearly all or hardly any"."""
+"""Tokens that a drafter's prior is worth: below 1 it means "nearly all or hardly any"."""
 
 
 class Acceptance:
     """What is known of one kind of drafts.
 
     Args:
-        prior: how often a first token is expected to stand before anything was seen.
+        prior: expected acceptance rate of a first token, before anything was seen.
     """
 
     def __init__(self, prior: float = 0.5):
@@ -53,16 +53,16 @@ class Acceptance:
         self._seen = False
 
     def count(self, drafted: int, accepted: int) -> None:
-        """Take a round. Positions after the first rejection say nothing."""
+        """Take a round; positions after the first rejection tell nothing."""
         self._learn(ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
 
     def shadow(self, right: Iterable[bool]) -> None:
-        """Take tokens that nobody drafted: whether each would have been drafted."""
-        for stood in right:
-            self._learn(LEVELS if stood else 1 - LEVELS)
+        """Take tokens of plain rounds: whether each would have been drafted."""
+        for accepted in right:
+            self._learn(LEVELS if accepted else 1 - LEVELS)
 
     def idle(self, tokens: int) -> None:
-        """So many tokens were written of which nothing is known."""
+        """`tokens` were written of which nothing is known."""
         self.now = _mix(self.now, self.usual, 1 - (1 - IDLE) ** tokens)
 
     def _learn(self, likelihood: np.ndarray) -> None:
@@ -94,7 +94,7 @@ def _mix(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
 
 
 def _prior(rate: float) -> np.ndarray:
-    """A beta law of this mean over the levels."""
+    """A beta distribution of this mean over the levels."""
     between = (LEVELS[1:] + LEVELS[:-1]) / 2
     widths = np.diff(np.concatenate([[0.0], between, [1.0]]))
     weights = widths * LEVELS ** (rate * DOUBT - 1) * (1 - LEVELS) ** ((1 - rate) * DOUBT - 1)

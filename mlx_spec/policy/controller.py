@@ -27,9 +27,9 @@ REVIEW_FIRST = 3
 LOOK_FIRST, LOOK_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
 LOOK_ROUNDS = 4
-"""A look ends when a steady round of it was read, or after so many, one of before in flight included."""
+"""Rounds after which a look ends without a steady one, one already in flight included."""
 RESTS = 8
-"""Plain rounds that a choice of one stands for at most while the same is offered: weighing takes time."""
+"""Plain rounds between two weighings, at most, while the candidates stay the same: weighing takes time."""
 AHEAD = 16
 """Tokens that an answer goes on for at least, as is expected; else for as many as were written."""
 READING = 1 / 32
@@ -162,7 +162,7 @@ class Controller:
             self._learn(read, length)
 
     def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
-        """Take what a drafter says it would have drafted of the latest tokens."""
+        """Take which of the latest tokens a drafter would have drafted."""
         self._known(candidate).shadow(right)
 
     def as_json(self) -> dict[str, Any]:

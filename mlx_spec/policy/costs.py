@@ -1,6 +1,6 @@
 """What rounds cost: seconds by drafter, draft length and context length, each an average of its readings.
 
-Every kind of round is a line over the tokens in the context. Kinds nobody ran lie between their neighbours.
+Each kind of round is a line over the tokens in the context. Those that never ran lie between neighbours.
 """
 
 import math
@@ -31,7 +31,7 @@ SPREAD_OVER = 64
 GROSS = 3.0
 """Standard deviations. One such surprise may be another program's turn, a second one is believed."""
 ALONG = 0.8
-"""Share of a correction that is laid to the drafter: its other lengths move along."""
+"""Share of a correction that moves all lengths of the drafter."""
 
 
 Surprise = Literal["none", "gross", "believed"]
@@ -76,7 +76,7 @@ class Costs:
     def curve(self, drafter: str, limit: int, length: int = 0) -> np.ndarray:
         """[lengths], seconds of rounds that draft 0, 1, ... tokens with `length` tokens in the context.
 
-        To `limit`, or one further than anybody tried: the first one beyond is on the line from plain rounds
+        To `limit`, or one past the longest that ran: the first one beyond is on the line from plain rounds
         through the longest.
         """
         assert self.plain is not None, "plain rounds come first"

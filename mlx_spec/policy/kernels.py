@@ -2,7 +2,7 @@
 
 Read in MLX 0.32's source and constants (mlx/backend/metal/: quantized.cpp `get_qmv_batch_limit` and
 `dispatch_qmv`, matmul.cpp, scaled_dot_product_attention.cpp). Measured costs choose the draft length; these
-numbers, which nobody measured here, say why a curve jumps, and settle near-ties.
+numbers, not measured here, explain why a curve jumps, and settle near-ties.
 """
 
 import re
@@ -13,7 +13,7 @@ ROWS_PER_PASS = 5
 WIDE_GENERATION = 15
 """M3. Older GPUs read affine-quantized weights once per row, and send dense products to a padded tile."""
 DENSE_WIDE_ROWS = 15
-"""`gemv_wide` takes up to so many rows; from there on a tile."""
+"""The most rows `gemv_wide` takes; more go to a tile."""
 TILE_ROWS = 32
 """A matrix tile costs the same for 1 row as for all of these."""
 FUSED_QUERY_ROWS = 8

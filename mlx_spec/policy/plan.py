@@ -1,4 +1,4 @@
-"""Who drafts the next round, and how long: asked before each round, told of each that was read."""
+"""Who drafts the next round, and how long: asked before each round, shown each that was read."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -9,7 +9,7 @@ from mlx_spec.types import Round
 
 @runtime_checkable
 class Policy(Protocol):
-    """Plans rounds from the rounds before. Whatever it says, the text stays the same."""
+    """Plans rounds from the rounds before. Whatever it plans, the text stays the same."""
 
     def begin(self) -> None:
         """A new prompt."""

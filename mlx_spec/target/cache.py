@@ -109,7 +109,7 @@ class Buffer:
         self.arrays = whole
 
     def resize(self, sequences: int) -> None:
-        """Hold the rows of so many sequences; the first keep theirs."""
+        """Hold the rows of `sequences`; the first keep theirs."""
         kept = [x[:sequences] for x in self.arrays]
         self.arrays = tuple(mx.pad(x, [(0, sequences - x.shape[0])] + [(0, 0)] * 3) for x in kept)
 
@@ -130,7 +130,7 @@ class Buffer:
 
 
 Entry = Buffer | ArraysCache | tuple["Entry", ...]
-"""What stands for one of a model's caches: an ArraysCache stands for itself, a tuple for a CacheList."""
+"""In place of one of a model's caches: an ArraysCache is itself, a tuple is a CacheList."""
 
 
 def make_entries(model: nn.Module, bits: int | None = None) -> list[Entry]:
@@ -192,7 +192,7 @@ def only(buffers: Sequence[Buffer], sequence: int, count: int, end: int) -> Iter
 
 
 def capacity_for(rows: int) -> int:
-    """The capacity of a buffer that has to hold so many: 64, 128, 256 and then steps of 256.
+    """The capacity of a buffer for `rows`: 64, 128, 256 and then steps of 256.
 
     Few at first, for compiled passes read all of them, and on the CPU backend attention to 256 rows takes up
     to twice as long as to 128.

@@ -86,7 +86,7 @@ class Model:
         return self.lazy and not self.recurrent
 
     def allow_trees(self) -> None:
-        """Find out whether its code can place the rows of a tree; `trees` says so afterwards."""
+        """Find out whether its code can place the rows of a tree; the answer is `trees`."""
         if self.batches and not self.trees:
             place_rows(self.model)
             self.trees = self._probe.trees()
@@ -145,7 +145,7 @@ class Model:
         self.seen = [0] * len(self.seen)
 
     def resize(self, sequences: int) -> None:
-        """Read so many sequences at once; the first keep what was read."""
+        """Read `sequences` at once; the first keep what was read."""
         if sequences != len(self.texts):
             for buffer in self.buffers:
                 buffer.resize(sequences)
@@ -181,7 +181,7 @@ class Model:
         return kept
 
     def resume(self, tokens: Sequence[int], limit: int, sequence: int = 0) -> int:
-        """Go back to the furthest place up to `limit` that is in `tokens` too, and say where it is."""
+        """Go back to the furthest place up to `limit` that is in `tokens` too, and return it."""
         kept = min(self._common(tokens, sequence), limit)
         if self._history is not None:
             kept = self._history.resume(kept)
@@ -252,7 +252,7 @@ class Model:
         caches = plain_caches(self._history.now.after(0))
         output = self._pass(p.ids, p.start, caches)
         states = states_in(caches)
-        self._history.stand(p.start.high + p.ids.shape[1], states)
+        self._history.restart(p.start.high + p.ids.shape[1], states)
         if observe:
             observe(p, output)
         mx.eval(states, [buffer.arrays for buffer in self.buffers])

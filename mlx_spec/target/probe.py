@@ -66,7 +66,7 @@ class Probe:
         """Whether a pass may begin at a place that only the device knows."""
 
     def history(self, replay: Callable[[mx.array, Length, States], States]) -> StateHistory | None:
-        """Where the recurrent layers stand at the start of a text; None where there are none."""
+        """The recurrent layers' states at the start of a text; None without such layers."""
         if not self._none:
             return None
         if self._kinds is None:

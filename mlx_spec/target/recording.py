@@ -72,14 +72,14 @@ def record_cores(model: nn.Module) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A slot whose state a `Core` moves: where it stood, where it stands, what it was given between."""
+    """A slot whose state a `Core` moves: its start, its end, what it was given between."""
 
     start: mx.array
     end: mx.array
     passes: tuple[tuple[Core, dict[str, Any]], ...] = ()
 
-    def after(self, count: int | mx.array, stand: mx.array) -> mx.array:
-        """The state after the first `count` of the tokens, those that `stand`: a boolean `[1, tokens]`."""
+    def after(self, count: int | mx.array, accepted: mx.array) -> mx.array:
+        """The state after the first `count` of the tokens, those `accepted`: a boolean `[1, tokens]`."""
         if isinstance(count, int) and count == 0:
             return self.start
         core, given = self.passes[0]
@@ -88,7 +88,7 @@ class Moved:
         if isinstance(count, int):
             cut = {name: given[name][:, :count] for name in core.per_token}
             return core.masked(**given | cut, state=self.start)[1]
-        return core.masked(**given, state=self.start, mask=stand)[1]
+        return core.masked(**given, state=self.start, mask=accepted)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class Windows:
         """With those of a further pass, the first of which is the last here."""
         return Windows(mx.concatenate([self.states[:-1], states]) if len(self.states) > 1 else states)
 
-    def after(self, count: int | mx.array, stand: mx.array) -> mx.array:
-        """After the first `count` of the tokens, `[1, ...]`; `stand` is for slots that are not windows."""
+    def after(self, count: int | mx.array, accepted: mx.array) -> mx.array:
+        """After the first `count` of the tokens, `[1, ...]`; `accepted` is for other slots."""
         return self.states[count : count + 1] if isinstance(count, int) else mx.take(self.states, count, 0)
 
 

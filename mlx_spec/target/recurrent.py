@@ -5,7 +5,7 @@ a pass costs nothing to keep, and the state after `count` of its tokens follows 
 
 - `Recomputed`: only the recurrence runs again, over its recorded inputs (`recording.py`), with a mask
   that the device makes of the count. No weight is read, and the host need not know the count.
-- `Replayed`: the model reads the tokens that stand once more. Right for any cache made of arrays, at
+- `Replayed`: the model reads the accepted tokens once more. Right for any cache made of arrays, at
   the price of a pass after each rejection, and the host must know the count.
 
 Which one a model gets is found by building one pass of it (docs/decisions/0009).
@@ -68,8 +68,8 @@ class Recomputed:
     def after(self, count: int | mx.array) -> States:
         if self.rows == 0 or (isinstance(count, int) and count == self.rows):
             return tuple(tuple(slot.end for slot in slots) for slots in self._slots)
-        stand = mx.arange(self.rows)[None] < count
-        return tuple(tuple(slot.after(count, stand) for slot in slots) for slots in self._slots)
+        accepted = mx.arange(self.rows)[None] < count
+        return tuple(tuple(slot.after(count, accepted) for slot in slots) for slots in self._slots)
 
 
 class Single:
@@ -96,7 +96,7 @@ class Single:
 
 
 class Replayed:
-    """The model reads the tokens that stand again."""
+    """The model reads the accepted tokens again."""
 
     def __init__(self, replay: Callable[[mx.array, Length, States], States], at: Length, states: States):
         self.at, self.rows = at, 0
@@ -120,7 +120,7 @@ class Replayed:
 
 
 def plain_caches(states: States) -> list[ArraysCache]:
-    """Caches that record nothing: for passes that nobody goes back into."""
+    """Caches that record nothing: for passes that no rejection goes back into."""
     caches = []
     for slots in states:
         cache = ArraysCache(len(slots))
@@ -135,7 +135,7 @@ def states_in(caches: Sequence[ArraysCache]) -> States:
 
 
 class StateHistory:
-    """Where the recurrent layers of one model stand, and the places they can go back to.
+    """The states of one model's recurrent layers, and the places they can go back to.
 
     The checkpoint before the last is kept too: a round in flight may turn out to lie beyond the end.
     """
@@ -148,7 +148,7 @@ class StateHistory:
         self.now = checkpoint(Length.exact(0), fresh)
 
     def go(self, at: Length, count: int) -> None:
-        """Stand at `at`, which lies within the last checkpoint, to read `count` tokens or more.
+        """Begin at `at`, which lies within the last checkpoint, to read `count` tokens or more.
 
         What came before `at` is final. Where one token is read, none may follow in the same checkpoint.
         """
@@ -158,8 +158,8 @@ class StateHistory:
         states = self.now.after(at.value - self.now.at.value if self.now.rows else 0)
         self.now = (Single if count == 1 else self._stretch)(at, states)
 
-    def stand(self, at: int, states: States) -> None:
-        """The states at `at`, where a pass that nobody goes back into has ended."""
+    def restart(self, at: int, states: States) -> None:
+        """The states at `at`, where a pass that no rejection goes back into has ended."""
         self._before, self.now = None, self._stretch(Length.exact(at), states)
 
     def mark(self) -> None:
@@ -173,10 +173,10 @@ class StateHistory:
         return max(self._places(limit))
 
     def resume(self, limit: int) -> int:
-        """Go back to that place, forget all beyond it and say where it is."""
+        """Go back to that place, forget all beyond it and return it."""
         places = self._places(limit)
         at = max(places)
-        self.stand(at, places[at]())
+        self.restart(at, places[at]())
         self._marks = {mark: states for mark, states in self._marks.items() if mark <= at}
         return at
 

@@ -10,6 +10,8 @@ under 1e-8 is never drawn. Here the noise ends at 45, and what is never drawn li
 import mlx.core as mx
 from jaxtyping import Float, UInt32
 
+AHEAD = 16
+"""Rows of noise that are made at once."""
 STREAMS = 3
 """Streams per seed: shared noise, proposals, acceptance."""
 
@@ -29,11 +31,22 @@ def fold(stream: Stream, position: int | mx.array) -> UInt32[mx.array, "2"]:
     return mx.concatenate([mx.array([stream[0]], mx.uint32), low])
 
 
-def gumbel_rows(
-    stream: Stream, first: int | mx.array, rows: int, vocab: int
-) -> Float[mx.array, "{rows} {vocab}"]:
-    """Standard Gumbel noise, row i keyed by position `first + i`."""
-    return _rows(mx.array(stream, mx.uint32), mx.array(first), rows, vocab)
+class Gumbel:
+    """Standard Gumbel noise of one stream, each row keyed by its position."""
+
+    def __init__(self, stream: Stream, vocab: int):
+        self._stream, self._vocab = mx.array(stream, mx.uint32), vocab
+        self._first, self._made = 0, mx.zeros((0, vocab))
+
+    def rows(self, first: int | mx.array, count: int) -> Float[mx.array, "{count} vocab"]:
+        """Of the positions `first`, `first + 1`, ..."""
+        if not isinstance(first, int):
+            return _rows(self._stream, first, count, self._vocab)
+        if not self._first <= first <= self._first + len(self._made) - count:
+            # Several rounds' rows at once: the graph for few costs more than the numbers.
+            ahead = -(-count // AHEAD) * AHEAD
+            self._first, self._made = first, _rows(self._stream, mx.array(first), ahead, self._vocab)
+        return self._made[first - self._first :][:count]
 
 
 def gumbel(key: UInt32[mx.array, "2"], vocab: int) -> Float[mx.array, " {vocab}"]:

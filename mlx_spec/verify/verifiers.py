@@ -15,7 +15,7 @@ from mlx_spec.types import Options
 from mlx_spec.verify import rules
 from mlx_spec.verify.distribution import logprobs, unnormalised
 from mlx_spec.verify.history import History
-from mlx_spec.verify.noise import fold, gumbel, gumbel_rows, streams, uniform
+from mlx_spec.verify.noise import Gumbel, fold, gumbel, streams, uniform
 
 Judged = tuple[mx.array, mx.array]
 """(accepted, bonus): how much of a chain is accepted, and the target's own token after it."""
@@ -167,7 +167,7 @@ class RejectionRound:
     def guesses(
         self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
     ) -> Int[mx.array, " rows"]:
-        # Its noise is spent where a draft was drawn: the likeliest token stands for what it would have been.
+        # Its noise is spent where a draft was drawn: the likeliest token is taken in its place.
         return _choice(self._logprobs(logits, 0, known))
 
     def _logprobs(self, logits: mx.array, first: int, drafted: mx.array) -> mx.array:
@@ -183,15 +183,15 @@ class Verifier:
     def __init__(self, options: Options, vocab: int):
         self.options = options
         self.vocab = vocab
-        self._shared, self._proposals, self._acceptance = streams(options.seed)
+        shared, self._proposals, self._acceptance = streams(options.seed)
+        self._shared = Gumbel(shared, vocab)
 
     def for_round(self, history: History, length: int | mx.array, depth: int) -> RoundVerifier:
         """For a round that starts at `length` tokens and drafts at most `depth` after one another."""
         if self.options.temperature == 0:
             return CoupledRound(self.options, history, None)
         if self.options.verify == "coupled":
-            noise = gumbel_rows(self._shared, length, depth + 1, self.vocab)
-            return CoupledRound(self.options, history, noise)
+            return CoupledRound(self.options, history, self._shared.rows(length, depth + 1))
         rule = rules.token if self.options.verify == "token" else rules.block
         return RejectionRound(
             self.options,

@@ -46,7 +46,7 @@ class Job:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self) -> None:
-        """Fetch what is missing, check it, and write down the commits.
+        """Fetch what is missing, and check it.
 
         Raises:
             ModelsError: what went wrong, in the user's words.

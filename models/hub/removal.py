@@ -13,7 +13,6 @@ from models.hub.incomplete import partial_files, sweep
 from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
-from models.pairs.revisions import forget
 from models.paths import hub_cache
 
 
@@ -70,7 +69,6 @@ def remove(spec: PairSpec) -> Removal:
     for source, folder in zip(plan.deleted, folders, strict=True):
         if folder.is_dir():
             raise MachineTrouble(f"{source} could not be deleted. Delete {repository_folder(source.repo)}.")
-        forget(source.repo, folder.name)
     return plan
 
 

@@ -6,7 +6,6 @@ from models.errors import BrokenFiles
 from models.hub.repository import HubFile, Repository
 from models.pairs.folder import BrokenFile, check_folder, check_json_file, check_safetensors
 from models.pairs.installed import repository_folder
-from models.pairs.revisions import is_commit, record_commit
 
 
 def snapshot_folder(repository: Repository) -> Path:
@@ -19,9 +18,9 @@ def name_in_cache(repository: Repository) -> None:
 
     Done before anything is fetched, so that a pull that was cut off is found, to be finished or removed.
     """
-    revision = repository.source.asked_revision
-    if not is_commit(revision):
-        ref = repository_folder(repository.source.repo) / "refs" / revision
+    source = repository.source
+    if not source.is_pinned:
+        ref = repository_folder(source.repo) / "refs" / source.asked_revision
         ref.parent.mkdir(parents=True, exist_ok=True)
         ref.write_text(repository.commit)
 
@@ -54,7 +53,7 @@ def discard(path: Path) -> None:
 
 
 def finish(repository: Repository) -> None:
-    """Check a fetched model and write down that it is here, at this commit.
+    """Check a fetched model.
 
     Raises:
         BrokenFiles: a file arrived damaged (it is deleted), or one is missing.
@@ -69,7 +68,6 @@ def finish(repository: Repository) -> None:
         ) from error
     except BrokenFiles as error:
         raise BrokenFiles(f"The repository {source} is not whole: {error} Choose another.") from error
-    record_commit(source, repository.commit)
 
 
 def _is_readable(path: Path, file: HubFile) -> bool:

@@ -8,7 +8,6 @@ from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import all_pairs
 from models.pairs.folder import check_folder, is_whole
 from models.pairs.pair import PairSpec, Source
-from models.pairs.revisions import is_commit, recorded_commit
 from models.paths import hub_cache
 
 
@@ -49,19 +48,21 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 def find_folder(source: Source) -> Path | None:
     """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
     if source.is_folder:
-        candidates = [Path(source.repo)]
+        folder = Path(source.repo)
+    elif commit := _commit(source):
+        folder = repository_folder(source.repo) / "snapshots" / commit
     else:
-        candidates = [repository_folder(source.repo) / "snapshots" / commit for commit in _commits(source)]
-    return next((folder for folder in candidates if os.path.isdir(folder)), None)
+        return None
+    return folder if os.path.isdir(folder) else None
 
 
-def _commits(source: Source) -> list[str]:
-    """Where a Hub source may stand here: as pulled, as asked for, as the cache's branch says."""
-    revision = source.asked_revision
-    commits = [recorded_commit(source), revision if is_commit(revision) else None]
+def _commit(source: Source) -> str:
+    """As asked for, or as the cache's branch names it; empty where it has none."""
+    if source.is_pinned:
+        return source.asked_revision
     with suppress(OSError):
-        commits.append((repository_folder(source.repo) / "refs" / revision).read_text().strip())
-    return [commit for commit in commits if commit]
+        return (repository_folder(source.repo) / "refs" / source.asked_revision).read_text().strip()
+    return ""
 
 
 def repository_folder(repo: str) -> Path:

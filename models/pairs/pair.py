@@ -7,6 +7,7 @@ from pathlib import Path
 
 from models.errors import BadSource
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
 
@@ -25,8 +26,13 @@ class Source:
 
     @property
     def asked_revision(self) -> str:
-        """The revision, or the branch that stands for none."""
+        """The revision; the main branch where none is named."""
         return self.revision or "main"
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the revision is a commit, not a branch or tag."""
+        return bool(_COMMIT.fullmatch(self.asked_revision))
 
     def __str__(self) -> str:
         return f"{self.repo}@{self.revision}" if self.revision else self.repo

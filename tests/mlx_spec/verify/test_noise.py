@@ -5,15 +5,18 @@ import numpy as np
 import pytest
 
 from mlx_spec.verify import noise
-from mlx_spec.verify.noise import fold, gumbel, gumbel_rows, streams, uniform
+from mlx_spec.verify.noise import Gumbel, fold, gumbel, streams, uniform
 
 
 @pytest.mark.parametrize("vocab", [64, 1003])
 def test_noise_of_a_place_has_the_same_bits_however_many_rows_are_drawn(vocab):
     stream = streams(7)[0]
-    rows = gumbel_rows(stream, 40, 5, vocab)
+    made = Gumbel(stream, vocab)
+    rows = made.rows(40, 5)
+    assert mx.array_equal(made.rows(50, 9)[0], Gumbel(stream, vocab).rows(50, 1)[0]), "past what was made"
     for i in range(5):
-        assert mx.array_equal(gumbel_rows(stream, mx.array([40 + i], mx.int32), 1, vocab)[0], rows[i])
+        assert mx.array_equal(made.rows(40 + i, 1)[0], rows[i]), "and back"
+        assert mx.array_equal(made.rows(mx.array([40 + i], mx.int32), 1)[0], rows[i])
         assert mx.array_equal(gumbel(fold(stream, 40 + i), vocab), rows[i])
         assert mx.array_equal(noise._gumbel(fold(stream, 40 + i), vocab), rows[i]), "not compiled"
     assert not mx.array_equal(rows[0], rows[1])
@@ -24,7 +27,7 @@ def test_coupled_noise_draws_from_the_distribution():
     p = np.array([0.5, 0.3, 0.15, 0.05])
     draws = []
     for seed in range(4):
-        rows = gumbel_rows(streams(seed)[0], 0, 3000, 4)
+        rows = Gumbel(streams(seed)[0], 4).rows(0, 3000)
         draws.append(np.array(mx.argmax(mx.log(mx.array(p)) + rows, axis=-1)))
     joined = np.concatenate(draws)
     counts = np.bincount(joined, minlength=4)

@@ -16,6 +16,7 @@ from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.types import Round
 from mlx_spec.verify import rules, verifiers
 from mlx_spec.verify.distribution import logprobs
+from mlx_spec.verify.noise import Gumbel
 from tests.mlx_spec.proof_drafters import BINARY, Branching
 from tests.mlx_spec.tiny_models import VOCAB as VOCABULARY
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, tiny_gemma3, tiny_llama
@@ -42,12 +43,8 @@ def test_same_seed_same_text_whatever_drafts_and_how_long(make):
 def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
     engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     wanted = text(engine, ids, drafter="none", **SAMPLED)
-    honest = verifiers.gumbel_rows
-    monkeypatch.setattr(
-        verifiers,
-        "gumbel_rows",
-        lambda stream, first, count, vocab: honest(stream, first + count, count, vocab),
-    )
+    honest = Gumbel.rows
+    monkeypatch.setattr(Gumbel, "rows", lambda noise, first, count: honest(noise, first + count, count))
     assert text(engine, ids, drafter="model", draft_length=3, **SAMPLED) != wanted
 
 

@@ -13,11 +13,9 @@ from models.hub.incomplete import incomplete_files
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed, is_installed
 from models.pairs.pair import PairSpec, Source
-from models.pairs.revisions import recorded_commit
-from models.paths import revisions_file
 from tests.models.conftest import own_home
 from tests.models.hub.pulling import SPEC, last
-from tests.models.hub_server import MAIN, OLD, HostedModel, HubServer
+from tests.models.hub_server import OLD, HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
 
 
@@ -92,19 +90,6 @@ def test_a_second_pull_transfers_nothing_and_works_offline(
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert last().phase == "done"
-
-
-@pytest.mark.usefixtures("quick_tokenizers")
-def test_a_pull_mends_our_own_record_of_commits_and_without_it_the_caches_branches_do(hub: HubServer) -> None:
-    revisions_file().parent.mkdir(parents=True)
-    revisions_file().write_text('{"org/target": 1}')
-    assert not installed(SPEC)
-
-    last()
-
-    assert installed(SPEC) and recorded_commit(SPEC.target) == MAIN
-    revisions_file().write_text('{"org/target": 1}')
-    assert installed(SPEC), "by the cache's branches"
 
 
 @pytest.mark.usefixtures("quick_tokenizers")

@@ -11,7 +11,6 @@ from models.pairs.catalogue import find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
-from models.pairs.revisions import record_commit, recorded_commit
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 
@@ -27,7 +26,9 @@ def place(source: Source, commit: str, made: Path) -> int:
         blob = blobs / f"{commit[:8]}-{name}"
         blob.write_bytes(body)
         (snapshot / name).symlink_to(blob)
-    record_commit(source, commit)
+    if not source.is_pinned:
+        (repository / "refs").mkdir(exist_ok=True)
+        (repository / "refs" / source.asked_revision).write_text(commit)
     return sum(len(body) for body in files_of(made).values())
 
 
@@ -41,7 +42,6 @@ def test_a_pair_is_deleted_and_the_freed_bytes_are_foretold(home: Path) -> None:
 
     assert removal.freed_bytes == size and removal.deleted == spec.sources and removal.kept == ()
     assert not installed(spec) and not repository_folder("org/target").exists()
-    assert recorded_commit(spec.target) is None
 
 
 def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) -> None:
@@ -122,7 +122,6 @@ def test_a_model_with_a_link_to_nothing_is_deleted_and_the_freed_bytes_are_said(
 def test_a_branch_that_leads_nowhere_does_not_keep_a_model_from_being_deleted(home: Path) -> None:
     spec = PairSpec("tiny", Source("org/target", "v1"), None)
     size = place(spec.target, "a" * 40, home / "a")
-    (repository_folder("org/target") / "refs").mkdir()
     (repository_folder("org/target") / "refs" / "main").write_text("b" * 40)
 
     assert removable_bytes(spec) == remove(spec).freed_bytes == size
@@ -136,19 +135,7 @@ def test_a_model_that_could_not_be_deleted_is_said(home: Path) -> None:
 
     with pytest.raises(MachineTrouble, match="org/target could not be deleted. Delete .*models--org--target"):
         remove(spec)
-    assert installed(spec) and recorded_commit(spec.target) == "a" * 40
-
-
-def test_a_model_that_another_tool_deleted_and_fetched_anew_is_found(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-    place(spec.target, "a" * 40, home / "a")
-    record_commit(spec.target, "b" * 40)
-    assert not installed(spec)
-    (repository_folder("org/target") / "refs").mkdir()
-    (repository_folder("org/target") / "refs" / "main").write_text("a" * 40)
-
     assert installed(spec)
-    assert remove(spec).deleted == (spec.target,) and not installed(spec)
 
 
 def test_a_model_is_deleted_though_our_own_folder_cannot_be_written(
