@@ -195,15 +195,6 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
         assert chat.app.pulls.jobs == [] and not any("Downloads" in notice for notice in chat.notices)
 
 
-async def test_what_downloads_say_while_the_program_closes_meets_no_screen(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        app = chat.app
-    app.pulls.problem = "the list cannot be written"
-    app._announce()
-    app._pump()
-    assert app.pulls.problem
-
-
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
     assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left"
