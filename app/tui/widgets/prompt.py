@@ -9,8 +9,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import OptionList, TextArea
 
-from app.chat.past_files import PastFiles
-from app.chat.past_prompts import PastPrompts
+from app.chat.past_prompts import PastFiles, PastPrompts
 from app.chat.slash_commands import completions
 from app.history.records import Attachment
 from app.shell.printable import printable
