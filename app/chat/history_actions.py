@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Protocol
 
-from app.chat.key_names import KeyNames
 from app.chat.open_chat import OpenChat
 from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, Preset, now
@@ -12,6 +12,13 @@ from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
+
+
+class KeyNames(Protocol):
+    """The keys that the person has, by binding id."""
+
+    def name(self, binding: str) -> str: ...
+    def told(self, sentence: str) -> str: ...
 
 
 class HistoryActions:

@@ -1,8 +1,8 @@
 """Opens the screens over the chat."""
 
-from app.chat.ask import Ask
 from app.chat.history_actions import HistoryActions
 from app.chat.open_chat import OpenChat
+from app.chat.pair_removal import Ask
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.compare.record import Record

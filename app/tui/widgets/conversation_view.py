@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from textual.widget import Widget
 
 from app.chat.answer_log import AnswerLog
-from app.chat.notice_kind import Kind
+from app.chat.chat_view import Kind
 from app.chat.open_chat import OpenChat
-from app.chat.waiting import Waiting
 from app.engine.events import Piece
 from app.history.records import ChatMessage, pieces_of
+from app.history.unsent import Unsent
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import Below
 from app.tui.widgets.figures import branch_label, stored_line
@@ -64,13 +64,13 @@ class ConversationView:
     def end_answer(self, answer: ChatMessage) -> None:
         self._transcript.replace(answer.id, self._factory(answer.id))
 
-    def return_prompts(self, prompts: list[Waiting]) -> None:
+    def return_prompts(self, prompts: list[Unsent]) -> None:
         self._unsent.return_prompts(prompts)
 
     def leave_editing(self) -> None:
         self._unsent.leave_editing()
 
-    def open(self, waited: list[Waiting]) -> None:
+    def open(self, waited: list[Unsent]) -> None:
         self._below.follow(None)
         self.show_path()
         self._unsent.keep(waited)

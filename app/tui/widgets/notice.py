@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from app.chat.notice_kind import Kind
+from app.chat.chat_view import Kind
 from app.shell.printable import printable
 
 SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}

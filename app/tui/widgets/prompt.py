@@ -10,8 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
-from app.chat.past_files import PastFiles
-from app.chat.past_prompts import PastPrompts
+from app.chat.past_prompts import PastFiles, PastPrompts
 from app.chat.slash_commands import completions
 from app.history.records import Attachment
 from app.shell.counted import counted

@@ -14,7 +14,7 @@ from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
-from app.chat.notice_kind import Kind
+from app.chat.chat_view import Kind
 from app.shell.printable import printable
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import replace
 
 from app.chat.open_chat import OpenChat
-from app.chat.waiting import Waiting
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
 from app.tui.widgets.prompt import Prompt
@@ -33,7 +32,7 @@ class UnsentPrompts:
         self.stash()
         self._prompt.fill(self._aside)
 
-    def return_prompts(self, waited: list[Waiting]) -> None:
+    def return_prompts(self, waited: list[Unsent]) -> None:
         """Put what was not sent into an empty prompt, or behind Up."""
         if self._prompt.area.text:
             self.keep(waited)
@@ -41,7 +40,7 @@ class UnsentPrompts:
             self._prompt.fill("\n".join(one.text for one in waited))
             self._prompt.attach(*(file for one in waited for file in one.attachments))
 
-    def keep(self, waited: list[Waiting]) -> None:
+    def keep(self, waited: list[Unsent]) -> None:
         """Keep prompts that came to nothing: Up brings them back."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])

@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from app.chat.engine_events import EngineState
+from app.chat.engine_link import EngineState
 from app.engine.events import PairInfo
 from app.shell.printable import one_line
 from app.tui.keys.keyed_app import KeyedApp

@@ -8,9 +8,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 
 from app.chat.attachments import attach
-from app.chat.engine_events import PairLoaded
 from app.compare import store
 from app.compare.record import Record
+from app.engine.protocol import Loaded
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
@@ -232,7 +232,7 @@ async def test_a_pair_that_is_loaded_while_the_program_ends_disturbs_nothing(ope
         info = chat.app.link.info
         assert info is not None
         await chat.app.chat.remove_children()
-        chat.app.post_message(PairChanged(PairLoaded(info)))
+        chat.app.post_message(PairChanged(Loaded(info)))
         await chat.pilot.pause()
         chat.app.exit()
 
