@@ -86,6 +86,10 @@ class DraftRound:
     """Where its text begins and ends in the answer; a character of several tokens belongs to the last."""
     end: int
 
+    @property
+    def draft_length(self) -> int:
+        return len(self.drafted)
+
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:

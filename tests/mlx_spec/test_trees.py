@@ -9,10 +9,11 @@ import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Draft, Tree
+from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.view import View
 from mlx_spec.verify.walk import walk
-from tests.mlx_spec.proof_drafters import SHAPES, Branching
+from tests.mlx_spec.proof_drafters import BINARY, SHAPES, Branching
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     nearly,
@@ -23,6 +24,7 @@ from tests.mlx_spec.tiny_models import (
     text,
     tiny_gemma3,
     tiny_sliding_llama,
+    tokens,
 )
 
 TREE: dict[str, Any] = {"drafter": "branching", "draft_length": 8}
@@ -145,3 +147,16 @@ def test_the_walk_goes_to_the_child_that_is_the_targets_own_and_no_further():
     assert walked([7, 8, 0, 0, 0, 0]) == [0, 1], "8 hangs on another row"
     assert walked([8, 0, 9, 0, 5, 0]) == [0, 2, 4, 5]
     assert walked([8, 0, 8, 0, 5, 0]) == [0, 2, 3]
+
+
+@pytest.mark.parametrize("rule", ["coupled", "token"])
+def test_the_controller_plans_trees_by_their_depth(rule):
+    target, ids = one_layer(0), prompt(9, 1)
+    engine = Engine(target, [Branching(nearly(one_layer), BINARY)], context_limit=400)
+    engine.controller.costs = Costs(RoundCost(1.0), {"branching": {1: RoundCost(1.1), 2: RoundCost(1.2)}})
+    rounds = list(engine.generate(ids, Options(max_tokens=80, verify=rule)))
+    assert tokens(rounds) == reference(target, ids, 80)
+    drafted = [read for read in rounds if read.drafted]
+    assert drafted and all(read.accepted <= read.draft_length < len(read.drafted) for read in drafted)
+    assert max(engine.controller.costs.rounds["branching"]) <= 3
+    assert len(engine.stats(rounds).acceptance_by_position) <= 3
