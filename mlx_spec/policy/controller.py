@@ -28,9 +28,8 @@ LOOK_FIRST, LOOK_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
 LOOK_ROUNDS = 4
 """Rounds after which a look ends without a steady one, one already in flight included."""
-RESTS, REST_SHARE = 8, 1 / 4
-"""Plain rounds between two weighings while the candidates stay the same, at most, and as a share of the tokens
-written: weighing takes time."""
+RESTS = 8
+"""Plain rounds between two weighings, at most, while the candidates stay the same: weighing takes time."""
 AHEAD = 16
 """Tokens that an answer goes on for at least, as is expected; else for as many as were written."""
 READING = 1 / 32
@@ -232,7 +231,7 @@ class Controller:
                 return value.candidate, 0
         due = self._review_after - max(value.candidate.shadows for value in values)
         self._weighed = {value.candidate.kind for value in values}
-        self._rests = min(max(int(self._written * REST_SHARE), due), RESTS)
+        self._rests = min(max(self._written // RESTS, due), RESTS)
         return NO_CANDIDATE, 0
 
     def _next_look(
