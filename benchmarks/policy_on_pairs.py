@@ -1,7 +1,7 @@
-"""The controller on real pairs: auto, plain decoding and mlx-lm's `generate_step` in turn, one process, speeds.
+"""The controller on real pairs: speeds of auto, of plain decoding and of mlx-lm's `generate_step`.
 
-`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. Every repeat
-begins with a controller of its own: calibrated as the app does it, or fresh. A draft with random weights and
+`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. The
+three take turns in one process. Every repeat begins with a controller of its own: calibrated as the app does it, or fresh. A draft with random weights and
 lookup alone are there too; without a folder it is the built-in pair. Compiled if MLX_SPEC_COMPILE=1 says so.
 """
 
@@ -91,7 +91,9 @@ def mlx_lm_answer(subject: Subject, prompt: Sequence[int], options: Options) -> 
     mx.random.seed(options.seed)
     target, sampler = subject.engine.target.model, make_sampler(options.temperature)
     ends = []
-    for token, _ in generate_step(mx.array(prompt), target, max_tokens=options.max_tokens, sampler=sampler):
+    for token, _ in generate_step(
+        mx.array(list(prompt)), target, max_tokens=options.max_tokens, sampler=sampler
+    ):
         ends.append(time.perf_counter())
         if token in subject.stops:
             break
@@ -108,7 +110,8 @@ def speeds(
         for side in sides[number % 3 :] + sides[: number % 3]:
             ask = mlx_lm_answer if side == "mlx-lm" else answer
             options = Options(max_tokens=tokens, temperature=temperature, seed=number,
-                              drafter="auto" if side == "auto" else "none", stop_tokens=subject.stops)  # fmt: skip
+                              drafter="none" if side == "mlx-lm" else side,
+                              stop_tokens=subject.stops)  # fmt: skip
             seconds, count = ask(subject, prompt, options)
             spent[side][0] += seconds
             spent[side][1] += count
@@ -155,9 +158,8 @@ def main() -> None:
     print(
         f"{blas()} BLAS, {mx.default_device()}, compiled: {COMPILES}; {asked.prompts} x {asked.tokens} tokens"
     )
-    print(
-        f"{'pair':14}{'controller':12}{'T':>4}{'auto / plain':>22}{'plain / mlx-lm':>22}, {asked.repeats} repeats"
-    )
+    heads = f"{'pair':14}{'controller':12}{'T':>4}{'auto / plain':>22}{'plain / mlx-lm':>22}"
+    print(f"{heads}, {asked.repeats} repeats")
     subjects = strangers(asked.folder) if asked.folder else iter([builtin()])
     for subject in subjects:
         if not asked.only or subject.name in asked.only:
