@@ -1,9 +1,9 @@
 """The controller on real pairs: speeds of auto, of plain decoding and of mlx-lm's `generate_step`.
 
-`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. The three take
-turns in one process. Every repeat begins with a controller of its own: calibrated as the app does it, or fresh.
-A draft with random weights and lookup alone are there too; without a folder it is the built-in pair. Compiled
-if MLX_SPEC_COMPILE=1 says so.
+`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. The three
+take turns in one process. Every repeat begins with a controller of its own: calibrated as the app does it,
+or fresh. A draft with random weights and lookup alone are there too; without a folder it is the built-in
+pair. Compiled if MLX_SPEC_COMPILE=1 says so.
 """
 
 import argparse
