@@ -8,13 +8,13 @@ cannot change the text.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from filecmp import cmp
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from models.errors import IncompatibleTokenizers
-from models.load.tokenizer import Tokenizer, read_tokenizer
+from models.errors import BadChoice
+from models.load.tokenizer import read_tokenizer
 from models.pairs.folder import read_json
 
 PROBES = (
@@ -36,14 +36,6 @@ _CHUNK = 40
 _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space", "auto_map")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing the two tokenizers see differently."""
-
-    what: str
-    fatal: bool
-
-
 def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> tuple[str, ...]:
     """Notes on harmless differences between the tokenizers of two model folders.
 
@@ -51,31 +43,27 @@ def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> t
         fitting: a draft to name in a refusal.
 
     Raises:
-        IncompatibleTokenizers: the two do not read text alike; the message names what differs.
+        BadChoice: the two do not read text alike; the message names what differs.
     """
     if _same_files(target, draft):
         return ()
-    return check_tokenizers(read_tokenizer(target), read_tokenizer(draft), fitting=fitting)
-
-
-def check_tokenizers(target: Tokenizer, draft: Tokenizer, *, fitting: str | None = None) -> tuple[str, ...]:
-    """As `check_folders`, on two tokenizers."""
-    tokens = list(token_differences(target, draft))
-    fatal = [d.what for d in tokens if d.fatal] or list(text_differences(target, draft))
+    tokenizers = read_tokenizer(target), read_tokenizer(draft)
+    tokens = list(_token_differences(*tokenizers))
+    fatal = [what for what, is_fatal in tokens if is_fatal] or list(_text_differences(*tokenizers))
     if fatal:
         more = f" (and {len(fatal) - 2} more)" if len(fatal) > 2 else ""
         advice = f"Use the draft {fitting}" if fitting else "Choose a draft of the target's own family"
-        raise IncompatibleTokenizers(
+        raise BadChoice(
             f"Target and draft read text differently: {'; '.join(fatal[:2])}{more}. "
             f"{advice}, or none (on the command line: --draft none)."
         )
     if not tokens:
         return ()
-    return (f"{len(tokens)} unused tokens differ and will not be drafted well: {tokens[0].what}.",)
+    return (f"{len(tokens)} unused tokens differ and will not be drafted well: {tokens[0][0]}.",)
 
 
-def token_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[Difference]:
-    """The ids that are not the same token to both, in order."""
+def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
+    """The ids that are not the same token to both, in order, and whether that is fatal."""
     ours, theirs = _by_id(target), _by_id(draft)
     added = [set(side.get_added_vocab().values()) for side in (target, draft)]
     templates = f"{target.chat_template}\n{draft.chat_template}"
@@ -84,19 +72,18 @@ def token_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[Differenc
         if names[0] == names[1]:
             continue
         ordinary = any(name and token not in side for name, side in zip(names, added, strict=True))
-        spoken = any(name and name.strip() and name in templates for name in names)
+        in_template = any(name and name.strip() and name in templates for name in names)
         what = f"id {token} is {_quoted(names[0])} to the target and {_quoted(names[1])} to the draft"
-        yield Difference(what, ordinary or spoken or token == target.eos_token_id)
+        yield what, ordinary or in_template or token == target.eos_token_id
 
 
-def text_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[str]:
+def _text_differences(target: Any, draft: Any) -> Iterator[str]:
     """Texts that give other ids: the probes, and texts made of the target's own tokens."""
     for text in (*PROBES, *_vocabulary_texts(target)):
         ours = list(target.encode(text, add_special_tokens=False))
         theirs = list(draft.encode(text, add_special_tokens=False))
         if ours != theirs:
-            same = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
-            start = min(len(ours), len(theirs)) if same is None else same
+            start = len(commonprefix([ours, theirs]))
             here = target.decode(ours[max(start - 1, 0) : start + 2])
             yield (
                 f"the text {here!r} is {ours[start : start + 3]} to the target "
@@ -104,7 +91,7 @@ def text_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[str]:
             )
 
 
-def _vocabulary_texts(tokenizer: Tokenizer) -> Iterator[str]:
+def _vocabulary_texts(tokenizer: Any) -> Iterator[str]:
     """Ordinary tokens from all over the vocabulary, strung together."""
     added = set(tokenizer.get_added_vocab().values())
     ordinary = [token for token in sorted(tokenizer.get_vocab().values()) if token not in added]
@@ -113,7 +100,7 @@ def _vocabulary_texts(tokenizer: Tokenizer) -> Iterator[str]:
         yield tokenizer.decode(some[start : start + _CHUNK])
 
 
-def _by_id(tokenizer: Tokenizer) -> dict[int, str]:
+def _by_id(tokenizer: Any) -> dict[int, str]:
     return {token: name for name, token in tokenizer.get_vocab().items()}
 
 

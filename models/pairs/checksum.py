@@ -4,13 +4,12 @@ import hashlib
 import re
 from pathlib import Path
 
-_SHA1, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
-_READ_BYTES = 1 << 22
+_SHA1_LENGTH = 40
 
 
 def is_checksum(name: str) -> bool:
-    """Whether a name says what a file holds: SHA-256 for large files, Git's sum for small ones."""
-    return bool(_SHA256.fullmatch(name) or _SHA1.fullmatch(name))
+    """Whether it is SHA-256, as of large files, or Git's sum, as of small ones."""
+    return bool(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name))
 
 
 def holds(file: Path, name: str) -> bool:
@@ -21,11 +20,8 @@ def holds(file: Path, name: str) -> bool:
     """
     if not is_checksum(name):
         return False
-    if _SHA256.fullmatch(name):
-        digest = hashlib.sha256()
-    else:
+    digest = hashlib.sha256()
+    if len(name) == _SHA1_LENGTH:
         digest = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
     with file.open("rb") as stream:
-        while block := stream.read(_READ_BYTES):
-            digest.update(block)
-    return digest.hexdigest() == name
+        return hashlib.file_digest(stream, lambda: digest).hexdigest() == name

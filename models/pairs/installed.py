@@ -1,7 +1,6 @@
 """What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from models.errors import ModelsError, NotInstalled
@@ -47,22 +46,16 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 
 def find_folder(source: Source) -> Path | None:
     """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
-    if source.is_folder:
-        folder = Path(source.repo)
-    elif commit := _commit(source):
-        folder = repository_folder(source.repo) / "snapshots" / commit
-    else:
-        return None
+    folder = Path(source.repo)
+    if not source.is_folder:
+        repository, commit = repository_folder(source.repo), source.asked_revision
+        if not source.is_pinned:
+            try:
+                commit = (repository / "refs" / commit).read_text().strip()
+            except OSError:
+                return None
+        folder = repository / "snapshots" / commit
     return folder if os.path.isdir(folder) else None
-
-
-def _commit(source: Source) -> str:
-    """As asked for, or as the cache's branch names it; empty where it has none."""
-    if source.is_pinned:
-        return source.asked_revision
-    with suppress(OSError):
-        return (repository_folder(source.repo) / "refs" / source.asked_revision).read_text().strip()
-    return ""
 
 
 def repository_folder(repo: str) -> Path:

@@ -76,7 +76,7 @@ def read_source(text: str, revision: str | None = None) -> Source:
         return Source(os.path.realpath(path))
     if os.path.isfile(path):
         raise BadSource(f"{text} is a file; name the folder that holds config.json and model.safetensors.")
-    if _reads_as_path(text):
+    if text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, inline = text.partition("@")
     if at and not inline:
@@ -88,10 +88,6 @@ def read_source(text: str, revision: str | None = None) -> Source:
     if not _is_repository(repo):
         raise BadSource(f"'{text}' is neither a folder here nor a Hub repository (org/name).")
     return Source(repo, inline or revision)
-
-
-def _reads_as_path(text: str) -> bool:
-    return text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text
 
 
 def _is_repository(repo: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from models.errors import UnknownChip
+from models.errors import BadChoice
 
 _NAMED = re.compile(r"(?:apple\s+)?(m\d+(?:\s+(?:pro|max|ultra))?)(?:\D+(\d+)\D*)?", re.IGNORECASE)
 
@@ -38,7 +38,7 @@ def find_chip(text: str, gpu_cores: int | None = None) -> Chip:
     Where the name stands for two bandwidths and the number of cores is not known, the larger is taken.
 
     Raises:
-        UnknownChip: no such chip, or not with that number of cores; the message says what there is.
+        BadChoice: no such chip, or not with that number of cores; the message says what there is.
     """
     read = _NAMED.fullmatch(text.strip())
     name = " ".join(read[1].split()) if read else ""
@@ -47,9 +47,9 @@ def find_chip(text: str, gpu_cores: int | None = None) -> Chip:
     named = [chip for chip in all_chips() if chip.name.lower() == name.lower()]
     if not named:
         known = ", ".join(dict.fromkeys(chip.name for chip in all_chips()))
-        raise UnknownChip(f"There is no chip '{text}' in our table. Known: {known}.")
+        raise BadChoice(f"There is no chip '{text}' in our table. Known: {known}.")
     fitting = [chip for chip in named if gpu_cores is None or gpu_cores in chip.gpu_cores]
     if not fitting:
         sold = " or ".join(str(count) for chip in named for count in chip.gpu_cores)
-        raise UnknownChip(f"We know the {named[0].name} with {sold} GPU cores, not with {gpu_cores}.")
+        raise BadChoice(f"We know the {named[0].name} with {sold} GPU cores, not with {gpu_cores}.")
     return max(fitting, key=lambda chip: chip.bandwidth)

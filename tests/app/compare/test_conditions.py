@@ -68,7 +68,7 @@ def test_a_mac_tells_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
         ("-n", "kern.memorystatus_vm_pressure_level"): "1\n",
     }
     monkeypatch.setattr(conditions.sys, "platform", "darwin")
-    monkeypatch.setattr(conditions, "said", lambda program, *rest: answers[rest])
+    monkeypatch.setattr(conditions, "output_of", lambda program, *rest: answers[rest])
     found = conditions.conditions()
     monkeypatch.undo()
     assert found["power_source"] == "Battery Power"

@@ -12,8 +12,8 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
-from models.errors import BrokenFiles, IncompatibleTokenizers, NotInstalled, UnsupportedFormat
-from models.load.context import context_limit
+from models.errors import BadChoice, BrokenFiles, NotInstalled
+from models.load.configuration import context_limit
 from models.load.engine import load
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
@@ -128,14 +128,14 @@ def test_weights_of_another_model_are_refused(pair: tuple[Path, Path], changes: 
 def test_an_unknown_architecture_is_refused_by_name(pair: tuple[Path, Path]) -> None:
     edit(pair[0] / "config.json", model_type="telepathy")
 
-    with pytest.raises(UnsupportedFormat, match="telepathy"):
+    with pytest.raises(BadChoice, match="telepathy"):
         load(spec_of(*pair))
 
 
 def test_a_configuration_without_its_numbers_is_refused(pair: tuple[Path, Path]) -> None:
     (pair[0] / "config.json").write_text('{"model_type": "llama"}')
 
-    with pytest.raises(UnsupportedFormat, match="mlx-lm cannot load the model in .*hidden_size"):
+    with pytest.raises(BadChoice, match="mlx-lm cannot load the model in .*hidden_size"):
         load(spec_of(*pair))
 
 
@@ -143,7 +143,7 @@ def test_code_from_a_repository_is_never_run(pair: tuple[Path, Path]) -> None:
     (pair[0] / "mine.py").write_text("raise SystemExit('the code ran')")
     edit(pair[0] / "config.json", model_file="mine.py")
 
-    with pytest.raises(UnsupportedFormat, match="never executed"):
+    with pytest.raises(BadChoice, match="never executed"):
         load(spec_of(*pair))
 
 
@@ -157,14 +157,14 @@ def test_a_tokenizer_of_a_repository_s_own_code_is_never_run(pair: tuple[Path, P
 
     try:
         load(spec_of(*pair))
-    except UnsupportedFormat as refusal:
+    except BadChoice as refusal:
         assert "never executed" in str(refusal)
 
 
 def test_a_draft_that_reads_text_differently_is_refused(pair: tuple[Path, Path]) -> None:
     make_tokenizer(pair[1], text=("entirely other words " * 30,))
 
-    with pytest.raises(IncompatibleTokenizers, match="to the target and .* to the draft"):
+    with pytest.raises(BadChoice, match="to the target and .* to the draft"):
         load(spec_of(*pair))
 
 

@@ -9,8 +9,8 @@ import pytest
 from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
-from models.errors import DoesNotFit
-from models.load.memory import check_memory, weight_bytes
+from models.errors import MachineTrouble
+from models.load.engine import check_memory, weight_bytes
 from models.pairs.folder import check_folder
 from tests.models.tiny_models import make_pair, model_config
 
@@ -20,7 +20,7 @@ def test_weights_larger_than_memory_are_refused_with_both_numbers(tmp_path: Path
     needed = sum(check_folder(folder) for folder in folders)
 
     check_memory(folders, needed, as_float32=False)
-    with pytest.raises(DoesNotFit, match=r"need 222\.2 kB of memory, and 222\.2 kB can be used"):
+    with pytest.raises(MachineTrouble, match=r"need 222\.2 kB of memory, and 222\.2 kB can be used"):
         check_memory(folders, needed - 1, as_float32=False)
 
 

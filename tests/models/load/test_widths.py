@@ -3,7 +3,7 @@
 import pytest
 
 from mlx_spec.policy.kernels import TargetShape
-from models.load.widths import target_shape
+from models.load.configuration import target_shape
 
 LLAMA = {"num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4096, "intermediate_size": 14336}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
+from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.pairs.checksum import holds
 from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, is_whole
 from tests.models.tiny_models import make_model, make_tokenizer
@@ -139,7 +139,7 @@ def test_an_index_of_odd_shape_is_damage(folder: Path, weight_map: object) -> No
 def test_a_missing_file_is_named(folder: Path, name: str, said: str) -> None:
     (folder / name).unlink()
 
-    with pytest.raises(UnsupportedFormat, match=said):
+    with pytest.raises(BadChoice, match=said):
         check_folder(folder)
 
 
@@ -165,7 +165,7 @@ def test_a_configuration_of_odd_shape_is_refused(folder: Path, odd: dict[str, ob
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | odd))
 
-    with pytest.raises(UnsupportedFormat, match=said):
+    with pytest.raises(BadChoice, match=said):
         check_folder(folder)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import BadSource, MachineTrouble, ModelsError, UnknownPair
-from models.hub.incomplete import incomplete_files
+from models.hub.incomplete import partial_files
 from models.pairs.catalogue import all_pairs, fitting_draft
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
@@ -180,7 +180,7 @@ def test_a_cache_that_may_not_be_seen_is_an_empty_one(home: Path) -> None:
     with unseen(home / "hf"):
         assert not installed(spec)
         assert free_disk(hub_cache()) > 0
-        assert not incomplete_files(source.repo for source in spec.sources)
+        assert not partial_files(source.repo for source in spec.sources)
 
 
 def test_contradictions_are_refused(tmp_path: Path) -> None:

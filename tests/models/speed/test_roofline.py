@@ -8,13 +8,23 @@ from statistics import median
 import pytest
 
 from benchmarks import calibration
-from models.errors import UnknownChip
+from models.errors import BadChoice
 from models.pairs.catalogue import all_pairs, find
 from models.speed import machine
-from models.speed.acceptance import acceptance_of, all_acceptances, expected_tokens, rate_of_share
 from models.speed.chips import all_chips, find_chip
-from models.speed.roofline import Model, expect, fitted, pass_seconds, round_seconds, verify_cost
-from models.speed.shapes import find_shape
+from models.speed.roofline import (
+    Model,
+    acceptance_of,
+    all_acceptances,
+    expect,
+    expected_tokens,
+    find_shape,
+    fitted,
+    pass_seconds,
+    rate_of_share,
+    round_seconds,
+    verify_cost,
+)
 
 IOREG = """\
 +-o AGXAcceleratorG16X  <class AGXAcceleratorG16X, id 0x100000414, registered, matched, active, busy 0>
@@ -136,25 +146,22 @@ def test_a_chip_is_found_by_its_name_and_cores(
 
 @pytest.mark.parametrize("text", ["M9", "M4 Max 33", "Intel Core i7", "", "M4Pro"])
 def test_an_unknown_chip_is_refused_with_what_there_is(text: str) -> None:
-    with pytest.raises(UnknownChip, match="M4 Max|with 32 or 40"):
+    with pytest.raises(BadChoice, match="M4 Max|with 32 or 40"):
         find_chip(text)
 
 
-def test_this_mac_is_found_by_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"/usr/sbin/sysctl": "Apple M4 Max\n", "/usr/sbin/ioreg": IOREG}
+def test_this_mac_is_found_by_what_the_system_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = {"/usr/sbin/sysctl": "Apple M4 Max\n", "/usr/sbin/ioreg": IOREG}
     monkeypatch.setattr(machine.sys, "platform", "darwin")
-    monkeypatch.setattr(machine, "said", lambda program, *rest: said[program])
+    monkeypatch.setattr(machine, "output_of", lambda program, *rest: printed[program])
     try:
-        machine.chip_name.cache_clear()
-        machine.this_chip.cache_clear()
-        chip = machine.this_chip()
-        assert chip is not None and chip.bandwidth == 410
-        said["/usr/sbin/sysctl"] = "Apple M12 Max\n"
-        machine.chip_name.cache_clear()
-        machine.this_chip.cache_clear()
-        assert machine.this_chip() is None
+        for name, bandwidth in (("Apple M4 Max\n", 410), ("Apple M12 Max\n", None)):
+            printed["/usr/sbin/sysctl"] = name
+            machine.chip_name.cache_clear()
+            machine.this_chip.cache_clear()
+            chip = machine.this_chip()
+            assert (chip and chip.bandwidth) == bandwidth
     finally:
-        monkeypatch.undo()
         machine.chip_name.cache_clear()
         machine.this_chip.cache_clear()
 
