@@ -28,12 +28,8 @@ _TICK_SECONDS = 0.25
 def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Generator[Progress, None, None]:
     """Download what is missing of a pair; the last value has the phase `done`.
 
-    Yields several times a second, and asks `cancelled` as often. Closing the generator cancels too.
-    What came stays, and the next pull goes on from there.
-
-    Raises:
-        PullCancelled: `cancelled` was true.
-        ModelsError: what went wrong; the classes say what can be done.
+    Yields several times a second, and asks `cancelled` as often: PullCancelled. Closing the generator cancels
+    too. What came stays, and the next pull goes on from there.
     """
     if installed(spec):
         yield Progress("done", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
@@ -41,16 +37,10 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
         yield from _run(spec, "pull", cancelled)
 
 
-def check(
-    spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False
-) -> Generator[Progress, None, None]:
+def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
     """Fetch the small files of a pair, and see whether its models can run and belong together.
 
     The last value has the phase `done`, the bytes a pull would take as totals, and harmless notes.
-
-    Raises:
-        PullCancelled: `cancelled` was true.
-        ModelsError: why the pair is refused.
     """
     yield from _run(spec, "check", cancelled)
 

@@ -53,7 +53,7 @@ class Job:
         self.at_start = 0
 
     def work(self, task: str) -> None:
-        """Fetch and check; with the task `check` the small files alone. Keeps an error."""
+        """Fetch and check; for the task `check` the small files alone. Keeps an error."""
         try:
             self._ask()
             if task == "pull":
@@ -111,7 +111,7 @@ class Job:
         """On the small files alone: known architectures, and readable tokenizers that belong together."""
         self._fetch(weights=False)
         self.phase = "checking"
-        folders = [self._folder(source) for source in self.sources]
+        folders = [folder for source in self.sources if (folder := find_folder(source))]
         for source, folder in zip(self.sources, folders, strict=True):
             check_architecture(read_json(folder / "config.json") or {}, str(source))
         if len(folders) == 2:
@@ -120,13 +120,6 @@ class Job:
             read_tokenizer(folders[0])
         except BrokenFiles as error:
             raise BrokenFiles(f"{self.sources[0]} cannot be used: {error} Choose another model.") from error
-
-    def _folder(self, source: Source) -> Path:
-        if source in self.repositories:
-            return self.repositories[source].folder
-        folder = find_folder(source)
-        assert folder is not None, "an installed source has a folder"
-        return folder
 
     def _fetch(self, *, weights: bool) -> None:
         """All missing files of one kind, some at a time; the first failure ends it."""

@@ -18,7 +18,6 @@ def endpoint() -> str:
 
 
 def is_web_address() -> bool:
-    """Whether a request could be sent there."""
     try:
         parts = urlsplit(os.environ.get("HF_ENDPOINT", _DEFAULT))
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -27,11 +26,7 @@ def is_web_address() -> bool:
 
 
 def check_endpoint() -> None:
-    """Refuse an address that no request can be sent to.
-
-    Raises:
-        MachineTrouble: HF_ENDPOINT is no web address.
-    """
+    """Raise MachineTrouble where HF_ENDPOINT is no web address."""
     if not is_web_address():
         raise MachineTrouble(
             f"HF_ENDPOINT is '{endpoint()}', which is no web address. "

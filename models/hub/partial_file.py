@@ -18,7 +18,7 @@ from huggingface_hub.utils import build_hf_headers
 from models.errors import BrokenFiles
 from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
-from models.pairs.checksum import holds, is_checksum
+from models.pairs.folder import holds, is_checksum
 
 _RANGE_REFUSED = 416
 
@@ -60,12 +60,10 @@ def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, par
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
     try:
         http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
-    except HfHubHTTPError as error:
-        if error.response.status_code == _RANGE_REFUSED:
-            partial.unlink()
-        raise
-    except OSError as error:
-        if "Consistency check failed" in str(error):  # The Hub sent all it has, and it is another size.
+    except OSError as error:  # An HfHubHTTPError is one.
+        is_refused = isinstance(error, HfHubHTTPError) and error.response.status_code == _RANGE_REFUSED
+        # The Hub sent all it has, and it is another size.
+        if is_refused or "Consistency check failed" in str(error):
             partial.unlink()
         raise
 

@@ -14,16 +14,12 @@ from models.pairs.pair import PairSpec, Source
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A model of the pair that stays, and why."""
-
     source: Source
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What removing a pair deletes, keeps and frees."""
-
     deleted: tuple[Source, ...]
     kept: tuple[Kept, ...]
     freed_bytes: int
@@ -32,8 +28,7 @@ class Removal:
 def plan_removal(spec: PairSpec) -> Removal:
     """What `remove` would do. Models of other installed pairs of the catalogue, and local folders, stay.
 
-    Raises:
-        NotInstalled: nothing of the pair is in the Hub's cache.
+    Raises NotInstalled where nothing of the pair is here.
     """
     here = [source for source in spec.sources if find_folder(source)]
     if not here:
@@ -45,7 +40,6 @@ def plan_removal(spec: PairSpec) -> Removal:
 
 
 def removable_bytes(spec: PairSpec) -> int:
-    """What `remove` would free; 0 where nothing of the pair is in the Hub's cache."""
     try:
         return plan_removal(spec).freed_bytes
     except NotInstalled:

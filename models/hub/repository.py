@@ -23,12 +23,11 @@ _OTHER_FORMATS = (".gguf", ".bin", ".pth", ".pt", ".safetensors", ".onnx")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a repository and its size in bytes."""
+    """A file of a repository; `blob` is what the Hub's cache names its content by."""
 
     name: str
     size: int
     blob: str
-    """What the Hub's cache names the content by: its SHA-256 where the file is large, else Git's name."""
 
     @property
     def is_weights(self) -> bool:
@@ -37,19 +36,15 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One source at one commit, with the files that are needed of it."""
-
     source: Source
     commit: str
     files: tuple[HubFile, ...]
 
     @property
     def folder(self) -> Path:
-        """Where the Hub's cache has the files of this commit."""
         return repository_folder(self.source.repo) / "snapshots" / self.commit
 
     def blob(self, file: HubFile) -> Path:
-        """Where the Hub's cache has the content of a file, there or not."""
         return repository_folder(self.source.repo) / "blobs" / file.blob
 
     def is_here(self, file: HubFile) -> bool:
@@ -58,12 +53,12 @@ class Repository:
 
     def bytes_here(self) -> int:
         """Of all files, unfinished ones included."""
-        return sum(self._bytes_here(file) for file in self.files)
-
-    def _bytes_here(self, file: HubFile) -> int:
-        # In the order in which a file moves, so that it is not missed on its way.
-        places = (partial_file(self.source.repo, file.blob), self.blob(file), self.folder / file.name)
-        return min(max(map(_size, places)), file.size)
+        total = 0
+        for file in self.files:
+            # In the order in which a file moves, so that it is not missed on its way.
+            places = (partial_file(self.source.repo, file.blob), self.blob(file), self.folder / file.name)
+            total += min(max(map(_size, places)), file.size)
+        return total
 
     def name_in_cache(self) -> None:
         """Let the cache's branch point here: `hf cache prune` deletes commits that no branch names.
@@ -84,11 +79,7 @@ class Repository:
                     _discard(path)
 
     def finish(self) -> None:
-        """Check the fetched model.
-
-        Raises:
-            BrokenFiles: a file arrived damaged (it is deleted), or one is missing.
-        """
+        """Raise BrokenFiles where a file arrived damaged (it is deleted), or one is missing."""
         try:
             check_folder(self.folder)
         except BrokenFiles as error:
@@ -105,8 +96,7 @@ class Repository:
 def ask_hub(source: Source) -> Repository:
     """Resolve the revision and read the tree: two requests.
 
-    Raises:
-        BadChoice: the repository holds no safetensors model.
+    Raises BadChoice where the repository holds no safetensors model.
     """
     api = HfApi()
     commit = api.model_info(source.repo, revision=source.asked_revision).sha or source.asked_revision

@@ -1,10 +1,9 @@
 """Do two tokenizers read text alike? Decided on the tokenizers, never on sizes of vocabularies or embeddings.
 
-The rule: a drafted id must mean the same text to both. Refused: an ordinary token whose string differs,
-a text that gives other ids, an end of text that differs, a token of the chat templates that only one
-side knows (Qwen3's <think> for a Qwen2.5 draft). Only noted: added tokens outside the templates that
-differ (reserved or unused ones). Such an id is a draft that will not be accepted; with verification it
-cannot change the text.
+A drafted id must mean the same text to both. Refused: an ordinary token whose string differs, a text that
+gives other ids, an end of text that differs, a token of the chat templates that only one side knows (Qwen3's
+<think> for a Qwen2.5 draft). Only noted: added tokens outside the templates that differ (reserved or unused
+ones). Such a draft is never accepted; with verification it cannot change the text.
 """
 
 from collections.abc import Iterator
@@ -64,7 +63,7 @@ def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> t
 
 def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
     """The ids that are not the same token to both, in order, and whether that is fatal."""
-    ours, theirs = _by_id(target), _by_id(draft)
+    ours, theirs = ({i: name for name, i in side.get_vocab().items()} for side in (target, draft))
     added = [set(side.get_added_vocab().values()) for side in (target, draft)]
     templates = f"{target.chat_template}\n{draft.chat_template}"
     for token in sorted(ours.keys() | theirs.keys()):
@@ -73,7 +72,8 @@ def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
             continue
         ordinary = any(name and token not in side for name, side in zip(names, added, strict=True))
         in_template = any(name and name.strip() and name in templates for name in names)
-        what = f"id {token} is {_quoted(names[0])} to the target and {_quoted(names[1])} to the draft"
+        ours_is, theirs_is = ("unknown" if name is None else f"'{name}'" for name in names)
+        what = f"id {token} is {ours_is} to the target and {theirs_is} to the draft"
         yield what, ordinary or in_template or token == target.eos_token_id
 
 
@@ -100,29 +100,10 @@ def _vocabulary_texts(tokenizer: Any) -> Iterator[str]:
         yield tokenizer.decode(some[start : start + _CHUNK])
 
 
-def _by_id(tokenizer: Any) -> dict[int, str]:
-    return {token: name for name, token in tokenizer.get_vocab().items()}
-
-
-def _quoted(name: str | None) -> str:
-    return "unknown" if name is None else f"'{name}'"
-
-
 def _same_files(target: Path, draft: Path) -> bool:
     """Whether the files alone already say that the tokenizers are one; reading both takes seconds."""
     files = target / "tokenizer.json", draft / "tokenizer.json"
-    if not all(file.is_file() for file in files):
+    if not all(file.is_file() for file in files) or not cmp(*files, shallow=False):
         return False
     ours, theirs = (read_json(folder / "tokenizer_config.json") or {} for folder in (target, draft))
-    if any(ours.get(key) != theirs.get(key) for key in _WHAT_IDS_MEAN):
-        return False
-    return cmp(*files, shallow=False) or _content(files[0]) == _content(files[1])
-
-
-def _content(file: Path) -> dict[str, Any]:
-    """tokenizer.json without what does not touch ids, its merges in one of the two ways of writing them."""
-    content = read_json(file) or {}
-    model = content.get("model") or {}
-    merges = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in model.get("merges") or ()]
-    kept = {key: value for key, value in content.items() if key not in ("version", "truncation", "padding")}
-    return kept | {"model": model | {"merges": merges}}
+    return all(ours.get(key) == theirs.get(key) for key in _WHAT_IDS_MEAN)

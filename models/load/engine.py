@@ -34,20 +34,19 @@ from models.speed.machine import physical_memory
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """A pair ready to answer. All of it belongs to the thread that loaded it."""
+    """A pair ready to answer; it belongs to the thread that loaded it."""
 
     spec: PairSpec
     engine: Engine
     tokenizer: TokenizerWrapper
     context_limit: int
-    """Tokens the target reads at most, prompt and answer together."""
+    """Tokens, prompt and answer together."""
     stop_tokens: frozenset[int]
     memory_bytes: int
     """Weights of both models as they lie in memory."""
     shape: TargetShape | None = None
-    """What of the target decides which kernels its passes use, as far as its config.json tells."""
     notes: tuple[str, ...] = ()
-    """Harmless things worth saying once, for example unused tokens that differ."""
+    """Harmless, for example unused tokens that differ."""
 
 
 def load(spec: PairSpec) -> LoadedPair:
@@ -69,7 +68,11 @@ def load(spec: PairSpec) -> LoadedPair:
     check_memory(folders, _capacity(), as_float32=_on_cpu())
     maybe_set_recommended_wired_limit()
     target, config = _load_model(target_folder)
-    tokenizer = _load_tokenizer(target_folder, config)
+    try:
+        # mlx-lm has merged the ends of text of generation_config.json into `config`.
+        tokenizer = load_tokenizer(target_folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+    except Exception as error:
+        raise tokenizer_trouble(target_folder, error) from error
     # Lookup first: it costs nothing.
     drafters: list[Drafter] = [LookupDrafter()]
     memory = _weight_bytes(target)
@@ -107,11 +110,8 @@ def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
 
 
 def check_memory(folders: list[Path], capacity: int, *, as_float32: bool) -> None:
-    """Compare weights as they will lie in memory with `capacity` bytes, before they are read: a machine that
-    runs out of memory ends the program without a word.
-
-    Raises:
-        MachineTrouble: they need more.
+    """Raise MachineTrouble where the weights need more than `capacity` bytes, before they are read: a machine
+    that runs out of memory ends the program without a word.
     """
     needed = sum(weight_bytes(folder, as_float32=as_float32) for folder in folders)
     if needed > capacity:
@@ -125,12 +125,12 @@ def check_memory(folders: list[Path], capacity: int, *, as_float32: bool) -> Non
 def weight_bytes(folder: Path, *, as_float32: bool) -> int:
     """Bytes of a whole model's weights in memory."""
     stored = bytes_by_dtype(folder)
-    if not as_float32:
-        return stored.total()
-    config = read_json(folder / "config.json") or {}
-    bits = (config.get("quantization") or {}).get("bits", 32)
-    growth = {"F16": 2, "BF16": 2, "U32": 32 / bits}
-    return int(sum(count * growth.get(dtype, 1) for dtype, count in stored.items()))
+    if as_float32:
+        config = read_json(folder / "config.json") or {}
+        stored["U32"] = stored["U32"] * 32 // (config.get("quantization") or {}).get("bits", 32)
+        stored["F16"] *= 2
+        stored["BF16"] *= 2
+    return stored.total()
 
 
 def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
@@ -151,21 +151,11 @@ def _model_trouble(folder: Path, error: Exception) -> ModelsError:
     text, reason = str(error), reason_of(error)
     if is_lack_of_memory(error):
         return MachineTrouble(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
-    if isinstance(error, ValueError) and "not supported" in text:
-        return BadChoice(f"mlx-lm cannot load the model in {folder}: {reason}")
     if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
         return BrokenFiles(f"The weights in {folder} do not belong to its config.json: {reason}")
     if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
         return BrokenFiles(f"The weights in {folder} cannot be read: {reason}")
     return BadChoice(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
-
-
-def _load_tokenizer(folder: Path, config: dict[str, Any]) -> TokenizerWrapper:
-    """`config` names every end-of-text id: mlx-lm has merged generation_config.json into it."""
-    try:
-        return load_tokenizer(folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
-    except Exception as error:
-        raise tokenizer_trouble(folder, error) from error
 
 
 def _on_cpu() -> bool:

@@ -25,11 +25,10 @@ class Pair:
     draft: Source
     quantization: str
     download_bytes: int
-    """Both models together."""
     memory_bytes: int
     """Weights of both, caches at 4096 tokens, activations."""
     family: str
-    """Models of one tokenizer family read text alike."""
+    """Of tokenizers: models of one read text alike."""
     licence: str
     good_for: str
     verified: bool
@@ -71,11 +70,7 @@ def _is_pair(table: object) -> bool:
 
 
 def find(name: str) -> Pair:
-    """The pair of this name; case does not matter.
-
-    Raises:
-        UnknownPair: no such pair; the message names the nearest.
-    """
+    """The pair of this name; case does not matter. UnknownPair names the nearest."""
     pairs = {pair.name: pair for pair in all_pairs()}
     if pair := pairs.get(name.lower()):
         return pair

@@ -1,5 +1,7 @@
 """Is this folder a whole model? Reads names, sizes, small files and safetensors headers; loads no weights."""
 
+import hashlib
+import re
 import struct
 from collections import Counter
 from functools import lru_cache
@@ -9,7 +11,6 @@ from typing import Any
 
 from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.files import parse_json
-from models.pairs.checksum import holds
 
 INDEX = "model.safetensors.index.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
@@ -25,6 +26,7 @@ _BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, 
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
 _HEADER_LIMIT = 100_000_000
+_SHA1_LENGTH = 40
 
 
 def check_folder(folder: Path) -> int:
@@ -55,11 +57,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def check_config(config: dict[str, Any], where: str) -> None:
-    """Refuse what needs Python code from the repository, names no architecture, or has an odd shape.
-
-    Raises:
-        BadChoice: `where` names the model in the message.
-    """
+    """Raise BadChoice for what needs Python code from the repository, names no architecture or is odd."""
     if "model_file" in config:
         raise BadChoice(
             f"{where} needs its own Python code ({config['model_file']}) to run; "
@@ -76,12 +74,7 @@ def check_config(config: dict[str, Any], where: str) -> None:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files that mlx-lm reads, each of them there.
-
-    Raises:
-        BadChoice: there is none.
-        BrokenFiles: the index is damaged or names a file that is missing.
-    """
+    """The safetensors files that mlx-lm reads; raises as `check_folder`."""
     files = sorted(folder.glob("model*.safetensors"))
     weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
@@ -96,13 +89,9 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def check_json_file(path: Path) -> None:
-    """Pass a file that is as the Hub has it, is a JSON object, or is not there.
+    """Raise BrokenFiles, except for a file that is as the Hub has it, is a JSON object, or is not there.
 
-    A tokenizer is megabytes of JSON, whose checksum takes a tenth of the time that reading it does; it is
-    looked at again only when the file has changed.
-
-    Raises:
-        BrokenFiles: it is damaged.
+    A tokenizer is megabytes of JSON, whose checksum takes a tenth of the time that reading it does.
     """
     try:
         status = path.stat()
@@ -115,11 +104,7 @@ def check_json_file(path: Path) -> None:
 
 
 def check_safetensors(path: Path) -> int:
-    """Bytes of the file's tensors, when its header and its size agree.
-
-    Raises:
-        BrokenFiles: they do not.
-    """
+    """Bytes of the file's tensors; raises BrokenFiles where its header and its size do not agree."""
     tensors, start, size = _read_header(path)
     end = max((_end(path, name, tensor) for name, tensor in tensors.items()), default=0)
     if start + end != size:
@@ -138,17 +123,29 @@ def bytes_by_dtype(folder: Path) -> Counter[str]:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The file's object; None where there is no file.
-
-    Raises:
-        BrokenFiles: it is no JSON object.
-    """
+    """The file's object; None where there is no file. Raises BrokenFiles where it is no JSON object."""
     try:
         return _json_object(path)
     except FileNotFoundError:
         return None
     except (ValueError, OSError) as error:
         raise _broken(path, f"cannot be read as JSON ({error})") from error
+
+
+def is_checksum(name: str) -> bool:
+    """Whether a file of the Hub's cache is named by its content: SHA-256, or Git's sum for small files."""
+    return bool(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name))
+
+
+def holds(file: Path, name: str) -> bool:
+    """Whether a name is the checksum of what a file holds."""
+    if not is_checksum(name):
+        return False
+    digest = hashlib.sha256()
+    if len(name) == _SHA1_LENGTH:
+        digest = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: digest).hexdigest() == name
 
 
 def _json_object(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
     """The folder to load this model of the pair from.
 
     Raises:
-        NotInstalled: it is not (all) here; the message says how to pull the pair.
+        NotInstalled: it is not (all) here; the message has the command that pulls the pair.
         ModelsError: a local folder that is no whole model.
     """
     folder = find_folder(source)
@@ -64,7 +64,6 @@ def repository_folder(repo: str) -> Path:
 
 
 def pull_command(spec: PairSpec) -> str:
-    """The command line that pulls the pair."""
     if any(pair.spec == spec for pair in all_pairs()):
         return f"mlx-spec pull {spec.name}"
     return f"mlx-spec pull --target {spec.target} --draft {spec.draft or 'none'}"

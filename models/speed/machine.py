@@ -19,10 +19,10 @@ _METAL_SHARE = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Room for models, in bytes."""
+    """Room for models."""
 
     memory_bytes: int
-    """What models may use: Metal's recommended working set, or physical memory without Metal."""
+    """Metal's recommended working set, or physical memory without Metal."""
     disk_bytes: int
     """Free on the disk of the Hub's cache."""
     has_metal: bool

@@ -28,14 +28,13 @@ ROUND_SECONDS = 0.25e-3
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What is fitted to published speeds."""
+    """Fitted: the share of the memory's bandwidth that is reached, the launch of a layer's kernels, and more
+    for a layer with experts, a recurrent state or norms on both sides.
+    """
 
     bandwidth_share: float
-    """Of the memory's bandwidth that decoding reaches."""
     layer_seconds: float
-    """Launching a layer's kernels, on top of reading its weights."""
     special_layer_seconds: float
-    """On top of that for a layer with experts, a recurrent state or norms on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +65,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One published observation.
-
-    `category` is the kind of text (`code`, `chat`, ... or `not said`); `rate` the chance that a drafted token
-    is accepted, given that those before it in the round were.
-    """
+    """A published chance that a drafted token is accepted, given that those before it in the round were."""
 
     family: str
     category: str
@@ -90,7 +85,7 @@ class AcceptanceRange:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """The prediction for one kind of text, where its acceptance was published."""
+    """The prediction for one kind of text with a published acceptance."""
 
     category: str
     acceptance: float
@@ -101,19 +96,19 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Predicted tokens per second of a pair on a chip, while decoding."""
+    """Predicted tokens per second of a pair on a chip, while decoding.
+
+    Four of five published speeds lie within such ranges. `drafted` is at the middle of the family's
+    acceptances and the best length for it; its range is as wide as these acceptances, each at its own best
+    length, and not below plain's, because `auto` falls back to plain. Length 0: drafting should not pay.
+    """
 
     chip: Chip
     plain: float
     plain_range: tuple[float, float]
-    """Four of five published speeds lie this close to their prediction."""
     drafted: float
-    """At the middle of the family's acceptances and the best length for it."""
     drafted_range: tuple[float, float]
-    """As close as four of five published drafted speeds lie, and as wide as the family's acceptances, each at
-    its own best length; not below plain's range, because `auto` falls back to plain."""
     length: int
-    """The best draft length; 0: drafting is not expected to pay."""
     acceptance: AcceptanceRange
     categories: tuple[Category, ...]
 
@@ -128,27 +123,19 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
     target, draft = (Model(shape, format_bits(pair.quantization)) for shape in shapes)
     rate = acceptance_of(pair.family)
     plain_range = _around(1 / pass_seconds(target, chip), _table("fitted")["plain_error"])
-    length, drafted = _best(target, draft, chip, rate.middle)
+    drafted, length = _best(target, draft, chip, rate.middle)
     drafted_range = plain_range
     if length:
         low, high = _around(drafted, _table("fitted")["drafted_error"])
-        lowest, highest = (_best(target, draft, chip, r)[1] for r in (rate.low, rate.high))
+        lowest, highest = (_best(target, draft, chip, r)[0] for r in (rate.low, rate.high))
         drafted_range = (max(min(low, lowest), plain_range[0]), max(high, highest))
-    categories = []
-    for known in all_acceptances():
-        if known.family == pair.family:
-            own_length, speed = _best(target, draft, chip, known.rate)
-            categories.append(Category(known.category, known.rate, speed, own_length, known.source))
-    return Expectation(
-        chip=chip,
-        plain=1 / pass_seconds(target, chip),
-        plain_range=plain_range,
-        drafted=drafted,
-        drafted_range=drafted_range,
-        length=length,
-        acceptance=rate,
-        categories=tuple(categories),
+    categories = tuple(
+        Category(a.category, a.rate, *_best(target, draft, chip, a.rate), a.source)
+        for a in all_acceptances()
+        if a.family == pair.family
     )
+    plain = 1 / pass_seconds(target, chip)
+    return Expectation(chip, plain, plain_range, drafted, drafted_range, length, rate, categories)
 
 
 def _around(predicted: float, error: float) -> tuple[float, float]:
@@ -156,12 +143,12 @@ def _around(predicted: float, error: float) -> tuple[float, float]:
     return predicted / (1 + error), predicted / (1 - error)
 
 
-def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[int, float]:
-    """The length with the most tokens per second, and those."""
-    speeds = {0: 1 / pass_seconds(target, chip)}
+def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[float, int]:
+    """The most tokens per second, and the draft length that brings them."""
+    speeds = [1 / pass_seconds(target, chip)]
     for length in range(1, LONGEST + 1):
-        speeds[length] = expected_tokens(rate, length) / round_seconds(target, draft, chip, length)
-    return max(speeds.items(), key=lambda item: item[1])
+        speeds.append(expected_tokens(rate, length) / round_seconds(target, draft, chip, length))
+    return max(speeds), speeds.index(max(speeds))
 
 
 def round_seconds(
@@ -194,9 +181,8 @@ def pass_seconds(
 def verify_cost(model: Model, chip: Chip, rows: int) -> float:
     """Reading the weights for several rows, relative to one row.
 
-    A curve measured with other bits per weight is scaled: what a further row costs is arithmetic on the
-    unpacked weights and the same for all formats, so it weighs less the more there is to read. Inferred;
-    nobody published curves for 8 bits.
+    Inferred for other bits per weight than were measured: what a further row costs is arithmetic on the
+    unpacked weights and the same for all formats, so it weighs less the more there is to read.
     """
     has_experts = bool(model.shape.experts)
     curves = _table("roofline")["verify"]
@@ -265,7 +251,6 @@ def format_bits(name: str) -> float:
     return float(_table("roofline")["formats"][name])
 
 
-@cache
 def fitted() -> Constants:
     """The constants of fitted.toml."""
     return Constants(**_table("fitted")["constants"])

@@ -102,4 +102,4 @@ def test_linux_tells_what_its_files_hold(tmp_path: Path) -> None:
 def test_this_machine_tells_what_it_is() -> None:
     found = conditions.system()
     assert found["cores"] >= 1 and found["memory_for_models_bytes"] > 0
-    assert conditions.said("/no/such/program") == ""
+    assert conditions.output_of("/no/such/program") == ""

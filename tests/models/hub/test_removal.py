@@ -32,15 +32,17 @@ def place(source: Source, commit: str, made: Path) -> int:
     return sum(len(body) for body in files_of(made).values())
 
 
-def test_a_pair_is_deleted_and_the_freed_bytes_are_foretold(home: Path) -> None:
+def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_are_told(home: Path) -> None:
     spec = PairSpec("tiny", Source("org/target"), Source("org/draft"))
     size = place(spec.sources[0], "a" * 40, home / "a") + place(spec.sources[1], "b" * 40, home / "b")
     assert installed(spec)
+    part = partial_file("org/target", "f" * 64)
+    part.write_bytes(b"x" * 5000)
 
-    assert removable_bytes(spec) == size
+    assert removable_bytes(spec) == size + 5000
     removal = remove(spec)
 
-    assert removal.freed_bytes == size and removal.deleted == spec.sources and removal.kept == ()
+    assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and removal.kept == ()
     assert not installed(spec) and not repository_folder("org/target").exists()
 
 
