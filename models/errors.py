@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class ModelsError(Exception):
-    """Root of this package's errors. The message is for the user: what, the value, what to do.
+    """The message is for the user: what, the value, what to do.
 
     Names and texts of files, models and the Hub enter messages, so control characters are escaped.
     """

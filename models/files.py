@@ -14,8 +14,7 @@ def atomic_write(file: Path, text: str, mode: int = 0o600) -> None:
     """Replace a file at once; its folder is made, for the user alone. A change of what was read goes inside
     `locked`.
 
-    Raises:
-        OSError: it cannot be written; what was there is as it was.
+    After an OSError what was there is as it was.
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -36,9 +35,6 @@ def locked(folder: Path) -> Iterator[None]:
     """Every other program or thread that locks the folder waits until this is left; it does not nest.
 
     The folder is made, for the user alone. A file system without locks lets all pass.
-
-    Raises:
-        OSError: the folder cannot be made or opened.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)

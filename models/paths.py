@@ -44,11 +44,6 @@ def builtin_folder() -> Path:
 
 
 def _home() -> Path | None:
-    """`MLX_SPEC_HOME`, where it is set.
-
-    Raises:
-        MachineTrouble: it names a user that this machine does not know.
-    """
     home = os.environ.get("MLX_SPEC_HOME")
     if not home:
         return None

@@ -22,9 +22,8 @@ from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
 from models.hub.partial_file import fetch
 from models.hub.repository import HubFile, Repository, ask_hub
-from models.load.compatibility import check_folders
 from models.load.configuration import check_architecture
-from models.load.tokenizer import read_tokenizer
+from models.load.tokenizers import check_folders, read_tokenizer
 from models.pairs.catalogue import fitting_draft
 from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
@@ -61,7 +60,10 @@ class Job:
             self._check_fit()
             if task == "pull":
                 self._fetch(weights=True)
-                self._finish()
+                self.phase = "checking"
+                for source, repository in self.repositories.items():
+                    repository.finish()
+                    sweep_stale([source.repo])
         except ModelsError as error:
             self.error = error
         except Exception as error:
@@ -137,12 +139,6 @@ class Job:
         for future in finished:
             future.result()
 
-    def _finish(self) -> None:
-        self.phase = "checking"
-        for source, repository in self.repositories.items():
-            repository.finish()
-            sweep_stale([source.repo])
-
 
 def _fetch_file(repository: Repository, file: HubFile) -> None:
     try:
@@ -150,11 +146,6 @@ def _fetch_file(repository: Repository, file: HubFile) -> None:
         hf_hub_download(repository.source.repo, file.name, revision=repository.commit)
     except Exception as error:
         raise explain(error, repository.source) from error
-
-
-def _write(message: dict[str, object]) -> None:
-    """A line of its own, whatever a library has printed before."""
-    print(f"\n{json.dumps(message)}", flush=True)
 
 
 def _leave_with_parent() -> None:
@@ -169,11 +160,15 @@ def main() -> None:
     job = Job([Source(**source) for source in json.loads(sys.argv[2])])
     work = threading.Thread(target=job.work, args=(sys.argv[1],), daemon=True)
     work.start()
-    while work.is_alive():
+    message: dict[str, object] = {}
+    while "ended" not in message:
         work.join(_TICK_SECONDS)
-        _write(job.message())
-    error = {"error": type(job.error).__name__, "message": str(job.error)} if job.error else {}
-    _write(job.message() | {"ended": True} | error)
+        ended = {} if work.is_alive() else {"ended": True}
+        message = job.message() | ended
+        if ended and job.error:
+            message |= {"error": type(job.error).__name__, "message": str(job.error)}
+        # A line of its own, whatever a library has printed before.
+        print(f"\n{json.dumps(message)}", flush=True)
     os._exit(0)
 
 

@@ -7,6 +7,7 @@ download process imports this.
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +38,8 @@ def fetch(repository: Repository, file: HubFile) -> None:
     partial = partial_file(repository.source.repo, file.blob)
     partial.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(stream, fcntl.LOCK_EX)
         if not _is_still(stream, partial):
             return  # Another program has fetched it whole.
         here = stream.seek(0, os.SEEK_END)

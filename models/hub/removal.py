@@ -49,9 +49,7 @@ def removable_bytes(spec: PairSpec) -> int:
 def remove(spec: PairSpec) -> Removal:
     """Delete the pair's models from the Hub's cache. Ask the user before.
 
-    Raises:
-        NotInstalled: nothing of the pair is in the Hub's cache.
-        MachineTrouble: a model could not be deleted.
+    Raises NotInstalled where nothing is here, MachineTrouble where a model cannot be deleted.
     """
     plan = plan_removal(spec)
     folders = [(source, folder) for source in plan.deleted if (folder := find_folder(source))]
@@ -62,9 +60,8 @@ def remove(spec: PairSpec) -> Removal:
         for source, folder in folders:
             _delete(repository_folder(source.repo), folder)
     except OSError as error:
-        raise MachineTrouble(
-            f"{spec.name} could not be deleted ({error.strerror}): {error.filename}."
-        ) from error
+        why = f"({error.strerror}): {error.filename}"
+        raise MachineTrouble(f"{spec.name} could not be deleted {why}.") from error
     return plan
 
 

@@ -13,11 +13,7 @@ _UNKNOWN_LIMIT = 4096
 
 
 def check_architecture(config: dict[str, Any], where: str) -> None:
-    """Refuse what mlx-lm cannot build, before gigabytes are fetched.
-
-    Raises:
-        BadChoice: `where` names the model in the message.
-    """
+    """Raise BadChoice for what mlx-lm cannot build, before gigabytes are fetched."""
     check_config(config, where)
     kind = config["model_type"]
     if not _is_module(kind):
@@ -31,8 +27,7 @@ def context_limit(config: dict[str, Any]) -> int:
     """Tokens, prompt and answer together.
 
     A rotation stretched by YaRN counts with its stretch; other stretches are in the named limit already.
-    Where the configuration names no limit, the architecture's default holds, and 4096 where that is
-    unknown too.
+    Where none is named the architecture's default holds, and 4096 where that is unknown too.
     """
     text = config | (config.get("text_config") or {})
     limit = _named_limit(text) or _default_limit(str(text.get("model_type"))) or _UNKNOWN_LIMIT

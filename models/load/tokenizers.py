@@ -1,4 +1,4 @@
-"""Do two tokenizers read text alike? Decided on the tokenizers, never on sizes of vocabularies or embeddings.
+"""Do two tokenizers read text alike? Decided on themselves, never on sizes of vocabularies or embeddings.
 
 A drafted id must mean the same text to both. Refused: an ordinary token whose string differs, a text that
 gives other ids, an end of text that differs, a token of the chat templates that only one side knows (Qwen3's
@@ -12,10 +12,10 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from models.errors import BadChoice
-from models.load.tokenizer import read_tokenizer
+from models.errors import BadChoice, BrokenFiles, ModelsError, reason_of
 from models.pairs.folder import read_json
 
+LOCAL_ONLY = {"trust_remote_code": False, "local_files_only": True}
 PROBES = (
     "The quick brown fox jumps over the lazy dog. Don't panic, it's only 42!",
     "Größe, naïve café, œuvre, Łódź, ñandú, İstanbul, Þórr",
@@ -33,6 +33,30 @@ PROBES = (
 _PROBED_TOKENS = 6000
 _CHUNK = 40
 _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space", "auto_map")
+
+
+def read_tokenizer(folder: Path) -> Any:
+    """Hugging Face's tokenizer: no code of the repository runs, nothing asks the network.
+
+    Raises BrokenFiles or BadChoice.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, **LOCAL_ONLY)
+    except Exception as error:
+        raise tokenizer_trouble(folder, error) from error
+
+
+def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
+    """The error in the user's words: transformers raises whatever its parsers raise."""
+    reason = reason_of(error)
+    if "trust_remote_code" in str(error):
+        return BadChoice(
+            f"The tokenizer in {folder} needs its own Python code; "
+            "code from model repositories is never executed here."
+        )
+    return BrokenFiles(f"The tokenizer in {folder} cannot be read ({reason}).")
 
 
 def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> tuple[str, ...]:
