@@ -84,10 +84,7 @@ def _refusal(error: HfHubHTTPError, source: Source, status: int) -> str:
             f"{source.repo} is gated: accept its terms at {page}, then run `hf auth login` or set HF_TOKEN."
         )
     if status in (401, 403):
-        if get_token():
-            why = ": your token is not accepted, or may not read it. Log in anew"
-        else:
-            why = ". Log in"
+        why = ": your token is not accepted, or may not read it. Log in anew" if get_token() else ". Log in"
         return f"The Hub refuses {source} (error {status}){why}: `hf auth login`, or set another HF_TOKEN."
     if status == 429:
         return "The Hub asks for fewer requests (error 429). Wait some minutes and pull again."

@@ -20,8 +20,7 @@ from models.speed.chips import Chip
 
 CONTEXT = 1024
 """Tokens read before, for which speeds are given."""
-LONGEST = 8
-"""Drafted tokens per round."""
+LONGEST_DRAFT = 8
 ROUND_SECONDS = 0.25e-3
 """Of the host, once a round: what a read costs at least (ml-explore/mlx#4265, M3 Ultra)."""
 
@@ -75,7 +74,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceRange:
-    """What to expect of a family; where nothing was published for it, the range of all others."""
+    """Of a family; where nothing was published for it, of all others."""
 
     low: float
     middle: float
@@ -146,7 +145,7 @@ def _around(predicted: float, error: float) -> tuple[float, float]:
 def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[float, int]:
     """The most tokens per second, and the draft length that brings them."""
     speeds = [1 / pass_seconds(target, chip)]
-    for length in range(1, LONGEST + 1):
+    for length in range(1, LONGEST_DRAFT + 1):
         speeds.append(expected_tokens(rate, length) / round_seconds(target, draft, chip, length))
     return max(speeds), speeds.index(max(speeds))
 

@@ -18,7 +18,7 @@ from tests.models.tiny_models import files_of, make_pair
 
 @dataclass(frozen=True)
 class Pulled:
-    """What one whole pull said and asked for."""
+    """What one whole pull reported and asked for."""
 
     seen: list[Progress]
     requests: list[str]

@@ -1,6 +1,7 @@
-"""What the Hub refuses, and a Hub that cannot be reached: said in words, with what to do."""
+"""What the Hub refuses, and a Hub that cannot be reached: reported with what to do."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,19 +45,27 @@ def test_a_gated_repository_names_its_page_and_opens_with_a_token(
     assert last().phase == "done"
 
 
-def test_a_refused_token_is_reported_with_how_to_get_another(
-    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ({"status": 401}, "token is not accepted.*hf auth login"),
+        ({"status": 500}, "answers with error 500"),
+        ({"page": b"<html>Sign in to continue</html>"}, "does not answer like the Hub. Check HF_ENDPOINT"),
+    ],
+)
+def test_what_the_hub_answers_instead_is_reported(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], message: str
 ) -> None:
-    hub.status = 401
+    vars(hub).update(fault)
     monkeypatch.setenv("HF_TOKEN", "hf_old")
 
-    with pytest.raises(MachineTrouble, match="token is not accepted.*hf auth login"):
+    with pytest.raises(MachineTrouble, match=message):
         last()
 
 
 def test_a_full_disk_is_foretold(hub: HubServer) -> None:
-    hub.models["org/target"].announced_sizes["model.safetensors"] = 10**15
-    hub.models["org/draft"].announced_sizes["model.safetensors"] = 10**15
+    for model in hub.models.values():
+        model.announced_sizes["model.safetensors"] = 10**15
 
     with pytest.raises(MachineTrouble, match=r"takes 2000000\.\d GB, and .* are free"):
         last()
@@ -71,20 +80,6 @@ def test_offline_mode_without_the_files_is_reported(hub: HubServer, monkeypatch:
         last()
 
     assert hub.requests == []
-
-
-def test_an_error_of_the_hub_is_reported(hub: HubServer) -> None:
-    hub.status = 500
-
-    with pytest.raises(MachineTrouble, match="answers with error 500"):
-        last()
-
-
-def test_a_page_in_place_of_the_hub_is_reported(hub: HubServer) -> None:
-    hub.page = b"<html>Sign in to continue</html>"
-
-    with pytest.raises(MachineTrouble, match=rf"{hub.url} does not answer like the Hub. Check HF_ENDPOINT"):
-        last()
 
 
 @pytest.mark.parametrize(

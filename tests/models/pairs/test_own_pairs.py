@@ -1,4 +1,4 @@
-"""What is said of a pair of one's own, whatever its files say."""
+"""What is known of a pair of one's own, whatever its files hold."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
