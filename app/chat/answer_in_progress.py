@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from app.chat.answer_log import AnswerLog
-from app.engine.events import Piece, TextAdded, TurnEnded
-from app.engine.pieces import append, text_of
+from app.engine.events import Piece, TextAdded, TurnEnded, append, text_of
 from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
 from mlx_spec.stats import joined
 

@@ -1,21 +1,21 @@
-"""What the engine process tells, sent from a thread of its own: deciding tokens does not wait for the pipe.
+"""What the engine process sends, from a thread of its own: deciding tokens does not wait for the pipe.
 
-Text that comes faster than anybody reads it is joined: each event costs both ends of the pipe.
+Text that comes faster than it is read is joined: each event costs both ends of the pipe.
 """
 
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
-from app.engine.events import TextAdded
-from app.engine.pieces import merged
+from app.engine.events import TextAdded, merged
 from app.engine.protocol import Answered, EngineEvent
 
 JOIN_SECONDS = 1 / 20
-"""So long after a text what follows is gathered."""
+"""After a text, what follows is gathered for this long."""
 
 
 class Outbox:
@@ -31,7 +31,7 @@ class Outbox:
         """Have an event sent.
 
         Raises:
-            BrokenPipeError: nobody reads them any more.
+            BrokenPipeError: the reader is gone.
         """
         if not self._thread.is_alive():
             raise BrokenPipeError("the events' reader is gone")
@@ -43,36 +43,30 @@ class Outbox:
         self._thread.join()
 
     def _send(self) -> None:
-        while True:
-            events = [self._waiting.get()]
-            while not self._waiting.empty():
-                events.append(self._waiting.get())
-            try:
-                for event in _joined([event for event in events if event is not None]):
+        with suppress(OSError):
+            while True:
+                events = [self._waiting.get()]
+                while not self._waiting.empty():
+                    events.append(self._waiting.get())
+                for event in _joined(event for event in events if event is not None):
                     self._events.send(event)
-            except OSError:
-                return
-            if events[-1] is None:
-                return
-            if isinstance(events[-1], Answered) and isinstance(events[-1].event, TextAdded):
-                time.sleep(JOIN_SECONDS)
+                match events[-1]:
+                    case None:
+                        return
+                    case Answered(_, TextAdded()):
+                        time.sleep(JOIN_SECONDS)
 
 
-def _joined(events: Sequence[EngineEvent]) -> list[EngineEvent]:
+def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
     """The events, neighbouring texts of one answer made one with the later one's numbers."""
     out: list[EngineEvent] = []
     for event in events:
-        last = out[-1] if out else None
-        if (
-            isinstance(event, Answered)
-            and isinstance(last, Answered)
-            and event.id == last.id
-            and isinstance(event.event, TextAdded)
-            and isinstance(last.event, TextAdded)
-        ):
-            pieces = merged((*last.event.pieces, *event.event.pieces))
-            played = (*last.event.played, *event.event.played)
-            out[-1] = Answered(event.id, replace(event.event, pieces=pieces, played=played))
-        else:
-            out.append(event)
+        match out[-1:], event:
+            case [Answered(before, TextAdded() as first)], Answered(after, TextAdded() as text) if (
+                before == after
+            ):
+                pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
+                out[-1] = Answered(after, replace(text, pieces=pieces, played=played))
+            case _:
+                out.append(event)
     return out

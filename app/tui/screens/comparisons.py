@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.ask import Ask
+from app.chat.pair_removal import Ask
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence

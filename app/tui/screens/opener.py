@@ -1,13 +1,13 @@
 """Opens the screens over the chat."""
 
-from app.chat.ask import Ask
 from app.chat.history_actions import HistoryActions
 from app.chat.open_chat import OpenChat
+from app.chat.pair_removal import Ask
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.compare.record import Record
 from app.compare.request import CompareRequest, plan_of, read_compare
-from app.history.rows import ChatRow
+from app.history.records import ChatRow
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.compare import CompareScreen

@@ -9,9 +9,8 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.ask import Ask
 from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
-from app.chat.pair_removal import remove_after_asking
+from app.chat.pair_removal import Ask, remove_after_asking
 from app.chat.pull_queue import PullJob, PullQueue
 from app.compare.last_speeds import last_speeds
 from app.shell.pull_text import warning

@@ -10,8 +10,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.chat.saved_chats import SavedChats
-from app.history.records import Chat, now
-from app.history.rows import ChatRow
+from app.history.records import Chat, ChatRow, now
 from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError

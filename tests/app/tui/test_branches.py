@@ -9,8 +9,8 @@ import pytest
 from app.engine.events import Mark, Piece
 from app.history.records import AnswerFacts
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.message import UserMessage
 from app.tui.widgets.prompt_area import PromptArea
-from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, prompt
 from tests.app.history.some_chat import chat as chat_record
@@ -308,7 +308,7 @@ async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: O
         texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
         pieces = [Piece(text, mark) for text, mark in zip(texts, MARKS, strict=True)]
         answer = Answer("".join(p.text for p in pieces), pieces, "", marks=True)
-        chat.app.chat.transcript.show(answer)
+        chat.app.chat.transcript.append(lambda: answer)
         await chat.until(lambda: answer.size.height > 0)
         drawn = [segment.text for segment in answer.render_line(0)]
         for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.below import QueueList, StatusLine
 from app.tui.widgets.live_answer import LiveAnswer
+from app.tui.widgets.message import UserMessage
 from app.tui.widgets.prompt_area import PromptArea
-from app.tui.widgets.queue_list import QueueList
-from app.tui.widgets.status_line import StatusLine
-from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
 from models.pairs.catalogue import all_pairs
 from tests.app.tui.chat_driver import OpenChat

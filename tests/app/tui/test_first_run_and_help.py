@@ -110,7 +110,7 @@ async def test_a_first_prompt_that_is_read_in_one_go_arrives_whole_and_in_order(
         assert chat.app.chat.prompt.area.text == text
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
+@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
 async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_downloaded(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -220,10 +220,6 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             await chat.pilot.press("escape")
             await chat.until(lambda: chat.app.screen is chat.app.chat)
-
-
-async def test_help_is_there_in_the_palette(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 40)) as chat:
         await chat.pilot.press("ctrl+p")
         await chat.reached(CommandPalette)
         assert "Enter takes it" in await helped(chat)
