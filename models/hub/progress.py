@@ -28,12 +28,11 @@ class Progress:
     phase: Phase
     models: tuple[ModelProgress, ...]
     transferred_bytes: int = 0
-    """What this pull brought so far; files that were here before do not count."""
+    """By this pull."""
     bytes_per_second: float = 0.0
     stalled_seconds: float = 0.0
     """Time without a byte while files are being fetched; 0 while the pause is short."""
     notes: tuple[str, ...] = ()
-    """Harmless, for example unused tokens that differ."""
 
     @property
     def done_bytes(self) -> int:

@@ -52,11 +52,7 @@ def load(spec: PairSpec) -> LoadedPair:
     """Load both models and the target's tokenizer.
 
     Raises:
-        NotInstalled: a model of the pair is not on this machine.
-        BadChoice: the draft reads text differently, mlx-lm does not know the architecture, or it needs
-            code from the repository.
-        BrokenFiles: files are truncated or do not belong together.
-        MachineTrouble: the weights do not fit into memory.
+        ModelsError: not here, broken, too large, of an unknown kind, or the draft reads text differently.
         SpecError: the engine refuses the models.
     """
     folders = [installed_folder(source, spec) for source in spec.sources]

@@ -22,12 +22,7 @@ def is_installed(source: Source) -> bool:
 
 
 def installed_folder(source: Source, spec: PairSpec) -> Path:
-    """The folder to load this model of the pair from.
-
-    Raises:
-        NotInstalled: it is not (all) here; the message has the command that pulls the pair.
-        ModelsError: a local folder that is no whole model.
-    """
+    """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
     folder = find_folder(source)
     if folder is None:
         if source.is_folder:

@@ -92,12 +92,11 @@ def test_a_weight_file_that_the_index_names_is_missed(folder: Path) -> None:
         check_folder(folder)
 
 
-@pytest.mark.parametrize("weight_map", [["a"], "a", {"a": ["model.safetensors"]}, {"a": None}])
-def test_an_index_of_odd_shape_is_damage(folder: Path, weight_map: object) -> None:
-    (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
-
-    with pytest.raises(BrokenFiles, match=r"model\.safetensors\.index\.json in .* names no weight files"):
-        check_folder(folder)
+def test_an_index_of_odd_shape_is_damage(folder: Path) -> None:
+    for weight_map in (["a"], "a", {"a": ["model.safetensors"]}, {"a": None}):
+        (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
+        with pytest.raises(BrokenFiles, match=r"model\.safetensors\.index\.json in .* names no weight files"):
+            check_folder(folder)
 
 
 @pytest.mark.parametrize(
@@ -115,12 +114,11 @@ def test_a_missing_file_is_named(folder: Path, name: str, message: str) -> None:
         check_folder(folder)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\xff", '{"a":' * 100_000])
-def test_a_configuration_that_is_no_json_object_is_refused(folder: Path, text: str) -> None:
-    (folder / "config.json").write_bytes(text.encode("latin-1"))
-
-    with pytest.raises(BrokenFiles, match="config.json in"):
-        check_folder(folder)
+def test_a_configuration_that_is_no_json_object_is_refused(folder: Path) -> None:
+    for text in (b"{", b"[1]", b"\xff", b'{"a":' * 100_000):
+        (folder / "config.json").write_bytes(text)
+        with pytest.raises(BrokenFiles, match="config.json in"):
+            check_folder(folder)
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,10 @@ def test_a_pair_is_found_by_its_name_and_nothing_named_is_the_builtin_one() -> N
         assert resolve(pair.name.upper()) == pair.spec
 
 
-def test_folders_and_repositories_mix(tmp_path: Path) -> None:
-    spec = resolve(target=str(tmp_path), draft="org/draft@v1")
-
-    assert spec.target == Source(str(tmp_path)) and spec.target.is_folder
-    assert spec.draft == Source("org/draft", "v1")
-
-
-def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own() -> None:
+def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path: Path) -> None:
+    mixed = resolve(target=str(tmp_path), draft="org/draft@v1")
+    assert mixed.target == Source(str(tmp_path)) and mixed.target.is_folder
+    assert mixed.draft == Source("org/draft", "v1")
     spec = resolve(target="org/name", draft="org/draft", revision="v2")
     assert spec.target.revision == "v2" and spec.draft == Source("org/draft")
     assert resolve("qwen3-8b", draft="none").draft is None
