@@ -61,9 +61,8 @@ class Repository:
         return total
 
     def name_in_cache(self) -> None:
-        """Let the cache's branch point here: `hf cache prune` deletes commits that no branch names.
-
-        Done before anything is fetched, so that a pull that was cut off is found, to be finished or removed.
+        """Let the cache's branch point here: `hf cache prune` deletes what no branch names, and by it a pull
+        that was cut off is found.
         """
         if not self.source.is_pinned:
             ref = repository_folder(self.source.repo) / "refs" / self.source.asked_revision

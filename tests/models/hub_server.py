@@ -29,13 +29,11 @@ class HostedModel:
 
 @dataclass
 class HubServer:
-    """Serves models until the `with` block ends; counts requests."""
+    """Serves models until the `with` block ends; counts requests (`METHOD path`) and bytes of file bodies."""
 
     models: dict[str, HostedModel] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
-    """`METHOD path` of every request, in order."""
     sent_bytes: int = 0
-    """Bytes of file bodies."""
     serving: set[int] = field(default_factory=set)
     """Threads that answer a request, for some time also to a client that has left."""
     cut_after: dict[str, int] = field(default_factory=dict)
