@@ -14,10 +14,18 @@ from statistics import median
 
 import numpy as np
 
-from models.speed.acceptance import acceptance_of, expected_tokens, rate_of_share
 from models.speed.chips import Chip, find_chip
-from models.speed.roofline import Constants, Model, format_bits, pass_seconds, round_seconds
-from models.speed.shapes import find_shape
+from models.speed.roofline import (
+    Constants,
+    Model,
+    acceptance_of,
+    expected_tokens,
+    find_shape,
+    format_bits,
+    pass_seconds,
+    rate_of_share,
+    round_seconds,
+)
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "roofline.md"
 FITTED = Path(__file__).parents[1] / "models" / "speed" / "fitted.toml"

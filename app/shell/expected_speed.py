@@ -16,7 +16,7 @@ def chosen_chip(named: str | None) -> "Chip | None":
     """The chip that was asked for, else this Mac's; None where there is nothing to predict for.
 
     Raises:
-        UnknownChip: the table does not hold what was asked for.
+        BadChoice: the table does not hold what was asked for.
     """
     from models.speed.chips import find_chip
     from models.speed.machine import this_chip

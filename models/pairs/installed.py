@@ -1,7 +1,6 @@
 """What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from models.errors import ModelsError, NotInstalled
@@ -23,12 +22,7 @@ def is_installed(source: Source) -> bool:
 
 
 def installed_folder(source: Source, spec: PairSpec) -> Path:
-    """The folder to load this model of the pair from.
-
-    Raises:
-        NotInstalled: it is not (all) here; the message says how to pull the pair.
-        ModelsError: a local folder that is no whole model.
-    """
+    """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
     folder = find_folder(source)
     if folder is None:
         if source.is_folder:
@@ -47,22 +41,16 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 
 def find_folder(source: Source) -> Path | None:
     """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
-    if source.is_folder:
-        folder = Path(source.repo)
-    elif commit := _commit(source):
-        folder = repository_folder(source.repo) / "snapshots" / commit
-    else:
-        return None
+    folder = Path(source.repo)
+    if not source.is_folder:
+        repository, commit = repository_folder(source.repo), source.asked_revision
+        if not source.is_pinned:
+            try:
+                commit = (repository / "refs" / commit).read_text().strip()
+            except OSError:
+                return None
+        folder = repository / "snapshots" / commit
     return folder if os.path.isdir(folder) else None
-
-
-def _commit(source: Source) -> str:
-    """As asked for, or as the cache's branch names it; empty where it has none."""
-    if source.is_pinned:
-        return source.asked_revision
-    with suppress(OSError):
-        return (repository_folder(source.repo) / "refs" / source.asked_revision).read_text().strip()
-    return ""
 
 
 def repository_folder(repo: str) -> Path:
@@ -71,7 +59,6 @@ def repository_folder(repo: str) -> Path:
 
 
 def pull_command(spec: PairSpec) -> str:
-    """The command line that pulls the pair."""
     if any(pair.spec == spec for pair in all_pairs()):
         return f"mlx-spec pull {spec.name}"
     return f"mlx-spec pull --target {spec.target} --draft {spec.draft or 'none'}"
