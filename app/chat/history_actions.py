@@ -18,7 +18,7 @@ class KeyNames(Protocol):
     """The keys that the person has, by binding id."""
 
     def name(self, binding: str) -> str: ...
-    def told(self, sentence: str) -> str: ...
+    def fill_in(self, sentence: str) -> str: ...
 
 
 class HistoryActions:
@@ -58,7 +58,7 @@ class HistoryActions:
         facts = next((message.facts for message in reversed(path) if message.facts is not None), None)
         if facts is not None and facts.pair != self._chat.link.pair.name:
             pair = one_line(self._chat.link.pair.name)
-            change = self._keys.told("{app.pairs} changes it.")
+            change = self._keys.fill_in("{app.pairs} changes it.")
             self._note(f"Written with {facts.pair}; {pair} answers from here on. {change}")
         if path and path[-1].role == "user":
             text = "The last prompt was not answered. /regenerate has it answered."

@@ -170,11 +170,11 @@ def opened_history() -> Iterator["History"]:
         history.close()
 
 
-def _done(chat_id: str, said: str, json: bool) -> None:
+def _done(chat_id: str, text: str, json: bool) -> None:
     if json:
         json_data({"id": chat_id})
     else:
-        data(one_line(said))
+        data(one_line(text))
 
 
 def _print(rows: list["ChatRow"], *, json: bool) -> None:

@@ -50,7 +50,7 @@ class ChatScreen(Screen[None]):
         Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
         Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
-                tooltip="The rounds of an answer one by one: what was drafted, what stood"),
+                tooltip="The rounds of an answer one by one: what was drafted, what was accepted"),
         Binding("f9", "totals", "Totals", id="chat.totals", show=False,
                 tooltip="This chat: instructions, sampling, what drafting did so far"),
         Binding("escape", "stop", "Stop", id="chat.stop",

@@ -127,8 +127,8 @@ class CommandRunner:
         if value:
             self._chat.change_settings(change(self._chat.settings, command.name, value.lower()))
         when = " from the next answer on" if value else f". Change it with {command.usage}"
-        said = describe(self._chat.settings, command.name)
-        self._note(f"{said[0].upper()}{said[1:]}{when}.")
+        text = describe(self._chat.settings, command.name)
+        self._note(f"{text[0].upper()}{text[1:]}{when}.")
 
     def _use(self, value: str) -> None:
         pair = self._pair(value)
@@ -141,7 +141,7 @@ class CommandRunner:
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
         self._program.pulls.add(pair.spec)
-        where = self._program.keys.told("{app.pairs} shows how far it is.")
+        where = self._program.keys.fill_in("{app.pairs} shows how far it is.")
         what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
         self._note(what.rstrip())
 
@@ -162,15 +162,17 @@ class CommandRunner:
             return find(name)
         except UnknownPair as error:
             own = "{app.pairs}, then {pairs.own} adds one from repositories or folders."
-            said = f"There is no pair {name}. {self._program.keys.told(own)}" if "/" in name else str(error)
-            raise BadInput(said) from error
+            text = (
+                f"There is no pair {name}. {self._program.keys.fill_in(own)}" if "/" in name else str(error)
+            )
+            raise BadInput(text) from error
 
     def _system(self, value: str) -> None:
         conversation = self._chat.conversation
         if value:
             conversation.set_up(system="" if value == "none" else value)
-        said = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
-        self._note(said)
+        text = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
+        self._note(text)
 
     def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):

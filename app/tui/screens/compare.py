@@ -212,7 +212,7 @@ The same prompts without and with drafting, one after the other on the same engi
         self.refresh_bindings()
         if self.record is None:
             after = f"after {progress.count} of {progress.plan.count} runs"
-            how = self._keys.told("{compare.again} runs it again, {compare.stop} goes back.")
+            how = self._keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
             self._view.show_message(
                 f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
                 f"judge: both ways have to run once. {how}",

@@ -64,7 +64,9 @@ class Opener:
         self.return_to_chat()
         keys, chat = self._app.keys, self._chat
         if chat.running is not None:
-            raise BadInput(keys.told("An answer is being written. Stop it with {chat.stop}, then compare."))
+            raise BadInput(
+                keys.fill_in("An answer is being written. Stop it with {chat.stop}, then compare.")
+            )
         plan = plan_of(request, chat.conversation, chat.settings.for_answer(drafting=True))
         self._app.push_screen(CompareScreen(chat.link, keys, plan=plan))
 

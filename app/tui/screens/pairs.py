@@ -67,7 +67,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self._keys = keys
         self._ask = ask
         self._highlight = chosen or in_use.name
-        self.hint = keys.told(HINT)
+        self.hint = keys.fill_in(HINT)
         """What can be done here."""
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
         """By name. The slow part is filled in on a thread."""
@@ -213,7 +213,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
-            nothing = self._keys.told("No pair has these words. {pairs.back} shows all.")
+            nothing = self._keys.fill_in("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
     @property

@@ -110,7 +110,7 @@ the chat at the message that was found."""
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            there = self._keys.told("in the archive ({sessions.archived} shows it)")
+            there = self._keys.fill_in("in the archive ({sessions.archived} shows it)")
             place = "out of the archive" if chat.archived else there
             self._do(self._saved.archive(chat), f"'{chat.title}' is {place}.")
 

@@ -101,7 +101,7 @@ class Below(Vertical):
         # Each blink is a frame, and growing text shows that the program is alive.
         area.cursor_blink = chat.running is None
         self.prompt.others_wait = bool(chat.queued)
-        editing = self.app.keys.told("editing: {chat.stop} leaves it as it was")
+        editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
         area.border_title = editing if chat.editing else self.prompt.title
 
     def _show_queue(self, texts: tuple[str, ...]) -> None:
@@ -112,7 +112,7 @@ class Below(Vertical):
         lines = [f"⋯ next: {one_line(text)[:200]}" for text in texts[:QUEUE_SHOWN]]
         if len(texts) > QUEUE_SHOWN:
             lines.append(f"⋯ and {len(texts) - QUEUE_SHOWN} more")
-        hint = Content.styled(self.app.keys.told(QUEUE_HINT), "dim")
+        hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "dim")
         self._queue.update(Content("\n").join([*map(Content, lines), hint]))
 
     def _catch_up(self) -> None:

@@ -172,7 +172,7 @@ class ComparisonView(Vertical):
         if count > 1 and self._views.current == "figures":
             text = f"{count} prompts together"
         elif count > 1:
-            keys = self._keys.told("{compare.left}, {compare.right}")
+            keys = self._keys.fill_in("{compare.left}, {compare.right}")
             text = f"{self._prompt + 1}/{count} ({keys}) {text}"
         self._show_prompt(text)
 

@@ -30,9 +30,9 @@ def download_line(job: PullJob, keys: Keys) -> str:
     name = job.pair.name
     lines = {
         "waiting": f"◌ {name}: waits for its turn",
-        "failed": f"✗ {name}: {job.error} {keys.told('{pairs.retry} tries again.')}",
-        "paused": f"‖ {name}: paused. {keys.told('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
-        "cancelled": f"- {name}: cancelled, what came is kept. {keys.told('{pairs.retry} goes on.')}",
+        "failed": f"✗ {name}: {job.error} {keys.fill_in('{pairs.retry} tries again.')}",
+        "paused": f"‖ {name}: paused. {keys.fill_in('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
+        "cancelled": f"- {name}: cancelled, what came is kept. {keys.fill_in('{pairs.retry} goes on.')}",
         "done": f"✓ {name}: installed",
         "running": f"↓ {progress_line(name, job.progress)}",
     }
@@ -70,5 +70,5 @@ def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:
     """For the start: downloads that an earlier run of the program did not finish."""
     names = ", ".join(job.pair.name for job in jobs)
     was = "The download of" if len(jobs) == 1 else "Downloads of"
-    how = keys.told("{app.pairs}, then {pairs.retry} goes on with what came.")
+    how = keys.fill_in("{app.pairs}, then {pairs.retry} goes on with what came.")
     return f"{was} {names} had not finished when the program ended. {how}"

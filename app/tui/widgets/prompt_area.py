@@ -101,7 +101,7 @@ first line brings earlier prompts back."""
         event.prevent_default()
 
     def on_resize(self) -> None:
-        hints = [self.app.keys.told(hint) for hint in HINTS]
+        hints = [self.app.keys.fill_in(hint) for hint in HINTS]
         fitting = (hint for hint in hints if cell_len(hint) <= self.content_size.width)
         self.placeholder = next(fitting, hints[-1])
         self.call_after_refresh(self.scroll_cursor_visible)

@@ -25,4 +25,4 @@ class Welcome(Static):
             pair = f"{name}: loading. You can write already." if state == "loading" else f"{name}: not loaded"
         title = ("mlx-spec", "bold $text-primary")
         about = "  a small model guesses ahead, the large one checks\n"
-        self.update(Content.assemble(title, about, f"{pair}\n", (self.app.keys.told(TIPS), "dim")))
+        self.update(Content.assemble(title, about, f"{pair}\n", (self.app.keys.fill_in(TIPS), "dim")))

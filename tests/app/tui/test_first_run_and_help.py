@@ -210,7 +210,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)
             focused = dialog.focused
             shown = await helped(chat)
-            assert Keys({}).told(str(dialog.HELP))[:20] in shown and said in shown and "F1" in shown
+            assert Keys({}).fill_in(str(dialog.HELP))[:20] in shown and said in shown and "F1" in shown
             assert "While you write" not in shown and "Close this; twice: leave" in shown
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             assert dialog.focused is focused
