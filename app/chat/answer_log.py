@@ -75,7 +75,7 @@ class AnswerLog:
 
     @property
     def acceptance_by_position(self) -> tuple[float, ...]:
-        """For draft position i: acceptance rate, given that all before it were accepted."""
+        """For draft position i: how often it was accepted, given that all before it were."""
         return tuple(
             accepted / reached for accepted, reached in zip(self._accepted, self._reached, strict=True)
         )

@@ -8,18 +8,21 @@ import os
 import queue
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from app.engine.events import PrefillProgressed
-from app.engine.outbox import Outbox
+from app.engine.events import PrefillProgressed, TextAdded, merged
 from app.engine.protocol import (
     Answer,
     Answered,
     AnswerFailed,
     Cancel,
+    EngineEvent,
     Explain,
     Explained,
     Load,
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
 
 ORPHAN_SECONDS = 10.0
 """How long work in progress may go on once the other end of the pipe is gone."""
+
+JOIN_SECONDS = 1 / 20
+"""After a text, what follows is gathered for this long."""
 
 OpenPair = Callable[[PairSpec], "TunedSession"]
 
@@ -80,6 +86,63 @@ class _Inbox:
                     self._waiting.put(request)
         if not self.finished.wait(ORPHAN_SECONDS):
             os._exit(1)
+
+
+class Outbox:
+    """Sends events in order, from a thread of its own: deciding tokens does not wait for the pipe.
+
+    Text that comes faster than it is read is joined: each event costs both ends of the pipe.
+    """
+
+    def __init__(self, events: Connection) -> None:
+        self._events = events
+        self._waiting: queue.SimpleQueue[EngineEvent | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._send, name="events", daemon=True)
+        self._thread.start()
+
+    def send(self, event: EngineEvent) -> None:
+        """Have an event sent.
+
+        Raises:
+            BrokenPipeError: the reader is gone.
+        """
+        if not self._thread.is_alive():
+            raise BrokenPipeError("the events' reader is gone")
+        self._waiting.put(event)
+
+    def close(self) -> None:
+        """Return when all is sent that can be."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _send(self) -> None:
+        with suppress(OSError):
+            while True:
+                events = [self._waiting.get()]
+                while not self._waiting.empty():
+                    events.append(self._waiting.get())
+                for event in _joined(event for event in events if event is not None):
+                    self._events.send(event)
+                match events[-1]:
+                    case None:
+                        return
+                    case Answered(_, TextAdded()):
+                        time.sleep(JOIN_SECONDS)
+
+
+def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
+    """The events, neighbouring texts of one answer made one with the later one's numbers."""
+    out: list[EngineEvent] = []
+    for event in events:
+        match out[-1:], event:
+            case [Answered(before, TextAdded() as first)], Answered(after, TextAdded() as text) if (
+                before == after
+            ):
+                pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
+                out[-1] = Answered(after, replace(text, pieces=pieces, played=played))
+            case _:
+                out.append(event)
+    return out
 
 
 def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None:

@@ -8,9 +8,9 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from app.engine import outbox
+from app.engine import process
 from app.engine.events import Piece, TextAdded
-from app.engine.outbox import Outbox
+from app.engine.process import Outbox
 from app.engine.protocol import Answered, AnswerFailed, EngineEvent, Tuning
 
 
@@ -33,7 +33,7 @@ def ends() -> Iterator[tuple[Connection, Connection]]:
 
 def test_text_that_comes_faster_than_it_is_sent_arrives_as_one_event_with_the_last_numbers(ends, monkeypatch):
     reader, writer = ends
-    monkeypatch.setattr(outbox, "JOIN_SECONDS", 0.3)
+    monkeypatch.setattr(process, "JOIN_SECONDS", 0.3)
     box = Outbox(writer)
     box.send(text(1, "one", 1))
     first = reader.recv()
