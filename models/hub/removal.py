@@ -83,7 +83,13 @@ def _files_only_of(sources: Iterable[Source]) -> set[Path]:
 
 
 def _contents(folders: Iterable[Path]) -> set[Path]:
-    return {file.resolve() for folder in folders for file in folder.rglob("*") if file.is_file()}
+    """What the files of snapshots lead to, within their repository: what lies elsewhere is not ours."""
+    return {
+        content
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file() and (content := file.resolve()).is_relative_to(folder.parents[1].resolve())
+    }
 
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:

@@ -112,6 +112,18 @@ def test_a_model_that_could_not_be_deleted_is_reported(home: Path, monkeypatch: 
     assert installed(spec)
 
 
+def test_what_a_snapshot_only_links_to_elsewhere_is_left_alone(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    (home / "mine.txt").write_text("of the person's own")
+    folder = find_folder(spec.target)
+    assert folder is not None
+    (folder / "README.md").symlink_to(home / "mine.txt")
+
+    assert remove(spec).freed_bytes == size
+    assert (home / "mine.txt").read_text() == "of the person's own" and not installed(spec)
+
+
 def test_folders_are_never_deleted(home: Path) -> None:
     mine = make_model(home / "mine")
     spec = PairSpec("mixed", Source("org/target"), Source(str(mine)))
