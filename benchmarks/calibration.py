@@ -4,6 +4,7 @@ Writes models/speed/fitted.toml (three constants and the error) and docs/rooflin
 Each chip's speeds are also predicted by constants fitted without that chip: users are given that error.
 """
 
+import argparse
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -267,5 +268,6 @@ def _tables() -> dict:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__).parse_args()
     write()
     print(f"Wrote {FITTED.name} and {DOCUMENT.name}.")
