@@ -24,6 +24,7 @@ from app.history.tree import MessageTree
 from app.shell.errors import BadInput
 from app.shell.output_file import write_text
 from app.shell.printable import json_text, one_line
+from models.errors import reason_of
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
@@ -99,8 +100,13 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise BadInput(f"{path} holds {half}, half of a character, which no text can keep.") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} cannot be read as JSON: it is no UTF-8 text.") from error
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} cannot be read as JSON: {error}.") from error
+        raise BadInput(f"{path} cannot be read as JSON: {reason_of(error)}.") from error
     ids = history.connection.execute("SELECT id FROM chats WHERE deleted IS NULL")
     known = {chat_id for (chat_id,) in ids}
     found = {chat.id: (chat, messages) for chat, messages in chats if chat.id not in known}

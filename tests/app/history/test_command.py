@@ -99,7 +99,8 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
     ("content", "why"),
     [
         ("no json", "cannot be read as JSON: Expecting value"),
-        ("[" * 100_000, "cannot be read as JSON: maximum recursion depth"),
+        ("[" * 100_000, "cannot be read as JSON: brackets are nested too deep"),
+        (b"\xff", "cannot be read as JSON: it is no UTF-8 text"),
         ("[]", "no export of chats; its format would be"),
         ({"format": FORMAT, "version": 99, "chats": []}, "version 99 of the format"),
         ({"format": FORMAT, "version": 1, "chats": 5}, "chats is no list of objects"),
@@ -108,7 +109,7 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
         (exported(created=-1e18), "created is -1e+18, which is no time"),
         (exported(changed=float("inf")), "it holds the number Infinity"),
         (exported(changed=10**400), "it holds the number 1000"),
-        (exported(title="hi \ud800"), "\\ud800"),
+        (exported(title="hi \ud800"), "holds \\ud800, half of a character"),
         (with_parents("m", "p"), "comes before"),
         (with_parents("p", None), "comes before"),
         (with_parents("m", None), "comes before"),
@@ -118,7 +119,8 @@ def test_a_file_that_is_no_export_adds_nothing_and_the_reason_is_named(
     tmp_path: Path, content: object, why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "x.json"
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert main(["history", "import", str(file)]) == 2
     error = " ".join(capfd.readouterr().err.split())
     assert str(file) in error and why in error
