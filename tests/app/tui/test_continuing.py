@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from app.engine.events import Mark
 from app.history.records import AnswerFacts
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, prompt
@@ -11,8 +10,6 @@ from tests.app.history.some_chat import chat as chat_record
 from tests.app.tui.chat_driver import OpenChat, settled, shown
 from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import put
-
-MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
 
 
 async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(open_chat: OpenChat) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
-
-TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
+from tests.app.tui.test_chat import TEXT
 
 
 async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_works(
