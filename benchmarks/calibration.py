@@ -4,6 +4,7 @@ Writes models/speed/fitted.toml (three constants and the error) and docs/rooflin
 Each chip's speeds are also predicted by constants fitted without that chip: users are given that error.
 """
 
+import argparse
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +15,18 @@ from statistics import median
 
 import numpy as np
 
-from models.speed.acceptance import acceptance_of, expected_tokens, rate_of_share
 from models.speed.chips import Chip, find_chip
-from models.speed.roofline import Constants, Model, format_bits, pass_seconds, round_seconds
-from models.speed.shapes import find_shape
+from models.speed.roofline import (
+    Constants,
+    Model,
+    acceptance_of,
+    expected_tokens,
+    find_shape,
+    format_bits,
+    pass_seconds,
+    rate_of_share,
+    round_seconds,
+)
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "roofline.md"
 FITTED = Path(__file__).parents[1] / "models" / "speed" / "fitted.toml"
@@ -259,5 +268,6 @@ def _tables() -> dict:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__).parse_args()
     write()
     print(f"Wrote {FITTED.name} and {DOCUMENT.name}.")

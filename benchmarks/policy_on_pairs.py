@@ -1,13 +1,15 @@
-"""The controller on real pairs: plain decoding and auto in turn, one process, `auto / plain` in speed.
+"""The controller on real pairs: speeds of auto, of plain decoding and of mlx-lm's `generate_step`.
 
-`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. Every repeat
-begins with a controller of its own: calibrated as the app does it, or fresh. A draft with random weights and
-lookup alone are there too; without a folder it is the built-in pair. Compiled if MLX_SPEC_COMPILE=1 says so.
+`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. The three
+take turns in one process. Every repeat begins with a controller of its own: calibrated as the app does it,
+or fresh. A draft with random weights and lookup alone are there too; without a folder it is the built-in
+pair. Compiled if MLX_SPEC_COMPILE=1 says so.
 """
 
 import argparse
 import json
 import statistics
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ prepare()
 
 import mlx.core as mx  # noqa: E402
 import mlx.nn as nn  # noqa: E402
+from mlx_lm.generate import generate_step  # noqa: E402
+from mlx_lm.sample_utils import make_sampler  # noqa: E402
 from mlx_lm.utils import load_model  # noqa: E402
 
 from benchmarks.peers.prompts import read_prompts  # noqa: E402
@@ -76,43 +80,70 @@ def builtin() -> Subject:
     return Subject("built-in", side.pair.engine, [ids for ids, _ in encoded], frozenset(encoded[0][1]))
 
 
-def seconds_per_token(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
+def answer(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
     """(seconds, tokens) after the first round."""
     subject.engine.forget()
     rounds = list(subject.engine.generate(prompt, options))[1:]
     return sum(read.seconds for read in rounds), sum(len(read.tokens) for read in rounds)
 
 
-def ratio(subject: Subject, temperature: float, prompts: Sequence[Sequence[int]], tokens: int) -> float:
-    """Of the speeds of auto and plain decoding, which take turns and each come first by turns."""
-    spent = {"auto": [0.0, 0], "none": [0.0, 0]}
+def mlx_lm_answer(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
+    """The same of mlx-lm's own loop."""
+    mx.random.seed(options.seed)
+    target, sampler = subject.engine.target.model, make_sampler(options.temperature)
+    ends = []
+    for token, _ in generate_step(
+        mx.array(list(prompt)), target, max_tokens=options.max_tokens, sampler=sampler
+    ):
+        ends.append(time.perf_counter())
+        if token in subject.stops:
+            break
+    return ends[-1] - ends[0], len(ends) - 1
+
+
+def speeds(
+    subject: Subject, temperature: float, prompts: Sequence[Sequence[int]], tokens: int
+) -> dict[str, float]:
+    """Tokens per second of the three, which take turns and each come first by turns."""
+    sides = ["auto", "none", "mlx-lm"]
+    spent = {side: [0.0, 0] for side in sides}
     for number, prompt in enumerate(prompts):
-        for drafter in ("auto", "none") if number % 2 else ("none", "auto"):
-            options = Options(max_tokens=tokens, temperature=temperature, seed=number, drafter=drafter,
+        for side in sides[number % 3 :] + sides[: number % 3]:
+            ask = mlx_lm_answer if side == "mlx-lm" else answer
+            options = Options(max_tokens=tokens, temperature=temperature, seed=number,
+                              drafter="none" if side == "mlx-lm" else side,
                               stop_tokens=subject.stops)  # fmt: skip
-            seconds, count = seconds_per_token(subject, prompt, options)
-            spent[drafter][0] += seconds
-            spent[drafter][1] += count
-    (auto, auto_tokens), (plain, plain_tokens) = spent["auto"], spent["none"]
-    return plain / plain_tokens * auto_tokens / auto
+            seconds, count = ask(subject, prompt, options)
+            spent[side][0] += seconds
+            spent[side][1] += count
+    return {side: count / seconds for side, (seconds, count) in spent.items()}
 
 
 def show(subject: Subject, asked: argparse.Namespace) -> None:
     calibration: Calibration = calibrate(subject.engine)
     chosen = [subject.prompts[i % len(subject.prompts)] for i in range(asked.prompts)]
     for prompt in chosen:  # what is built once
-        seconds_per_token(subject, prompt, Options(max_tokens=16, temperature=0.8))
+        answer(subject, prompt, Options(max_tokens=16, temperature=0.8))
+        mlx_lm_answer(subject, prompt, Options(max_tokens=16, temperature=0.8))
     for state in asked.states:
         for temperature in asked.temperatures:
-            found = []
+            gains, plain = [], []
             for repeat in range(asked.repeats):
                 subject.engine.controller = Controller(calibration.costs() if state == "calibrated" else None)
                 turn = [
                     subject.prompts[(repeat * 3 + i) % len(subject.prompts)] for i in range(asked.prompts)
                 ]
-                found.append(ratio(subject, temperature, turn, asked.tokens))
-            print(f"{subject.name:14}{state:12}{temperature:4}{statistics.median(found):8.2f}"
-                  f"   ({min(found):.2f} to {max(found):.2f})", flush=True)  # fmt: skip
+                found = speeds(subject, temperature, turn, asked.tokens)
+                gains.append(found["auto"] / found["none"])
+                plain.append(found["none"] / found["mlx-lm"])
+            print(
+                f"{subject.name:14}{state:12}{temperature:4}{spread(gains):>22}{spread(plain):>22}",
+                flush=True,
+            )
+
+
+def spread(ratios: Sequence[float]) -> str:
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def main() -> None:
@@ -128,7 +159,8 @@ def main() -> None:
     print(
         f"{blas()} BLAS, {mx.default_device()}, compiled: {COMPILES}; {asked.prompts} x {asked.tokens} tokens"
     )
-    print(f"{'pair':14}{'controller':12}{'T':>4}{'auto / plain':>14} (of {asked.repeats} repeats)")
+    heads = f"{'pair':14}{'controller':12}{'T':>4}{'auto / plain':>22}{'plain / mlx-lm':>22}"
+    print(f"{heads}, {asked.repeats} repeats")
     subjects = strangers(asked.folder) if asked.folder else iter([builtin()])
     for subject in subjects:
         if not asked.only or subject.name in asked.only:

@@ -72,7 +72,6 @@ class SteadySession:
         prompt: Sequence[Message],
         options: Options,
         *,
-        stop_texts: Sequence[str],
         documents: Sequence[str],
         begun: str,
         cancelled: Callable[[], bool],
@@ -285,7 +284,7 @@ if __name__ == "__main__":
             serve(
                 Connection(int(read_end), writable=False),
                 Connection(int(write_end), readable=False),
-                SteadySession,
+                SteadySession,  # type: ignore[arg-type]
             )
         case ["inside", scenario, seconds, draft_length, result]:
             inside(scenario, float(seconds), int(draft_length), Path(result))

@@ -50,6 +50,11 @@ class Draft:
     shadow: Int[mx.array, "b m"] | None = None
     """Of a drafter that rests: 1 for each of the text's latest tokens that it would have drafted."""
 
+    @property
+    def tree_depth(self) -> int | None:
+        """None: a chain."""
+        return None if self.parents is None else self.depth
+
     @classmethod
     def chain(cls, tokens: mx.array, probs: mx.array | None = None) -> "Draft":
         """Tokens `[b, n]`, each following the one before it."""

@@ -100,7 +100,7 @@ class Loop:
         )
         p = batch.next_pass(draft)
         output = self.target.decode(p) if unseen == 1 else self.target.forward(p)
-        verdict = verifier.judge(draft, p.tree, output.logits[:, unseen - 1 :])
+        verdict = verifier.judge(draft, p.tree, output.logits)
         self.target.commit(p, verdict)
         for observer in self.drafters:
             observer.observe(p, output, verdict)
@@ -123,7 +123,10 @@ class Loop:
             if text.stopped:
                 continue
             before, drafted, gained = len(text.tokens), results[i].drafted, results[i].gained
-            read.append((i, text.extend(drafted, gained, name, seconds, flight.draft_seconds, steady)))
+            played = text.extend(
+                drafted, gained, name, seconds, flight.draft_seconds, steady, flight.draft.tree_depth
+            )
+            read.append((i, played))
             self.target.read_to(text.tokens, min(before + len(gained) - 1, len(text.tokens)), i)
         for drafter in self.drafters:
             for candidate, right in drafter.commit([text.tokens for text in self.batch.sequences]):

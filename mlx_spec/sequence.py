@@ -37,10 +37,11 @@ class Sequence:
         seconds: float,
         draft_seconds: float | None,
         steady: bool,
+        tree_depth: int | None = None,
     ) -> Round:
         """Take a round that was read, up to the first stop; the arguments are as in `Round`."""
         taken, stop = self._cut(gained)
-        cut = drafted[:taken] if stop else drafted
+        cut = drafted[:taken] if stop and tree_depth is None else drafted
         self.tokens += gained[:taken]
         self.rounds.append(
             Round(
@@ -53,6 +54,7 @@ class Sequence:
                 draft_seconds=draft_seconds,
                 # A draft that is cut here took as long as the whole of it.
                 steady=steady and len(cut) == len(drafted),
+                tree_depth=tree_depth,
             )
         )
         return self.rounds[-1]

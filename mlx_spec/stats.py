@@ -51,6 +51,8 @@ class Played(Protocol):
     @property
     def drafted(self) -> Sequence[object]: ...
     @property
+    def draft_length(self) -> int: ...
+    @property
     def accepted(self) -> int: ...
     @property
     def seconds(self) -> float: ...
@@ -141,10 +143,10 @@ def _timed(stats: Stats) -> tuple[float, float]:
 
 
 def _by_position(rounds: Sequence[Played]) -> tuple[float, ...]:
-    longest = max((len(r.drafted) for r in rounds), default=0)
+    longest = max((r.draft_length for r in rounds), default=0)
     rates = []
     for i in range(longest):
-        reached = [r for r in rounds if len(r.drafted) > i and r.accepted >= i]
+        reached = [r for r in rounds if r.draft_length > i and r.accepted >= i]
         if not reached:
             break
         rates.append(sum(r.accepted > i for r in reached) / len(reached))

@@ -95,7 +95,7 @@ class Round:
     """One round: a draft, one pass of the target over it, and what the text gained."""
 
     drafted: tuple[int, ...]
-    """What the drafter proposed, up to where the text ends; empty in a plain round."""
+    """What the drafter proposed, up to where the text ends, of a tree all; empty in a plain round."""
     accepted: int
     """How many drafted tokens were accepted; the bonus token is not counted."""
     tokens: tuple[int, ...]
@@ -110,6 +110,13 @@ class Round:
     """Time the draft alone took, in the few rounds that are timed in two parts."""
     steady: bool = False
     """Nothing of another kind ran meanwhile and no graph was built: `seconds` is what such a round costs."""
+    tree_depth: int | None = None
+    """The most that could be accepted of a tree; None: of a chain all."""
+
+    @property
+    def draft_length(self) -> int:
+        """Tokens drafted after one another."""
+        return len(self.drafted) if self.tree_depth is None else self.tree_depth
 
 
 def _number(name: str, value: object) -> int | float:

@@ -11,13 +11,10 @@ from typing import Any
 
 
 def atomic_write(file: Path, text: str, mode: int = 0o600) -> None:
-    """Replace a file at once; its folder is made, for the user alone, where there is none.
+    """Replace a file at once; its folder is made, for the user alone. A change of what was read goes inside
+    `locked`.
 
-    Several programs may write it at a time: the last one's text stays. A change of what was read goes
-    inside `locked`.
-
-    Raises:
-        OSError: it cannot be written; what was there is as it was.
+    After an OSError what was there is as it was.
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -37,10 +34,7 @@ def atomic_write(file: Path, text: str, mode: int = 0o600) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Every other program or thread that locks the folder waits until this is left; it does not nest.
 
-    The folder is made, for the user alone, where there is none. A file system without locks lets all pass.
-
-    Raises:
-        OSError: the folder cannot be made or opened.
+    The folder is made, for the user alone. A file system without locks lets all pass.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -53,16 +47,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text that anybody may have written.
-
-    Raises:
-        ValueError: it is no JSON, its brackets are nested too deep, or a number has thousands of digits.
-    """
+    """The value of a JSON text that anybody may have written; ValueError where it is none."""
     try:
         return json.loads(text)
     except RecursionError:
         raise ValueError("its brackets are nested too deep") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise
-    except ValueError:
-        raise ValueError("a number in it has thousands of digits") from None

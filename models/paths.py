@@ -12,20 +12,12 @@ from models.errors import MachineTrouble
 
 
 def data_folder() -> Path:
-    """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder.
-
-    Raises:
-        MachineTrouble: MLX_SPEC_HOME names a user that this machine does not know.
-    """
+    """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder."""
     return _home() or user_data_path("mlx-spec", appauthor=False)
 
 
 def config_file() -> Path:
-    """What the person sets: `config.toml` in `MLX_SPEC_HOME`, else in the platform's user config folder.
-
-    Raises:
-        MachineTrouble: MLX_SPEC_HOME names a user that this machine does not know.
-    """
+    """The settings: `config.toml` in `MLX_SPEC_HOME`, else in the platform's user config folder."""
     return (_home() or user_config_path("mlx-spec", appauthor=False)) / "config.toml"
 
 
@@ -34,16 +26,11 @@ def hub_cache() -> Path:
 
     Read here and not there, because importing huggingface_hub is slow and freezes the values.
     """
-    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
-        return _expanded(cache)
-    if home := os.environ.get("HF_HOME"):
-        return _expanded(home) / "hub"
-    return _expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface" / "hub"
-
-
-def revisions_file() -> Path:
-    """The commits that pulled models stand at (`models.pairs.revisions`)."""
-    return data_folder() / "revisions.json"
+    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    if not cache:
+        caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        cache = (os.environ.get("HF_HOME") or f"{caches}/huggingface") + "/hub"
+    return Path(os.path.expanduser(os.path.expandvars(cache)))  # An unknown `~name` stays as it is.
 
 
 def own_pairs_file() -> Path:
@@ -57,7 +44,6 @@ def builtin_folder() -> Path:
 
 
 def _home() -> Path | None:
-    """`MLX_SPEC_HOME`, where it is set."""
     home = os.environ.get("MLX_SPEC_HOME")
     if not home:
         return None
@@ -67,8 +53,3 @@ def _home() -> Path | None:
         raise MachineTrouble(
             f"MLX_SPEC_HOME is '{home}', and that user's home folder is not known. Set it to a whole path."
         ) from error
-
-
-def _expanded(path: str) -> Path:
-    """A `~name` that is not known stays as it is."""
-    return Path(os.path.expanduser(os.path.expandvars(path)))

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from app.chat.answer_log import AnswerLog
-from app.engine.events import Piece, TextAdded, TurnEnded
-from app.engine.pieces import append, text_of
+from app.engine.events import Piece, TextAdded, TurnEnded, append, text_of
 from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
 from mlx_spec.stats import joined
 
@@ -59,7 +58,7 @@ class AnswerInProgress:
         self.log.take(event)
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
-        """The answer's final value, with its numbers if the engine told them; a first part's are in them."""
+        """The answer's final value, with its numbers if the engine sent them; a first part's are in them."""
         message = self._message(finish)
         assert message.facts is not None and self.before.facts is not None
         rounds = tuple(self.log.rounds)

@@ -29,7 +29,7 @@ class AnswerLog:
         self._begun = 0
         """Characters that were there before."""
         self._reached: list[int] = []
-        self._stood: list[int] = []
+        self._accepted: list[int] = []
         self._timed: dict[str, tuple[float, float]] = {}
         """Drafter to the seconds its timed drafts took, and their whole rounds."""
         self._sampled_at = (0.0, 0)
@@ -75,8 +75,10 @@ class AnswerLog:
 
     @property
     def acceptance_by_position(self) -> tuple[float, ...]:
-        """For draft position i: how often it stood, given that all before it did."""
-        return tuple(stood / reached for stood, reached in zip(self._stood, self._reached, strict=True))
+        """For draft position i: how often it was accepted, given that all before it were."""
+        return tuple(
+            accepted / reached for accepted, reached in zip(self._accepted, self._reached, strict=True)
+        )
 
     @property
     def draft_share(self) -> float | None:
@@ -122,9 +124,9 @@ class AnswerLog:
         for position in range(min(played.accepted + 1, len(played.drafted))):
             if position == len(self._reached):
                 self._reached.append(0)
-                self._stood.append(0)
+                self._accepted.append(0)
             self._reached[position] += 1
-            self._stood[position] += position < played.accepted
+            self._accepted[position] += position < played.accepted
         if played.draft_seconds is not None:
             draft, whole = self._timed.get(played.drafter, (0.0, 0.0))
             self._timed[played.drafter] = draft + played.draft_seconds, whole + played.seconds

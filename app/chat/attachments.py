@@ -72,7 +72,7 @@ def mistyped(text: str) -> list[str]:
 
 
 def _path(written: str) -> Path | None:
-    """A path that exists, or is written like one: then its absence is told."""
+    """A path that exists, or is written like one: then its absence is reported."""
     path, bare = Path(written), Path(written.rstrip(_BEHIND) or written)
     try:
         if written_out(path).exists():

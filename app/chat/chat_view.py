@@ -1,13 +1,14 @@
 """What an open chat has drawn."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from app.chat.answer_log import AnswerLog
-from app.chat.notice_kind import Kind
-from app.chat.waiting import Waiting
 from app.engine.events import Piece
 from app.history.records import ChatMessage
+from app.history.unsent import Unsent
+
+Kind = Literal["info", "warning", "error"]
 
 
 class ChatView(Protocol):
@@ -41,7 +42,7 @@ class ChatView(Protocol):
         """The answer grows no more."""
         ...
 
-    def return_prompts(self, prompts: list[Waiting]) -> None:
+    def return_prompts(self, prompts: list[Unsent]) -> None:
         """These came to nothing: they return to where they were written."""
         ...
 
@@ -49,7 +50,7 @@ class ChatView(Protocol):
         """An earlier prompt is no longer edited: what was written before it is there again."""
         ...
 
-    def open(self, waited: list[Waiting]) -> None:
+    def open(self, waited: list[Unsent]) -> None:
         """Another chat is in view; these waited in the one before."""
         ...
 

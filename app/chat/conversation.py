@@ -20,7 +20,7 @@ from app.history.tree import MessageTree
 
 
 class Conversation:
-    """One chat and where the person stands in it."""
+    """One chat and its branch in view."""
 
     def __init__(self, history: HistoryThread, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
         self.tree = MessageTree(messages)
@@ -96,8 +96,8 @@ class Conversation:
         return answer
 
     def change(self, message: ChatMessage) -> ChatMessage:
-        """Give a message its new value; where the person stands does not change."""
-        return self._put(message, stand=False)
+        """Give a message its new value; the branch in view does not change."""
+        return self._put(message, select=False)
 
     def forget(self, message: ChatMessage) -> None:
         """Take a message out that came to nothing; one beside it, or what precedes it, is in view."""
@@ -137,9 +137,9 @@ class Conversation:
         if len(self.tree):
             self._history.put(self.chat, *self.tree)
 
-    def _put(self, message: ChatMessage, *, stand: bool = True) -> ChatMessage:
+    def _put(self, message: ChatMessage, *, select: bool = True) -> ChatMessage:
         self.tree.put(message)
-        leaf = message.id if stand else self.chat.leaf
+        leaf = message.id if select else self.chat.leaf
         self.chat = replace(self.chat, leaf=leaf, changed=now())
         self._history.put(self.chat, message)
         return message

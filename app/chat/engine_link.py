@@ -4,20 +4,9 @@ Events are collected on a timer, not one by one.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from app.chat.engine_events import (
-    DifferenceFound,
-    EngineDied,
-    EngineState,
-    PairEvent,
-    PairFailed,
-    PairLoaded,
-    PairLoading,
-    PairTuning,
-    RequestEvent,
-    TurnAdvanced,
-    TurnFailed,
-)
 from app.engine.chat_prompt import Message
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
@@ -39,6 +28,36 @@ from app.engine.protocol import (
 )
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
+
+EngineState = Literal["loading", "ready", "failed", "dead"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairLoading:
+    """The engine process began to open a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDied:
+    """The engine process ended without being asked to."""
+
+    text: str
+    while_answering: bool
+    """Each answer in progress has a `RequestFailed` that says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A request ended without a result."""
+
+    id: int
+    text: str
+    reason: str
+    """The text without what comes next."""
+
+
+PairEvent = PairLoading | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
+RequestEvent = Answered | Explained | RequestFailed
 
 Asker = Callable[[RequestEvent], object]
 """Takes what comes of a request. It should only keep it: another request may be half made."""
@@ -90,7 +109,7 @@ class EngineLink:
         documents: Sequence[str] = (),
         begun: str = "",
     ) -> int:
-        """Request an answer. Its `TurnAdvanced` and `TurnFailed` go to the asker, with the id returned.
+        """Request an answer. Its `Answered` and `RequestFailed` go to the asker, with the id returned.
 
         `documents` are for the lookup drafter; `begun` is how the answer begins.
         """
@@ -102,7 +121,7 @@ class EngineLink:
         self, asker: Asker, messages: Sequence[Message], options: Options,
         plain: Sequence[int], drafted: Sequence[int],
     ) -> int:  # fmt: skip
-        """Ask where two answers part; a `DifferenceFound` or `TurnFailed` with this id goes to the asker."""
+        """Ask where two answers part; an `Explained` or `RequestFailed` with this id goes to the asker."""
         turn_id = self._begin(asker)
         self.client.send(Explain(turn_id, tuple(messages), options, tuple(plain), tuple(drafted)))
         return turn_id
@@ -160,24 +179,18 @@ class EngineLink:
         match event:
             case Loaded(info):
                 self.info, self.state = info, "ready"
-                self._listener(PairLoaded(info))
-            case LoadFailed(text):
+                self._listener(event)
+            case LoadFailed():
                 self.state = "failed"
-                self._listener(PairFailed(text))
-            case Tuning():
-                self.tuning = event
-                self._listener(PairTuning(event))
-            case TuningEnded():
-                self.tuning = None
-                self._listener(PairTuning(event))
-            case Answered(turn_id, turn_event):
-                done = isinstance(turn_event, TurnEnded)
-                asker = self._askers.pop(turn_id, None) if done else self._askers.get(turn_id)
+                self._listener(event)
+            case Tuning() | TuningEnded():
+                self.tuning = event if isinstance(event, Tuning) else None
+                self._listener(event)
+            case Answered() | Explained():
+                done = isinstance(event, Explained) or isinstance(event.event, TurnEnded)
+                asker = self._askers.pop(event.id, None) if done else self._askers.get(event.id)
                 if asker is not None:
-                    asker(TurnAdvanced(turn_id, turn_event))
-            case Explained(turn_id, difference):
-                if (asker := self._askers.pop(turn_id, None)) is not None:
-                    asker(DifferenceFound(turn_id, difference))
+                    asker(event)
             case AnswerFailed(turn_id, text):
                 self._fail(turn_id, text)
             case Died():
@@ -195,4 +208,4 @@ class EngineLink:
     def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
         asker = self._askers.pop(turn_id, None)
         if asker is not None:
-            asker(TurnFailed(turn_id, text, reason or text))
+            asker(RequestFailed(turn_id, text, reason or text))

@@ -2,16 +2,23 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Protocol
 
-from app.chat.key_names import KeyNames
 from app.chat.open_chat import OpenChat
 from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, Preset, now
-from app.history.saving import FileGone, FileSetAside, News, SavingFailed, SavingResumed
+from app.history.saving import News
 from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
+
+
+class KeyNames(Protocol):
+    """The keys that the person has, by binding id."""
+
+    def name(self, binding: str) -> str: ...
+    def fill_in(self, sentence: str) -> str: ...
 
 
 class HistoryActions:
@@ -51,7 +58,7 @@ class HistoryActions:
         facts = next((message.facts for message in reversed(path) if message.facts is not None), None)
         if facts is not None and facts.pair != self._chat.link.pair.name:
             pair = one_line(self._chat.link.pair.name)
-            change = self._keys.told("{app.pairs} changes it.")
+            change = self._keys.fill_in("{app.pairs} changes it.")
             self._note(f"Written with {facts.pair}; {pair} answers from here on. {change}")
         if path and path[-1].role == "user":
             text = "The last prompt was not answered. /regenerate has it answered."
@@ -121,19 +128,8 @@ class HistoryActions:
 
     def report_saving(self, news: News) -> None:
         """Say what became of saving; a new file gets everything that is in view."""
-        match news:
-            case SavingResumed():
-                self._note("Chats are saved again; nothing is missing.")
-                return
-            case SavingFailed(reason):
-                why = reason.removesuffix(".")
-                text = f"Chats cannot be saved now: {why}. The chat goes on in memory and is saved later."
-            case FileSetAside(aside):
-                text = f"The chat history was damaged. It is kept as {aside}, and a new one began."
-            case FileGone(path):
-                text = f"The chat history {path} was moved or removed. A new one began, with this chat in it."
-        self._chat.view.note(text, "error")
-        if not isinstance(news, SavingFailed):
+        self._chat.view.note(news.text, "info" if news.kind == "resumed" else "error")
+        if news.kind == "new file":
             self._chat.conversation.save_all()
 
     def _use(self, preset: Preset) -> None:

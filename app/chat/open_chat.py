@@ -8,13 +8,13 @@ from app.chat.chat_logs import ChatLogs
 from app.chat.chat_view import ChatView
 from app.chat.context_in_use import ContextInUse
 from app.chat.conversation import Conversation
-from app.chat.engine_events import RequestEvent, TurnAdvanced, TurnFailed
-from app.chat.engine_link import Asker, EngineLink
+from app.chat.engine_link import Asker, EngineLink, RequestEvent, RequestFailed
 from app.chat.settings import Settings
-from app.chat.waiting import Waiting
 from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
+from app.engine.protocol import Answered
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
 from app.history.saving import HistoryThread
+from app.history.unsent import Unsent
 from models.pairs.pair import PairSpec
 
 
@@ -32,7 +32,7 @@ class OpenChat:
         self.conversation = Conversation.begin(history, settings)
         self.running: AnswerInProgress | None = None
         """The answer that is being written."""
-        self.queued: list[Waiting] = []
+        self.queued: list[Unsent] = []
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
         self.logs = ChatLogs()
@@ -51,7 +51,7 @@ class OpenChat:
         """Tokens that the loaded pair can read; None until it is known."""
         return self.link.info.context_limit if self.link.info else None
 
-    def ask(self, prompt: Waiting, *, at_once: bool) -> None:
+    def ask(self, prompt: Unsent, *, at_once: bool) -> None:
         """Send a prompt, or have it wait for the answer in progress; `at_once` ends that one first."""
         if self.running is None:
             self.send(prompt.text, prompt.attachments)
@@ -147,11 +147,11 @@ class OpenChat:
     def take_event(self, event: RequestEvent) -> None:
         """What came of a request; an answer that is no longer in progress is late and left out."""
         running = self.running
-        if running is None or running.id != event.turn_id:
+        if running is None or running.id != event.id:
             return
-        if isinstance(event, TurnAdvanced):
+        if isinstance(event, Answered):
             self._advance(running, event.event)
-        elif isinstance(event, TurnFailed):
+        elif isinstance(event, RequestFailed):
             self._fail(running, event.text)
 
     def save(self) -> None:
@@ -170,7 +170,7 @@ class OpenChat:
         self.count_context()
         self.view.open(waited)
 
-    def _leave(self) -> list[Waiting]:
+    def _leave(self) -> list[Unsent]:
         """Another chat comes into view: the answer in progress ends. Return what waited; nothing does now."""
         running, conversation = self.running, self.conversation
         if running is not None:
@@ -263,6 +263,6 @@ class OpenChat:
         conversation.forget(running.before)
         if conversation.chat.leaf == running.prompt.id:
             conversation.forget(running.prompt)
-            waiting.insert(0, Waiting(running.prompt.text, running.prompt.attachments))
+            waiting.insert(0, Unsent(running.prompt.text, running.prompt.attachments))
         self.view.show_path()
         self.view.return_prompts(waiting)

@@ -1,14 +1,17 @@
 """Removing a pair: asked first, with the bytes that are freed; the disk's work is done on threads."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
-from app.chat.ask import Ask
 from app.chat.pull_queue import PullQueue
 from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import Pair
 from models.pairs.own_pairs import forget_own
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
+
+Ask = Callable[[str, str, str], Awaitable[bool]]
+"""Shows a question and its two answers; True for the first answer."""
 
 
 async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, ask: Ask) -> str:

@@ -8,8 +8,7 @@ from typing import Literal, TypeVar
 
 from app.chat.conversation import Conversation
 from app.history.export import import_file, write
-from app.history.records import Chat, ChatMessage
-from app.history.rows import ChatRow
+from app.history.records import Chat, ChatMessage, ChatRow
 from app.history.saving import HistoryThread
 from app.history.store import History
 from app.history.unsent import unsent

@@ -4,11 +4,15 @@ from dataclasses import dataclass, replace
 
 from app.settings.options import OPTION_SETTINGS
 from app.shell.errors import BadInput
+from app.shell.printable import printable
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 
 FIELDS = {setting.command: setting for setting in OPTION_SETTINGS}
 """The settings by the name of their slash command."""
+
+OFF = {"top-p": "1", "top-k": "0", "min-p": "0", "penalty": "1"}
+"""The values at which a filter does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +70,16 @@ def describe(settings: Settings, name: str) -> str:
     if name == "draft":
         return f"drafting is {'on' if settings.drafts else 'off'}"
     return f"{name} is {FIELDS[name].shown(settings.options)}"
+
+
+def setup_rows(system: str, settings: Settings) -> list[tuple[str, str]]:
+    """As (name, value); every setting has the name of the command that changes it."""
+    shown = {name: f"{name} {setting.shown(settings.options)}" for name, setting in FIELDS.items()}
+    drafting = [name for name, setting in FIELDS.items() if setting.key.startswith("drafting.")]
+    off = [name for name, value in OFF.items() if shown[name] == f"{name} {value}"]
+    shown_now = ", ".join(shown[name] for name in FIELDS if name not in (*off, *drafting))
+    return [
+        ("Instructions", printable(system) or "none"),
+        ("Sampling", f"{shown_now}; {', '.join(off)} off" if off else shown_now),
+        ("Drafting", "on, " + ", ".join(shown[name] for name in drafting) if settings.drafts else "off"),
+    ]

@@ -49,7 +49,9 @@ SLASH_COMMANDS = (
         "Several settings in a row: also temperature=0,0.8 prompts=all|FILE repeats=N",
     ),
     SlashCommand("comparisons", "", "The comparisons that were kept: show one and export it, delete"),
-    SlashCommand("rounds", "", "The rounds of the last answer one by one: what was drafted, what stood"),
+    SlashCommand(
+        "rounds", "", "The rounds of the last answer one by one: what was drafted, what was accepted"
+    ),
     SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
     *_settings("drafting."),

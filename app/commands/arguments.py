@@ -49,9 +49,9 @@ Prompts = Annotated[
     Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")]
+Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without chat template.")]
 FROM_FLAGS = Options()
-"""Stands for the default of a parameter that `takes_options` fills."""
+"""In place of the default of a parameter that `takes_options` fills."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 
@@ -210,13 +210,13 @@ def measured(pair: "LoadedPair") -> "Calibration":
     from app.shell.output import Progress, talk
 
     line = Progress()
-    said = "Measuring what drafting costs here, once"
+    text = "Measuring what drafting costs here, once"
     if not line.seen:
-        talk(f"{said} (under 5 s; Ctrl+C skips).")
+        talk(f"{text} (under 5 s; Ctrl+C skips).")
     with Interrupt() as interrupt:
         calibration = drafting_state.measure(
             pair,
-            lambda done, total: line.show(f"{said}: {done} of {total}. Ctrl+C skips."),
+            lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
             lambda: interrupt.pressed,
         )
     line.clear()

@@ -8,8 +8,7 @@ import typer
 
 from app.commands import arguments as args
 from app.engine.chat_prompt import Message
-from app.engine.events import TextAdded, TurnEnded, TurnsDropped
-from app.engine.pieces import text_of
+from app.engine.events import TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.session import Session
 from app.shell import exit_codes
 from app.shell.errors import BadInput

@@ -16,7 +16,7 @@ from app.shell.output import data, json_data, talk
 from app.shell.printable import one_line
 
 if TYPE_CHECKING:
-    from app.history.rows import ChatRow
+    from app.history.records import ChatRow
     from app.history.store import History
 
 EXAMPLE = """\b
@@ -161,7 +161,7 @@ def opened_history() -> Iterator["History"]:
     from app.history.database import history_file
     from app.history.store import History
 
-    history = History.open(history_file())
+    history = History(history_file())
     if history.set_aside is not None:
         talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
     try:
@@ -170,11 +170,11 @@ def opened_history() -> Iterator["History"]:
         history.close()
 
 
-def _done(chat_id: str, said: str, json: bool) -> None:
+def _done(chat_id: str, text: str, json: bool) -> None:
     if json:
         json_data({"id": chat_id})
     else:
-        data(one_line(said))
+        data(one_line(text))
 
 
 def _print(rows: list["ChatRow"], *, json: bool) -> None:

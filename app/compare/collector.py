@@ -9,8 +9,7 @@ from app.compare.measured import Measured, Outcome
 from app.compare.plan import Plan, Run
 from app.compare.record import Record
 from app.engine.difference import Difference, parting
-from app.engine.events import Piece
-from app.engine.pieces import merged
+from app.engine.events import Piece, merged
 from mlx_spec.stats import Stats
 
 Place = tuple[int, int]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from app.compare.prompts import BenchPrompt
 from app.compare.setting import Setting
 from app.engine.difference import Difference
-from app.engine.events import Piece
-from app.engine.pieces import text_of
+from app.engine.events import Piece, text_of
 from mlx_spec.stats import Stats
 
 

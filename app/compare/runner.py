@@ -24,7 +24,7 @@ def run_plan(
     """Answer a plan's runs in turn; each is yielded once its answer and its difference were gathered.
 
     Args:
-        raw: continue a prompt's text as it stands, without chat template.
+        raw: continue a prompt's text as it is, without chat template.
         show: called with what is answered next.
 
     Raises:

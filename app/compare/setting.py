@@ -16,7 +16,7 @@ class Setting:
 
     @classmethod
     def of(cls, options: Options) -> "Setting":
-        """The setting that options stand for."""
+        """The setting of these options."""
         if options.drafter == "none" or options.draft_length == 0:
             return cls.plain(options.temperature)
         return cls(options.drafter, options.draft_length, options.temperature)

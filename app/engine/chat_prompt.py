@@ -22,7 +22,7 @@ class Message(TypedDict):
 
 
 def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
-    """Token ids of text as it stands, with the tokenizer's own beginning-of-text token if it has one.
+    """Token ids of text as it is, with the tokenizer's own beginning-of-text token if it has one.
 
     Raises:
         BadInput: there is nothing to begin from.
@@ -47,31 +47,25 @@ def chat_ids(
 
     Raises:
         BadInput: no chat template, or the template refuses the conversation.
-        CancelledWhileReading: `cancelled`, which is asked between two tries of what fits, said so.
+        CancelledWhileReading: `cancelled` returned True between two tries of what fits.
     """
     ids, dropped = _templated(tokenizer, messages), 0
-    head, cuts = _cuts(messages)
-    low, high = 0, len(cuts) - 1
     if len(ids) <= room:
         return ids, dropped
+    head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
+    cuts = [place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user"]
     # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
+    low, high = 0, len(cuts) - 1
     while low <= high:
         if cancelled():
             raise CancelledWhileReading
         middle = (low + high) // 2
-        tried = _templated(tokenizer, [*messages[:head], *messages[head + cuts[middle] :]])
+        tried = _templated(tokenizer, [*messages[:head], *messages[cuts[middle] :]])
         if len(tried) <= room or cuts[middle] == cuts[-1]:
-            ids, dropped, high = tried, cuts[middle], middle - 1
+            ids, dropped, high = tried, cuts[middle] - head, middle - 1
         else:
             low = middle + 1
     return ids, dropped
-
-
-def _cuts(messages: Sequence[Message]) -> tuple[int, list[int]]:
-    """How many system messages come first, and how many messages after them may go: whole turns only."""
-    head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
-    turns = (place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user")
-    return head, [place - head for place in turns]
 
 
 def _templated(tokenizer: "TokenizerWrapper", messages: Sequence[Message]) -> list[int]:

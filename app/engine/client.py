@@ -12,11 +12,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import BinaryIO
 
-from app.engine.protocol import Died, EngineEvent, Quit, Request
+from app.engine.protocol import Died, EngineEvent, Request
 
 COMMAND = (sys.executable, "-m", "app.engine.process")
 LOG_LIMIT_BYTES = 1_000_000
@@ -31,7 +32,7 @@ class EngineClient:
 
     def __init__(self, log_path: Path, command: Sequence[str] = COMMAND) -> None:
         self.log_path = log_path
-        self._command = tuple(command)
+        self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: Connection | None = None
         self._reader: threading.Thread | None = None
@@ -55,64 +56,43 @@ class EngineClient:
         """Start a process; one that died before has its `Died` among the events by then.
 
         Raises:
-            OSError: it cannot be started; nothing is left open.
+            OSError: it cannot be started.
         """
         if self._reader is not None:
             self._reader.join(QUIT_SECONDS)
-        request_read, request_write = os.pipe()
-        event_read, event_write = os.pipe()
-        requests, events = Connection(request_write, readable=False), Connection(event_read, writable=False)
-        try:
-            self._process = self._launch(request_read, event_write)
-        except OSError:
-            requests.close()
-            events.close()
-            raise
-        finally:
-            os.close(request_read)
-            os.close(event_write)
-        if self._requests is not None:
-            self._requests.close()
+        its_requests, requests = Pipe(duplex=False)
+        events, its_events = Pipe(duplex=False)
+        with its_requests, its_events:
+            self._process = self._launch(its_requests.fileno(), its_events.fileno())
         self._requests = requests
         self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
 
     def send(self, request: Request) -> None:
         """Send a request. One sent to a dead process is lost; `Died` is among the events then."""
-        if self._requests is None:
-            return
-        with suppress(OSError):
-            self._requests.send(request)
+        if self._requests is not None:
+            with suppress(OSError):
+                self._requests.send(request)
 
     def poll(self) -> list[EngineEvent]:
         """Everything that arrived since the last call, in order. Never waits."""
-        events: list[EngineEvent] = []
-        while True:
-            try:
-                events.append(self._events.get_nowait())
-            except queue.Empty:
-                return events
+        return [self._events.get_nowait() for _ in range(self._events.qsize())]
 
     def close(self) -> None:
         """End the process: ask, then insist."""
         self._closing = True
-        process = self._process
-        if process is None:
+        if self._process is None or self._requests is None or self._reader is None:
             return
-        self.send(Quit())
+        self._requests.close()
         try:
-            process.wait(QUIT_SECONDS)
+            self._process.wait(QUIT_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if self._reader is not None:
-            self._reader.join(QUIT_SECONDS)
-        if self._requests is not None:
-            self._requests.close()
-            self._requests = None
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(QUIT_SECONDS)
 
     def _launch(self, request_read: int, event_write: int) -> subprocess.Popen[bytes]:
-        """Start what serves the requests it reads, and writes events."""
+        """Start a process that serves the requests it reads, and writes events."""
         with self._open_log() as log:
             return subprocess.Popen(
                 [*self._command, str(request_read), str(event_write)],
@@ -125,18 +105,15 @@ class EngineClient:
             )
 
     def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
-        with events:
+        with events, suppress(EOFError, OSError):
             while True:
-                try:
-                    self._events.put(events.recv())
-                except (EOFError, OSError):
-                    break
+                self._events.put(events.recv())
         returncode = process.wait()
         if not self._closing:
             self._events.put(Died(returncode))
 
     def _open_log(self) -> BinaryIO:
-        """The log, or nowhere: an answer matters more than what may be said beside it."""
+        """The log, or nowhere: an answer matters more than its log."""
         try:
             self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
@@ -148,11 +125,9 @@ class EngineClient:
 
 def describe_death(event: Died) -> str:
     """One sentence on how the process ended."""
-    if event.returncode < 0:
-        try:
-            name = signal.Signals(-event.returncode).name
-        except ValueError:
-            name = f"signal {-event.returncode}"
-        hint = " It may lack memory: choose a smaller pair (/pairs) or close other programs."
-        return f"The engine process was ended by {name}.{hint if -event.returncode in _OF_MEMORY else ''}"
-    return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."
+    if event.returncode >= 0:
+        return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."
+    number = -event.returncode
+    name = next((one.name for one in signal.Signals if one == number), f"signal {number}")
+    hint = " It may lack memory: choose a smaller pair (/pairs) or close other programs."
+    return f"The engine process was ended by {name}.{hint if number in _OF_MEMORY else ''}"

@@ -1,4 +1,4 @@
-"""Where two answers to one prompt part, and whether rounding explains it."""
+"""Where two answers to one prompt part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

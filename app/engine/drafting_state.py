@@ -1,8 +1,7 @@
 """What was learned about drafting with a pair on this machine: measured at its first use, kept on disk.
 
-One small file per pair, written whole and moved into place, so that two processes cannot spoil it: the
-later one's stays. Left alone when the device, the BLAS, the models, the versions, or whether passes are
-compiled, are others.
+One small file per pair, written whole and moved into place: of two processes the later one's stays. Ignored
+when the device, the BLAS, the models, the versions, or whether passes are compiled, are others.
 """
 
 import json
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.engine.session import Session
+from app.shell import machine, runtime
 from mlx_spec.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
 from mlx_spec.types import Options
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from models.load.engine import LoadedPair
 
 METHOD = 4
-"""Which way of measuring and learning the numbers come from: one more whenever they mean something else."""
+"""The way of measuring and learning: one more whenever the numbers mean something else."""
 
 
 def restore(pair: "LoadedPair") -> bool:
@@ -45,7 +45,7 @@ def measure(
     """Time rounds; `keep` writes down what that taught.
 
     Args:
-        progress: told (kinds of rounds timed, kinds in all).
+        progress: called with (kinds of rounds timed, kinds in all).
         skipped: asked after each; what was timed until then is used, the rest is learned in answers.
     """
     calibration = Calibration(pair.engine)
@@ -61,11 +61,8 @@ def measure(
 
 def keep(pair: "LoadedPair") -> bool:
     """Write down what was learned. A disk that cannot be written to costs only the keeping: False."""
-    kept = {
-        "pair": _pair_key(pair),
-        "circumstances": _circumstances(pair),
-        "learned": pair.engine.controller.as_json(),
-    }
+    learned = pair.engine.controller.as_json()
+    kept = {"pair": _pair_key(pair), "circumstances": _circumstances(pair), "learned": learned}
     try:
         atomic_write(state_file(pair), json.dumps(kept))
     except OSError:
@@ -74,12 +71,11 @@ def keep(pair: "LoadedPair") -> bool:
 
 
 def adapts(options: Options) -> bool:
-    """Whether the draft length is the engine's to choose: only then is there anything to learn."""
+    """Whether the engine chooses the draft length: only then is there anything to learn."""
     return options.draft_length is None and options.drafter != "none"
 
 
 def state_file(pair: "LoadedPair") -> Path:
-    """Where the pair's state is kept."""
     return data_folder() / "drafting" / f"{sha256(_pair_key(pair).encode()).hexdigest()[:16]}.json"
 
 
@@ -90,14 +86,11 @@ def _pair_key(pair: "LoadedPair") -> str:
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
-    from app.shell.machine import device_name, versions
-    from app.shell.runtime import blas
-
-    found = versions()
+    found = machine.versions()
     return {
         "method": METHOD,
-        "device": device_name(),
-        "blas": blas(),
+        "device": machine.device_name(),
+        "blas": runtime.blas(),
         "compiled": COMPILES,
         "weights": pair.memory_bytes,
         **{package: found.get(package) for package in ("mlx-spec", "mlx", "mlx-lm")},
@@ -112,11 +105,9 @@ class TunedSession(Session):
         self.is_tuned = restore(pair)
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
-        """Measure what drafting costs here; see `measure`."""
         measure(self._pair, progress, skipped)
         self.keep()
         self.is_tuned = True
 
     def keep(self) -> None:
-        """Write down what the answers so far taught."""
         keep(self._pair)

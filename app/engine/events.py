@@ -1,9 +1,9 @@
 """What happened while answering: the plain values that leave a session.
 
-They cross a process border by pickle, so nothing here holds an array, a model or a widget.
+They cross a process border by pickle.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,39 +12,33 @@ from mlx_spec.stats import Stats
 FinishReason = Literal["stop", "length", "cancelled"]
 
 Mark = Literal["accepted", "bonus", "plain"]
-"""`accepted`: a drafted token that stood. `bonus`: the target's own after a draft. `plain`: no draft."""
+"""`accepted`: a drafted token. `bonus`: the target's own after a draft. `plain`: no draft."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairInfo:
-    """A loaded pair, as a person would want it described."""
-
     name: str
     context_limit: int
     device: str
     memory_bytes: int
     can_draft: bool
     notes: tuple[str, ...] = ()
-    """Harmless things worth saying once, for example unused tokens that differ."""
+    """Harmless things to mention once, for example unused tokens that differ."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of the packages a result depends on, as `app.shell.machine.versions` finds them."""
     blas: str = ""
-    """Which one the engine's matrix products use."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrefillProgressed:
-    """Part of the prompt was read."""
-
     done: int
     total: int
+    """Tokens of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnsDropped:
-    """The oldest messages did not fit the context and will not be read by the model."""
-
     count: int
+    """The oldest messages, which did not fit the context and are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +47,26 @@ class Piece:
 
     text: str
     mark: Mark
+
+
+def append(pieces: list[Piece], piece: Piece) -> None:
+    """Put a piece at the end; it joins the last one where their marks are the same."""
+    if pieces and pieces[-1].mark == piece.mark:
+        piece = Piece(pieces.pop().text + piece.text, piece.mark)
+    pieces.append(piece)
+
+
+def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Neighbours with the same mark joined."""
+    out: list[Piece] = []
+    for piece in pieces:
+        append(out, piece)
+    return tuple(out)
+
+
+def text_of(pieces: Iterable[Piece]) -> str:
+    """The text without its marks."""
+    return "".join(piece.text for piece in pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +83,12 @@ class DraftRound:
     draft_seconds: float | None
     """Time the draft alone took, in the few rounds that are timed in two parts."""
     begin: int
-    """Where the round's text begins and ends in the answer, in characters; a character of several tokens
-    belongs to its last one."""
+    """Where its text begins and ends in the answer; a character of several tokens belongs to the last."""
     end: int
+
+    @property
+    def draft_length(self) -> int:
+        return len(self.drafted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +97,23 @@ class TextAdded:
 
     pieces: tuple[Piece, ...]
     tokens: int
-    """Tokens of the answer so far."""
+    """Of the answer so far, as are the numbers that follow."""
     seconds: float
-    """Decoding seconds so far."""
     tokens_per_second: float
     drafted: int
     accepted: int
     rounds: int
     memory_bytes: int
-    """What the engine's process holds in arrays now."""
+    """In arrays of the engine's process."""
     played: tuple[DraftRound, ...]
     """The rounds behind the pieces: one; none for a tail that had waited, several in joined events."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The answer is complete (or was stopped and is kept)."""
-
     text: str
     token_ids: tuple[int, ...]
-    """The answer's tokens, the stop token left out."""
+    """The stop token left out."""
     finish_reason: FinishReason
     seed: int
     stats: Stats

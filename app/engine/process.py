@@ -1,23 +1,22 @@
 """The engine in a process of its own: `python -m app.engine.process READ_FD WRITE_FD`.
 
 All MLX work happens on the main thread; a second thread only reads requests, so that a cancel is seen
-while an answer runs, and a third sends events. The process ends by itself when the other end of the pipe is
-gone.
+while an answer runs, and a third sends events. The process ends when the other end of the pipe is gone.
 """
 
 import os
 import queue
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from app.engine.chat_prompt import Message
-from app.engine.difference import Difference
-from app.engine.events import PairInfo, PrefillProgressed, TurnEvent
-from app.engine.outbox import Outbox
+from app.engine.events import PrefillProgressed, TextAdded, merged
 from app.engine.protocol import (
     Answer,
     Answered,
@@ -29,53 +28,25 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadFailed,
-    Quit,
-    Request,
     SkipTuning,
     Tuning,
     TuningEnded,
 )
 from app.shell.errors import AppError
 from mlx_spec.errors import SpecError
-from mlx_spec.types import Options
 from models.errors import ModelsError, is_lack_of_memory
 from models.pairs.pair import PairSpec
 
+if TYPE_CHECKING:
+    from app.engine.drafting_state import TunedSession
+
 ORPHAN_SECONDS = 10.0
-"""How long work in progress may go on once nobody is there to read it, or the process was told to end."""
+"""How long work in progress may go on once the other end of the pipe is gone."""
 
+JOIN_SECONDS = 1 / 20
+"""After a text, what follows is gathered for this long."""
 
-class Answering(Protocol):
-    """What the process serves: `app.engine.drafting_state.TunedSession`, or a script of one."""
-
-    is_tuned: bool
-    """What drafting costs here is known."""
-
-    @property
-    def info(self) -> PairInfo: ...
-
-    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None: ...
-
-    def keep(self) -> None: ...
-
-    def answer(
-        self,
-        prompt: Sequence[Message],
-        options: Options,
-        *,
-        stop_texts: Sequence[str],
-        documents: Sequence[str],
-        begun: str,
-        cancelled: Callable[[], bool],
-        progress: Callable[[PrefillProgressed], None],
-    ) -> Iterator[TurnEvent]: ...
-
-    def difference(
-        self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
-    ) -> Difference | None: ...
-
-
-OpenPair = Callable[[PairSpec], Answering]
+OpenPair = Callable[[PairSpec], "TunedSession"]
 
 
 class _Inbox:
@@ -83,89 +54,138 @@ class _Inbox:
 
     def __init__(self, requests: Connection) -> None:
         self._requests = requests
-        self._waiting: queue.SimpleQueue[Load | Answer | Explain | Quit] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Load | Answer | Explain | None] = queue.SimpleQueue()
         self._cancelled_through = -1
-        self._skipping = False
-        self._quitting = False
-        self._finished = threading.Event()
+        self._closed = False
+        self.skipping = False
+        self.finished = threading.Event()
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
-    def next(self) -> Load | Answer | Explain | Quit:
+    def next(self) -> Load | Answer | Explain | None:
+        """The next request; None once the pipe is closed."""
         return self._waiting.get()
 
     def is_cancelled(self, answer_id: int) -> bool:
-        return self._quitting or answer_id <= self._cancelled_through
-
-    def begin_tuning(self) -> None:
-        self._skipping = False
+        return self._closed or answer_id <= self._cancelled_through
 
     def is_skipped(self) -> bool:
-        return self._quitting or self._skipping
-
-    def finish(self) -> None:
-        self._finished.set()
+        return self._closed or self.skipping
 
     def _read(self) -> None:
-        while not self._quitting:
+        while not self._closed:
             try:
-                request: Request = self._requests.recv()
+                request = self._requests.recv()
             except (EOFError, OSError):
-                request = Quit()
-            if isinstance(request, Cancel):
-                self._cancelled_through = max(self._cancelled_through, request.id)
-            elif isinstance(request, SkipTuning):
-                self._skipping = True
-            else:
-                self._quitting = isinstance(request, Quit)
-                self._waiting.put(request)
-        # Whoever asked for the end may not live to insist on it.
-        if not self._finished.wait(ORPHAN_SECONDS):
+                request, self._closed = None, True
+            match request:
+                case Cancel(answer_id):
+                    self._cancelled_through = max(self._cancelled_through, answer_id)
+                case SkipTuning():
+                    self.skipping = True
+                case _:
+                    self._waiting.put(request)
+        if not self.finished.wait(ORPHAN_SECONDS):
             os._exit(1)
 
 
+class Outbox:
+    """Sends events in order, from a thread of its own: deciding tokens does not wait for the pipe.
+
+    Text that comes faster than it is read is joined: each event costs both ends of the pipe.
+    """
+
+    def __init__(self, events: Connection) -> None:
+        self._events = events
+        self._waiting: queue.SimpleQueue[EngineEvent | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._send, name="events", daemon=True)
+        self._thread.start()
+
+    def send(self, event: EngineEvent) -> None:
+        """Have an event sent.
+
+        Raises:
+            BrokenPipeError: the reader is gone.
+        """
+        if not self._thread.is_alive():
+            raise BrokenPipeError("the events' reader is gone")
+        self._waiting.put(event)
+
+    def close(self) -> None:
+        """Return when all is sent that can be."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _send(self) -> None:
+        with suppress(OSError):
+            while True:
+                events = [self._waiting.get()]
+                while not self._waiting.empty():
+                    events.append(self._waiting.get())
+                for event in _joined(event for event in events if event is not None):
+                    self._events.send(event)
+                match events[-1]:
+                    case None:
+                        return
+                    case Answered(_, TextAdded()):
+                        time.sleep(JOIN_SECONDS)
+
+
+def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
+    """The events, neighbouring texts of one answer made one with the later one's numbers."""
+    out: list[EngineEvent] = []
+    for event in events:
+        match out[-1:], event:
+            case [Answered(before, TextAdded() as first)], Answered(after, TextAdded() as text) if (
+                before == after
+            ):
+                pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
+                out[-1] = Answered(after, replace(text, pieces=pieces, played=played))
+            case _:
+                out.append(event)
+    return out
+
+
 def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None:
-    """Handle requests on the calling thread until told to quit or left alone."""
+    """Handle requests on the calling thread until the other end of the pipe is gone."""
     inbox, outbox = _Inbox(requests), Outbox(events)
-    session: Answering | None = None
+    session: TunedSession | None = None
     reason = "No pair was chosen. /pairs has some to choose from."
     try:
-        while True:
-            request = inbox.next()
-            if isinstance(request, Quit):
+        while (request := inbox.next()) is not None:
+            try:
+                match request:
+                    case Load(pair):
+                        session = None  # the old pair leaves memory before the next one enters it
+                        session = open_pair(pair)
+                        outbox.send(Loaded(session.info))
+                        if not session.is_tuned:
+                            _tune(session, outbox, inbox)
+                    case _ if session is None:
+                        outbox.send(AnswerFailed(request.id, reason))
+                    case Explain(id, messages, options, plain, drafted):
+                        difference = session.difference(messages, options, plain, drafted)
+                        outbox.send(Explained(id, difference))
+                    case Answer():
+                        _answer(request, session, outbox, inbox)
+            except BrokenPipeError:
                 return
-            if isinstance(request, Load):
-                # The old pair leaves memory before the next one enters it.
-                session = None
-                session, reason = _load(request, outbox, open_pair)
-                if session is not None and not session.is_tuned:
-                    _tune(session, outbox, inbox)
-            elif session is None:
-                outbox.send(AnswerFailed(request.id, reason))
-            elif isinstance(request, Explain):
-                _explain(request, outbox, session)
-            else:
-                _answer(request, outbox, session, inbox)
+            except Exception as error:  # whatever a model's files can cause is reported, not died of
+                message = _message(error)
+                if isinstance(request, Load):
+                    reason = message
+                    outbox.send(LoadFailed(message))
+                else:
+                    outbox.send(AnswerFailed(request.id, message))
     except BrokenPipeError:
         return
     finally:
         outbox.close()
-        inbox.finish()
+        inbox.finished.set()
 
 
-def _load(request: Load, outbox: Outbox, open_pair: OpenPair) -> tuple[Answering | None, str]:
-    try:
-        session = open_pair(request.pair)
-    except Exception as error:  # whatever a model's files can cause is told, not died of
-        reason = _in_words(error)
-        outbox.send(LoadFailed(reason))
-        return None, reason
-    outbox.send(Loaded(session.info))
-    return session, ""
-
-
-def _tune(session: Answering, outbox: Outbox, inbox: _Inbox) -> None:
+def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     """Measure what drafting costs. A failure costs only the measuring: answers teach it too."""
-    inbox.begin_tuning()
+    inbox.skipping = False
     try:
         session.tune(lambda done, total: outbox.send(Tuning(done, total)), inbox.is_skipped)
     except BrokenPipeError:
@@ -175,38 +195,25 @@ def _tune(session: Answering, outbox: Outbox, inbox: _Inbox) -> None:
     outbox.send(TuningEnded(skipped=inbox.is_skipped()))
 
 
-def _answer(request: Answer, outbox: Outbox, session: Answering, inbox: _Inbox) -> None:
-    failure: EngineEvent | None = None
+def _answer(request: Answer, session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
+    def progress(event: PrefillProgressed) -> None:
+        outbox.send(Answered(request.id, event))
+
     try:
         for event in session.answer(
             request.messages,
             request.options,
-            stop_texts=request.stop_texts,
             documents=request.documents,
             begun=request.begun,
             cancelled=lambda: inbox.is_cancelled(request.id),
-            progress=lambda event: outbox.send(Answered(request.id, event)),
+            progress=progress,
         ):
             outbox.send(Answered(request.id, event))
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        failure = AnswerFailed(request.id, _in_words(error))
-    session.keep()
-    if failure is not None:
-        outbox.send(failure)
+    finally:
+        session.keep()
 
 
-def _explain(request: Explain, outbox: Outbox, session: Answering) -> None:
-    answers = request.plain, request.drafted
-    try:
-        result = Explained(request.id, session.difference(request.messages, request.options, *answers))
-    except Exception as error:
-        result = AnswerFailed(request.id, _in_words(error))
-    outbox.send(result)
-
-
-def _in_words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """What the user reads. The traceback goes to the log, which is this process's stderr."""
     traceback.print_exception(error)
     if isinstance(error, AppError | SpecError | ModelsError):
@@ -216,6 +223,15 @@ def _in_words(error: Exception) -> str:
     return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
 
 
+def _open_pair(pair: PairSpec) -> "TunedSession":
+    from app.engine.drafting_state import TunedSession
+    from models.hub.endpoint import check_endpoint
+    from models.load.engine import load
+
+    check_endpoint()  # the libraries that read models do not survive a malformed one
+    return TunedSession(load(pair))
+
+
 def main() -> None:
     """Serve on the two file descriptors named on the command line."""
     from app.shell import runtime
@@ -223,18 +239,8 @@ def main() -> None:
     runtime.prepare()
     requests = Connection(int(sys.argv[1]), writable=False)
     events = Connection(int(sys.argv[2]), readable=False)
-
-    def open_pair(pair: PairSpec) -> Answering:
-        from models.hub.endpoint import check_endpoint
-
-        check_endpoint()  # the libraries that read models do not survive a malformed one
-        from app.engine.drafting_state import TunedSession
-        from models.load.engine import load
-
-        return TunedSession(load(pair))
-
     try:
-        serve(requests, events, open_pair)
+        serve(requests, events, _open_pair)
     finally:
         runtime.release_streams()
 

@@ -1,6 +1,7 @@
 """What crosses the pipe between a screen and the engine process: requests in, events out.
 
 Plain frozen values, pickled. Both ends are our own processes, so the pickles are trusted.
+The process ends when the pipe of requests is closed.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,6 @@ from models.pairs.pair import PairSpec
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Open this pair; it takes the place of the one before."""
-
     pair: PairSpec
 
 
@@ -28,16 +27,15 @@ class Answer:
     messages: tuple[Message, ...]
     """Oldest first; the last one is the user's."""
     options: Options
-    stop_texts: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
     begun: str = ""
-    """How the answer begins; the events tell what follows."""
+    """How the answer begins; the events have what follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Say where two answers to a conversation part, and whether rounding explains it."""
+    """Find where two answers, given as tokens, part, and whether rounding explains it."""
 
     id: int
     messages: tuple[Message, ...]
@@ -45,7 +43,6 @@ class Explain:
     """Of the plain answer."""
     plain: tuple[int, ...]
     drafted: tuple[int, ...]
-    """The answers' tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +57,23 @@ class SkipTuning:
     """Answer without measuring further what drafting costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit:
-    """End the process after the answer in progress was stopped."""
-
-
-Request = Load | Answer | Explain | Cancel | SkipTuning | Quit
+Request = Load | Answer | Explain | Cancel | SkipTuning
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The pair is in memory."""
-
     info: PairInfo
 
 
 @dataclass(frozen=True, slots=True)
+class LoadFailed:
+    message: str
+    """For the user."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
-    """What drafting costs with this pair here is being measured, once. Answers wait, seconds at most."""
+    """What drafting costs with this pair here is being measured, once; answers wait, seconds at most."""
 
     done: int
     total: int
@@ -91,13 +87,6 @@ class TuningEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadFailed:
-    """The pair could not be opened. The message is for the user."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answered:
     """One event of one answer; a `TurnEnded` is its last."""
 
@@ -107,10 +96,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What was asked by `Explain`; None: the answers are the same."""
-
     id: int
     difference: Difference | None
+    """None: the answers are the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ from app.engine.difference import Difference, parting
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    import mlx.core as mx
-
     from models.load.engine import LoadedPair
 
 TOLERANCE = {"float32": 1e-4, "float16": 8e-3, "bfloat16": 3e-2}
@@ -31,36 +29,26 @@ def first_difference(
     if tuple(plain) == tuple(drafted):
         return None
     position = parting(plain, drafted)
-    tokens = [answer[position] for answer in (plain, drafted) if position < len(answer)]
+    answers = [answer[position : position + 1] for answer in (plain, drafted)]
+    tokens = [token for answer in answers for token in answer]
     margin, tolerance = _margin(pair, [*prompt, *plain[:position]], options, tokens)
     return Difference(
         position=position,
-        plain=_text(pair, plain, position),
-        drafted=_text(pair, drafted, position),
+        plain=pair.tokenizer.decode(list(answers[0])),
+        drafted=pair.tokenizer.decode(list(answers[1])),
         margin=margin if len(tokens) == 2 else None,
         tolerance=tolerance,
     )
 
 
 def _margin(
-    pair: "LoadedPair", before: Sequence[int], options: Options, tokens: Sequence[int]
+    pair: "LoadedPair", before: Sequence[int], options: Options, tokens: list[int]
 ) -> tuple[float, float]:
     """(how far the worst of `tokens` lies below the best score, the tolerance), both in logits."""
-    greedy = Options()
     pair.engine.forget()
-    logits = pair.engine.next_scores(before, greedy)
-    precision = str(logits.dtype).rpartition(".")[2]
-    largest = _number(abs(logits).max())
+    logits = pair.engine.next_scores(before, Options())
+    share = TOLERANCE.get(str(logits.dtype).rpartition(".")[2], TOLERANCE["bfloat16"])
     scores = pair.engine.next_scores(before, options) if options.temperature else logits
-    gap = scores.max() - scores[list(tokens)].min()
-    scale = options.temperature or 1.0
-    return _number(gap) * scale, TOLERANCE.get(precision, TOLERANCE["bfloat16"]) * largest
-
-
-def _number(array: "mx.array") -> float:
-    """The one element of a real array."""
-    return float(array.item())  # type: ignore[arg-type]
-
-
-def _text(pair: "LoadedPair", tokens: Sequence[int], position: int) -> str:
-    return pair.tokenizer.decode([tokens[position]]) if position < len(tokens) else ""
+    gap: float = (scores.max() - scores[tokens].min()).item()  # type: ignore[assignment]
+    largest: float = abs(logits).max().item()  # type: ignore[assignment]
+    return gap * (options.temperature or 1.0), share * largest

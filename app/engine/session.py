@@ -1,10 +1,8 @@
-"""Answers as events: text in, marked text out. Knows tokens and text, no screen and no terminal.
-
-Everything here runs on the thread that loaded the pair.
-"""
+"""Answers as events: text in, marked text out. Everything here runs on the thread that loaded the pair."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from app.engine.answer_text import AnswerText
@@ -21,8 +19,8 @@ from app.engine.events import (
     TurnEnded,
     TurnEvent,
     TurnsDropped,
+    merged,
 )
-from app.engine.pieces import merged
 from app.engine.same_text import first_difference
 from app.shell.errors import BadInput
 from app.shell.machine import device_name, memory_in_use, versions
@@ -35,17 +33,14 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Answers prompts with one loaded pair. Holds no conversation: the caller passes it whole, and
-    the engine reuses what it has read already.
-    """
+    """Answers prompts with one loaded pair. Each prompt is a whole conversation; what was read is reused."""
 
     def __init__(self, pair: "LoadedPair") -> None:
         self._pair = pair
-        self._token_texts: dict[int, str] = {}
+        self._token_text = cache(self._read_token)
 
     @property
     def info(self) -> PairInfo:
-        """The loaded pair, described."""
         return PairInfo(
             name=self._pair.spec.name,
             context_limit=self._pair.context_limit,
@@ -71,46 +66,38 @@ class Session:
         """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
 
         Args:
-            prompt: text is continued as it stands; messages go through the chat template.
+            prompt: text is continued as it is; messages go through the chat template.
             stop_texts: the answer ends before the first of them, wherever token borders lie.
             documents: texts the lookup drafter may copy from; the model does not read them.
-            begun: how the answer begins, if a part of it is there; the events tell what follows.
-            cancelled: asked while the prompt is fitted and read, and after every round; what there is stays.
-            progress: called while the prompt is read, in the middle of an event: an iterator
-                cannot yield there.
+            begun: the answer's first part; the events have what follows.
+            cancelled: asked while the prompt is read, and after every round; the text so far stays.
+            progress: called while the prompt is read: an iterator cannot yield there.
 
         Raises:
             BadInput: the prompt or a stop text cannot be used.
             SpecError: from the engine, before anything is lost.
         """
-        begun_ids = self._plain_ids(begun) if begun else []
-        try:
-            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
-        except CancelledWhileReading:
-            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
-            return
-        if any(not stop for stop in stop_texts):
+        if not all(stop_texts):
             raise BadInput("A stop text is empty. Give at least one character.")
-        if dropped:
-            yield TurnsDropped(dropped)
+        begun_ids = self._plain_ids(begun) if begun else []
+        texts = [self._plain_ids(document) for document in documents]
+        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
+        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
 
         def reading(done: int, total: int) -> None:
             progress(PrefillProgressed(done, total))
             if cancelled():
                 raise CancelledWhileReading
 
-        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
-        rounds = self._pair.engine.generate(
-            ids, options, documents=[self._plain_ids(d) for d in documents], progress=reading
-        )
-        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
         try:
-            for played in rounds:
+            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
+            if dropped:
+                yield TurnsDropped(dropped)
+            for played in self._pair.engine.generate(ids, options, documents=texts, progress=reading):
                 yield turn.add(played)
-                if turn.finish_reason is not None:
-                    break
-                if cancelled():
+                if turn.finish_reason is None and cancelled():
                     turn.finish_reason = "cancelled"
+                if turn.finish_reason is not None:
                     break
         except CancelledWhileReading:
             turn.finish_reason = "cancelled"
@@ -121,7 +108,7 @@ class Session:
             token_ids=turn.text.token_ids,
             finish_reason=turn.finish_reason or "length",
             seed=options.seed,
-            stats=self._pair.engine.stats(turn.rounds),
+            stats=self._pair.engine.stats(turn.rounds) if turn.rounds else summarise(()),
         )
 
     def prompt_ids(
@@ -138,7 +125,7 @@ class Session:
 
         Raises:
             BadInput: the prompt cannot be used, or instructions and prompt alone are too long.
-            CancelledWhileReading: `cancelled` said so while it was found out what fits.
+            CancelledWhileReading: `cancelled` returned True.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
@@ -169,60 +156,32 @@ class Session:
     def _decode(self, ids: Sequence[int]) -> str:
         return self._pair.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
 
-    def _token_text(self, token: int) -> str:
+    def _read_token(self, token: int) -> str:
         """A token by itself. Read after its own like: some tokenizers drop a blank at the beginning."""
-        if token not in self._token_texts:
-            alone, twice = self._decode([token]), self._decode([token, token])
-            self._token_texts[token] = twice[len(alone) :]
-        return self._token_texts[token]
+        return self._decode([token, token])[len(self._decode([token])) :]
 
 
 class _Turn:
     """One answer while it grows."""
 
     def __init__(self, options: Options, text: AnswerText, token_text: Callable[[int], str]) -> None:
-        self.options = options
         self.text = text
         self.rounds: list[Round] = []
         self.finish_reason: FinishReason | None = None
+        self._stop_tokens = options.stop_tokens
         self._token_text = token_text
-        self._tokens = self._drafted = self._accepted = 0
-        self._seconds = 0.0
+        self._last = TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, ())
         self._mark: Mark = "plain"
 
     def add(self, played: Round) -> TextAdded:
-        """Take a round and say what it added."""
+        """Take a round; return what it added."""
         self.rounds.append(played)
-        self._tokens += len(played.tokens)
-        self._drafted += len(played.drafted)
-        self._accepted += played.accepted
-        self._seconds += played.seconds
-        begin = self.text.decoded
-        pieces: list[Piece] = []
-        for position, token in enumerate(played.tokens):
-            last = position == len(played.tokens) - 1
-            if last and played.stop == "stop" and token in self.options.stop_tokens:
-                break
-            self._mark = _mark(played, position)
-            pieces += self.text.add(token, self._mark)
-        if self.text.stopped:
-            self.finish_reason = "stop"
-        elif played.stop is not None:
-            self.finish_reason = played.stop
-        return self._added(pieces, (self._described(played, begin),))
-
-    def end(self) -> TextAdded | None:
-        """Text that had waited for more tokens, if any."""
-        pieces = self.text.end(self._mark)
-        if self.text.stopped:
-            self.finish_reason = "stop"
-        return self._added(pieces) if pieces else None
-
-    def _described(self, played: Round, begin: int) -> DraftRound:
+        begin, pieces = self.text.decoded, self._pieces(played)
+        self.finish_reason = "stop" if self.text.stopped else played.stop
         own = played.tokens[played.accepted :]
-        return DraftRound(
+        described = DraftRound(
             drafter=played.drafter,
-            drafted=tuple(self._token_text(token) for token in played.drafted),
+            drafted=tuple(map(self._token_text, played.drafted)),
             accepted=played.accepted,
             own=self._token_text(own[0]) if own else "",
             seconds=played.seconds,
@@ -230,24 +189,37 @@ class _Turn:
             begin=begin,
             end=self.text.decoded,
         )
-
-    def _added(self, pieces: Sequence[Piece], played: tuple[DraftRound, ...] = ()) -> TextAdded:
-        first = self.rounds[0]
-        later, time = self._tokens - len(first.tokens), self._seconds - first.seconds
-        return TextAdded(
+        first, last = self.rounds[0], self._last
+        tokens, seconds = last.tokens + len(played.tokens), last.seconds + played.seconds
+        later, time = tokens - len(first.tokens), seconds - first.seconds
+        self._last = TextAdded(
             pieces=merged(pieces),
-            tokens=self._tokens,
-            seconds=self._seconds,
+            tokens=tokens,
+            seconds=seconds,
             tokens_per_second=later / time if time > 0 else 0.0,
-            drafted=self._drafted,
-            accepted=self._accepted,
+            drafted=last.drafted + len(played.drafted),
+            accepted=last.accepted + played.accepted,
             rounds=len(self.rounds),
             memory_bytes=memory_in_use(),
-            played=played,
+            played=(described,),
         )
+        return self._last
 
+    def end(self) -> TextAdded | None:
+        """Text that had waited for more tokens, if any."""
+        pieces = self.text.end(self._mark)
+        if self.text.stopped:
+            self.finish_reason = "stop"
+        return replace(self._last, pieces=merged(pieces), played=()) if pieces else None
 
-def _mark(played: Round, position: int) -> Mark:
-    if not played.drafted:
-        return "plain"
-    return "accepted" if position < played.accepted else "bonus"
+    def _pieces(self, played: Round) -> list[Piece]:
+        pieces: list[Piece] = []
+        for position, token in enumerate(played.tokens):
+            last = position == len(played.tokens) - 1
+            if last and played.stop == "stop" and token in self._stop_tokens:
+                break
+            self._mark = "plain"
+            if played.drafted:
+                self._mark = "accepted" if position < played.accepted else "bonus"
+            pieces += self.text.add(token, self._mark)
+        return pieces

@@ -2,10 +2,9 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from app.shell.errors import MachineFailed
@@ -89,39 +88,30 @@ Trigrams find parts of words, in scripts without blanks and in code alike.
 """
 
 
-FileId = tuple[int, int]
-"""Which file it is, whatever it is called: device and inode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """An open database."""
-
-    connection: sqlite3.Connection
-    file: FileId
-    set_aside: Path | None = None
-    """Where the damaged file went whose place it took."""
-
-
 def history_file() -> Path:
     """The one file of all chats. SQLite puts two more beside it while it is open."""
     return data_folder() / "history.db"
 
 
-def open_database(path: Path) -> Opened:
+def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path | None]:
     """Open the file, making or updating it; to be used on the calling thread only.
+
+    Returns:
+        the connection, its file, and where the damaged file went whose place it took.
 
     Raises:
         MachineFailed: it cannot be opened or written, or a newer version wrote it.
     """
     try:
-        # A file is not set aside, and another begun, while someone opens it.
+        # Nobody opens a file while another instance sets it aside or changes its tables.
         with locked(path.parent):
             try:
-                return _connected(path)
-            except _Damaged as damaged:
-                aside = _set_aside(path, damaged.file)
-                return replace(_connected(path), set_aside=aside)
+                return *_connected(path), None
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                aside = _renamed(path)
+                return *_connected(path), aside
     except OSError as error:
         raise MachineFailed(
             f"The chat history {path} cannot be opened: {error.strerror}. MLX_SPEC_HOME names another folder."
@@ -130,10 +120,10 @@ def open_database(path: Path) -> Opened:
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
 
 
-def is_there(path: Path, file: FileId) -> bool:
+def is_in_place(path: Path, file: os.stat_result) -> bool:
     """Whether the path still leads to this file: another instance or a person may have moved it."""
     try:
-        return _id_of(path.stat()) == file
+        return os.path.samestat(path.stat(), file)
     except OSError:
         return False
 
@@ -143,10 +133,10 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def set_aside(path: Path, file: FileId) -> Path | None:
+def set_aside(path: Path, file: os.stat_result) -> Path | None:
     """Give a damaged file another name; return it, or None where another instance was faster."""
     with locked(path.parent):
-        return _set_aside(path, file)
+        return _renamed(path) if is_in_place(path, file) else None
 
 
 @contextmanager
@@ -162,22 +152,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-class _Damaged(sqlite3.DatabaseError):
-    """This file is broken."""
-
-    def __init__(self, error: sqlite3.DatabaseError, file: FileId) -> None:
-        super().__init__(str(error))
-        self.file = file
-
-
-def _set_aside(path: Path, file: FileId) -> Path | None:
-    if not is_there(path, file):
-        return None
-    stem = f"{path.stem}-damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-    aside, number = path.with_name(f"{stem}{path.suffix}"), 1
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{stem}-{number}{path.suffix}")
+def _renamed(path: Path) -> Path:
+    aside = path.with_stem(f"{path.stem}-damaged-{datetime.now():%Y%m%d-%H%M%S-%f}")
     for end in ("", "-wal", "-shm"):
         part = path.with_name(path.name + end)
         if part.exists():
@@ -185,63 +161,35 @@ def _set_aside(path: Path, file: FileId) -> Path | None:
     return aside
 
 
-def _connected(path: Path) -> Opened:
+def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     # SQLite gives its other files the mode of this one.
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    file = _id_of(os.fstat(descriptor))
+    file = os.fstat(descriptor)
     os.close(descriptor)
     path.chmod(0o600)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-            if verdict != "ok":
-                raise _Damaged(sqlite3.DatabaseError(verdict), file)
+        ((verdict,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if verdict != "ok":
+            damage = sqlite3.DatabaseError(verdict)
+            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise damage
         _migrate(connection, path)
-    except _Damaged:
-        connection.close()
-        raise
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        if is_damage(error):
-            raise _Damaged(error, file) from error
-        raise
     except BaseException:
         connection.close()
         raise
-    return Opened(connection, file)
-
-
-def _id_of(status: os.stat_result) -> FileId:
-    return status.st_dev, status.st_ino
+    return connection, file
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    if _version(connection) == len(MIGRATIONS):
-        return
-    with transaction(connection):
-        version = _version(connection)  # another instance may have been faster
-        if version > len(MIGRATIONS):
-            raise MachineFailed(
-                f"The chat history {path} was written by a newer mlx-spec (version {version} of its tables, "
-                f"this one knows {len(MIGRATIONS)}). Update mlx-spec, or set MLX_SPEC_HOME to another folder."
-            )
-        for script in MIGRATIONS[version:]:
-            for statement in _statements(script):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return connection.execute("PRAGMA user_version").fetchone()[0]
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The script's statements one by one: `executescript` would end the transaction."""
-    statement = ""
-    for line in script.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise MachineFailed(
+            f"The chat history {path} was written by a newer mlx-spec (version {version} of its tables, "
+            f"this one knows {len(MIGRATIONS)}). Update mlx-spec, or set MLX_SPEC_HOME to another folder."
+        )
+    if version < len(MIGRATIONS):
+        script = "".join(MIGRATIONS[version:])
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(MIGRATIONS)}; COMMIT")

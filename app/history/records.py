@@ -3,9 +3,8 @@
 import re
 import time
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -86,7 +85,23 @@ class Chat:
     options: Options = field(default_factory=Options)
     drafting: bool = True
     leaf: str | None = None
-    """The message at which the person stands: the end of the branch in view."""
+    """The last message of the branch in view."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRow:
+    """A chat in a list."""
+
+    chat: Chat
+    messages: int
+    """Over all branches."""
+    pair: str
+    """Of the last answer; empty if there is none."""
+    hit: str | None = None
+    """Id of the message that has what was looked for; None if only the title has it."""
+    excerpt: str = ""
+    """Around the place in that message."""
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +114,16 @@ class Preset:
 
 
 def new_id() -> str:
-    """An id that no other message or chat has."""
     return uuid.uuid4().hex
 
 
 def now() -> float:
-    """Seconds since 1970."""
     return time.time()
 
 
 def is_time(seconds: float) -> bool:
-    """Whether a calendar has it."""
-    try:
-        datetime.fromtimestamp(seconds)
-    except (OverflowError, OSError, ValueError):
-        return False
-    return True
+    """Whether a calendar has it: until the year 9892."""
+    return 0 <= seconds < 2.5e11
 
 
 def title_of(prompt: str) -> str:
@@ -123,11 +132,30 @@ def title_of(prompt: str) -> str:
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
-def as_value(options: Options) -> dict[str, Any]:
+def options_value(options: Options) -> dict[str, Any]:
     """Options as a value of JSON; stop tokens belong to a model and are left out."""
     values = asdict(options)
     del values["stop_tokens"]
     return values
+
+
+def chat_value(chat: Chat) -> dict[str, Any]:
+    """A chat as a value of JSON."""
+    return asdict(chat) | {"options": options_value(chat.options)}
+
+
+def message_value(message: ChatMessage) -> dict[str, Any]:
+    """A message as a value of JSON without its chat, the facts beside the rest.
+
+    Rounds are lists in `DraftRound`'s order.
+    """
+    value = asdict(message)
+    del value["chat"]
+    if (facts := value.pop("facts")) is not None:
+        del facts["options"]["stop_tokens"]
+        facts["rounds"] = [list(played.values()) for played in facts["rounds"]]
+        value |= facts
+    return value
 
 
 def options_from(value: Any) -> Options:
@@ -142,23 +170,21 @@ def options_from(value: Any) -> Options:
         return Options()
 
 
-def rounds_value(rounds: Sequence[DraftRound]) -> list[tuple[Any, ...]]:
-    """Rounds as lists, fields in the order of `DraftRound`."""
-    return [astuple(played) for played in rounds]
-
-
-def rounds_from(value: Any) -> tuple[DraftRound, ...]:
-    """Rounds again; none if another version wrote them otherwise."""
-    return read(tuple[DraftRound, ...], named_rounds(value)) or ()
-
-
-def named_rounds(value: Any) -> list[dict[str, Any]]:
-    """Rounds as objects, not checked yet; none if another version wrote them otherwise."""
+def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `AnswerFacts`; numbers and rounds that another version wrote otherwise are left out."""
     names = [field.name for field in fields(DraftRound)]
     try:
-        return [dict(zip(names, row, strict=True)) for row in value or ()]
+        rounds = [dict(zip(names, row, strict=True)) for row in value.get("rounds") or ()]
     except (TypeError, ValueError):
-        return []
+        rounds = []
+    return {
+        "pair": value.get("pair"),
+        "options": options_from(value.get("options")),
+        "finish": value.get("finish"),
+        "stats": read(Stats, value.get("stats")),
+        "marks": value.get("marks") or "",
+        "rounds": read(tuple[DraftRound, ...], rounds) or (),
+    }
 
 
 def read(kind: type[T], value: Any) -> T | None:
@@ -171,13 +197,9 @@ def read(kind: type[T], value: Any) -> T | None:
         return None
 
 
-def adapter(kind: type[T]) -> "TypeAdapter[T]":
-    """What checks values of JSON; pydantic is imported where the first is read."""
-    return _adapter(kind)
-
-
 @cache
-def _adapter(kind: Any) -> Any:
+def adapter(kind: Any) -> "TypeAdapter[Any]":
+    """Checks values of JSON; pydantic is imported where the first is read."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

@@ -3,6 +3,7 @@
 Nothing here waits for the disk on the caller's thread. What cannot be written is kept and tried again.
 """
 
+import queue
 import sqlite3
 import threading
 import time
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from app.history.database import is_damage, set_aside
 from app.history.records import Chat, ChatMessage
@@ -18,7 +19,7 @@ from app.history.store import History
 from app.shell.errors import AppError, MachineFailed
 
 SAVE_SECONDS = 0.5
-"""Between two writes of a growing answer: so much of it a sudden end may cost."""
+"""Between two writes of a growing answer: what a sudden end may cost of it."""
 
 RETRY_SECONDS = 5.0
 """Between two attempts while nothing can be written."""
@@ -29,47 +30,28 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class SavingFailed:
-    """Nothing can be written for now; what should be is kept in memory."""
+class News:
+    """What became of saving. After `new file`, what is in memory should be put again."""
 
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SavingResumed:
-    """Everything kept in memory is written."""
+    kind: Literal["failed", "resumed", "new file"]
+    text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileSetAside:
-    """The file was damaged: it has another name now, and a new one began."""
-
-    aside: Path
-
-
-@dataclass(frozen=True, slots=True)
-class FileGone:
-    """Another program moved or removed the file; a new one began."""
-
-    path: Path
-
-
-News = SavingFailed | SavingResumed | FileSetAside | FileGone
+_Put = tuple[Chat, tuple[ChatMessage, ...]]
+_Job = Callable[[], None]
 
 
 class HistoryThread:
     """Owns the open history. `put` and `ask` may be called from any thread."""
 
     def __init__(self, path: Path, tell: Callable[[News], None]) -> None:
+        """`tell` is called on the history's own thread."""
         self.path = path
         self._tell = tell
-        """Called on the history's own thread."""
-        self._changed = threading.Condition()
+        self._inbox: queue.SimpleQueue[_Put | _Job | None] = queue.SimpleQueue()
         self._chats: dict[str, Chat] = {}
         self._messages: dict[tuple[str, str], ChatMessage] = {}
-        self._jobs: list[Callable[[], None]] = []
         self._due = 0.0
-        self._closing = False
         self._failing = False
         self._history: History | None = None
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -82,11 +64,7 @@ class HistoryThread:
 
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
         """Have a chat and messages of it written soon; a later value of one takes an earlier one's place."""
-        with self._changed:
-            self._chats[chat.id] = chat
-            for message in messages:
-                self._messages[chat.id, message.id] = message
-            self._changed.notify()
+        self._inbox.put((chat, messages))
 
     def ask(self, work: Callable[[History], T]) -> Future[T]:
         """Do something with the history after all that was put is written.
@@ -97,7 +75,7 @@ class HistoryThread:
 
         def job() -> None:
             if not future.set_running_or_notify_cancel():
-                return  # whoever asked is gone
+                return
             try:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:
@@ -105,32 +83,34 @@ class HistoryThread:
             except Exception as error:  # the asker's business, not the thread's end
                 future.set_exception(error)
 
-        with self._changed:
-            self._jobs.append(job)
-            self._changed.notify()
+        self._inbox.put(job)
         return future
 
     def close(self) -> int:
         """Write what is left and end; return how many messages could not be written."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
+        self._inbox.put(None)
         self._thread.join(CLOSE_SECONDS)
         return self.unsaved
 
     def _run(self) -> None:
         self._attempt(self._opened)
         while True:
-            with self._changed:
-                while not (self._jobs or self._closing or (self._chats and time.monotonic() >= self._due)):
-                    self._changed.wait(max(0.0, self._due - time.monotonic()) if self._chats else None)
-                jobs, self._jobs = self._jobs, []
-                closing = self._closing
+            if self._chats and time.monotonic() >= self._due:
+                self._attempt(self._write)
+            wait = max(0.0, self._due - time.monotonic()) if self._chats else None
+            try:
+                item = self._inbox.get(timeout=wait)
+            except queue.Empty:
+                continue
+            if isinstance(item, tuple):
+                chat, messages = item
+                self._chats[chat.id] = chat
+                self._messages |= {(chat.id, message.id): message for message in messages}
+                continue
             self._attempt(self._write)
-            for job in jobs:
-                job()
-            if closing:
+            if item is None:
                 break
+            item()
         if self._history is not None:
             self._history.close()
 
@@ -138,28 +118,24 @@ class HistoryThread:
         if self._history is not None and not self._history.is_in_place:
             self._history.close()
             self._history = None
-            self._tell(FileGone(self.path))
+            self._report_new_file(None)
         if self._history is None:
-            self._history = History.open(self.path)
+            self._history = History(self.path)
             self._history.purge()
             if self._history.set_aside is not None:
-                self._tell(FileSetAside(self._history.set_aside))
+                self._report_new_file(self._history.set_aside)
         return self._history
 
     def _write(self) -> None:
-        with self._changed:
-            chats, messages = dict(self._chats), dict(self._messages)
-        if chats:
-            self._opened().save(chats.values(), messages.values())
-            with self._changed:
-                # What was put again meanwhile stays for the next time.
-                _take(self._chats, chats)
-                _take(self._messages, messages)
+        if self._chats:
+            self._opened().save(self._chats.values(), self._messages.values())
+            self._chats.clear()
+            self._messages.clear()
         elif self._failing:
             self._opened()  # Nothing to write is no proof that it could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
-        """Do it, or say once that it cannot be done, and when it can be again."""
+        """Do it, or report once that it cannot be done, and when it can be again."""
         try:
             work()
         except sqlite3.DatabaseError as error:
@@ -173,7 +149,7 @@ class HistoryThread:
             self._due = time.monotonic() + SAVE_SECONDS
             if self._failing:
                 self._failing = False
-                self._tell(SavingResumed())
+                self._tell(News("resumed", "Chats are saved again; nothing is missing."))
 
     def _begin_anew(self) -> None:
         """The file broke while it was open. The listener puts again what it has in memory."""
@@ -184,17 +160,19 @@ class HistoryThread:
             aside = set_aside(self.path, broken.file)
         except OSError as error:
             self._fail(str(error))
-            return
-        self._tell(FileSetAside(aside) if aside is not None else FileGone(self.path))
+        else:
+            self._report_new_file(aside)
 
     def _fail(self, reason: str) -> None:
         self._due = time.monotonic() + RETRY_SECONDS
         if not self._failing:
             self._failing = True
-            self._tell(SavingFailed(reason))
+            why = reason.removesuffix(".")
+            text = f"Chats cannot be saved now: {why}. The chat goes on in memory and is saved later."
+            self._tell(News("failed", text))
 
-
-def _take(waiting: dict[Any, Any], written: dict[Any, Any]) -> None:
-    for key, value in written.items():
-        if waiting.get(key) is value:
-            del waiting[key]
+    def _report_new_file(self, aside: Path | None) -> None:
+        text = f"The chat history {self.path} was moved or removed. A new one began, with this chat in it."
+        if aside is not None:
+            text = f"The chat history was damaged. It is kept as {aside}, and a new one began."
+        self._tell(News("new file", text))

@@ -6,21 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import Opened, is_there, open_database, transaction
-from app.history.records import Chat, ChatMessage, Preset, as_value, now, options_from
-from app.history.rows import (
-    SAVE_CHAT,
-    SAVE_MESSAGE,
-    SELECT_CHAT,
-    SELECT_MESSAGE,
-    SELECT_ROWS,
+from app.history.database import is_in_place, open_database, transaction
+from app.history.records import (
+    AnswerFacts,
+    Attachment,
+    Chat,
+    ChatMessage,
     ChatRow,
-    chat_from,
-    chat_values,
-    json_column,
-    message_from,
-    message_values,
-    row_from,
+    Preset,
+    chat_value,
+    facts_from,
+    is_time,
+    message_value,
+    now,
+    options_from,
+    options_value,
 )
 from app.shell.errors import BadInput
 
@@ -39,32 +39,53 @@ PROMPTS = 200
 EXCERPT = 30
 """Characters shown on each side of what was found."""
 
+_CHAT = ("id", "title", "created", "changed", "archived", "system", "options", "drafting", "leaf")
+_FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
+_MESSAGE = ("id", "chat", "parent", "role", "text", "created", "attachments", *_FACTS)
+_JSON = ("options", "attachments", "stats", "rounds")
+
+_SAVE_CHAT = f"""
+INSERT INTO chats ({", ".join(_CHAT)}, touched)
+VALUES ({"?, " * len(_CHAT)}(SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
+ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
+options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
+touched = excluded.touched
+"""
+
+_SAVE_MESSAGE = f"""
+INSERT INTO messages ({", ".join(_MESSAGE)}) VALUES (?{", ?" * (len(_MESSAGE) - 1)})
+ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text,
+{", ".join(f"{name} = excluded.{name}" for name in _FACTS)}
+"""
+
+_SELECT_MESSAGE = f"SELECT {', '.join(_MESSAGE)} FROM messages"
+_SELECT_ROWS = f"""
+SELECT {", ".join(f"c.{name}" for name in _CHAT)},
+(SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
+(SELECT m.pair FROM messages m WHERE m.chat = c.id AND m.pair IS NOT NULL ORDER BY m.number DESC LIMIT 1),
+c.deleted
+FROM chats c
+"""
+
 
 class History:
     """All chats of this machine's user."""
 
-    def __init__(self, path: Path, opened: Opened) -> None:
-        self.connection = opened.connection
-        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
-        self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
-        self.path = path
-        self.file = opened.file
-        self.set_aside = opened.set_aside
-        """Where the damaged file went whose place this one took."""
-
-    @classmethod
-    def open(cls, path: Path) -> "History":
-        """Open the file, making it if there is none.
+    def __init__(self, path: Path) -> None:
+        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one.
 
         Raises:
             MachineFailed: it cannot be opened or written.
         """
-        return cls(path, open_database(path))
+        self.path = path
+        self.connection, self.file, self.set_aside = open_database(path)
+        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
+        self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
 
     @property
     def is_in_place(self) -> bool:
         """Whether this is still the file at its path: what is written into a moved one, nobody finds."""
-        return is_there(self.path, self.file)
+        return is_in_place(self.path, self.file)
 
     def close(self) -> None:
         self.connection.close()
@@ -76,8 +97,9 @@ class History:
         them. One that was deleted and is written to again is back.
         """
         with transaction(self.connection):
-            self.connection.executemany(SAVE_CHAT, map(chat_values, chats))
-            self.connection.executemany(SAVE_MESSAGE, map(message_values, messages))
+            self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
+            rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
+            self.connection.executemany(_SAVE_MESSAGE, rows)
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that came to nothing, and its chat if it has no other."""
@@ -92,39 +114,32 @@ class History:
 
     def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
         """The chats that were changed last, newest first."""
-        wanted = "c.deleted IS NOT NULL" if deleted else "c.deleted IS NULL AND c.archived = ?"
-        values = (limit,) if deleted else (archived, limit)
-        rows = self.connection.execute(
-            f"{SELECT_ROWS} WHERE {wanted} ORDER BY c.touched DESC LIMIT ?", values
-        ).fetchall()
-        return [row_from(row) for row in rows]
+        wanted = "c.deleted IS NOT NULL" if deleted else f"c.deleted IS NULL AND c.archived = {archived:d}"
+        return self._rows(f"{wanted} ORDER BY c.touched DESC LIMIT ?", limit)
 
     def search(self, text: str, limit: int = 200) -> list[ChatRow]:
         """Chats in which one message, or the title, has all the words; archived ones too."""
         words = _storable(text).split()
         if not words:
             return []
-        titled: list[str] = []
-        hits: dict[str, tuple[str, str]] = {}
-        for chat_id, title in self.connection.execute("SELECT id, title FROM chats WHERE deleted IS NULL"):
-            if all(word.casefold() in title.casefold() for word in words):
-                titled.append(chat_id)
+        titled = " AND ".join(["instr(casefold(title), ?)"] * len(words))
+        ids = self.connection.execute(f"SELECT id FROM chats WHERE {titled}", list(map(str.casefold, words)))
+        hits: dict[str, tuple[str | None, str]] = {chat_id: (None, "") for (chat_id,) in ids}
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
         short = [word.casefold() for word in words if len(word) < TRIGRAM]
         source = "texts JOIN messages m ON m.number = texts.rowid" if long else "messages m"
         wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
-        query = f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted}"
         order = "rank" if long else "m.number DESC"
         for chat_id, message_id, message in self.connection.execute(
-            f"{query} ORDER BY {order} LIMIT {HITS}", [long] * bool(long) + short
+            f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted} ORDER BY {order} LIMIT {HITS}",
+            [long] * bool(long) + short,
         ):
-            hits.setdefault(chat_id, (message_id, excerpt(message, words)))
-        found = list(dict.fromkeys([*titled, *hits]))[:limit]
-        rows = self._rows(found)
-        return [
-            replace(row, hit=hit, excerpt=where)
-            for row, (hit, where) in ((rows[i], hits.get(i, (None, ""))) for i in found if i in rows)
-        ]
+            if hits.get(chat_id, (None, ""))[0] is None:
+                hits[chat_id] = message_id, _excerpt(message, words)
+        ids = json.dumps(list(hits)[:limit])
+        rows = self._rows("c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))", ids)
+        by_id = {row.chat.id: row for row in rows}
+        return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 
     def find(self, name: str) -> Chat:
         """The chat whose id begins so, or the one changed last for `last`.
@@ -132,27 +147,21 @@ class History:
         Raises:
             BadInput: none, or more than one.
         """
-        if name == "last":
-            rows = self.connection.execute(
-                f"{SELECT_CHAT} WHERE deleted IS NULL AND archived = 0 ORDER BY touched DESC LIMIT 1"
-            ).fetchall()
-            if not rows:
-                raise BadInput("There is no chat yet.")
-            return chat_from(rows[0])
-        rows = self.connection.execute(
-            f"{SELECT_CHAT} WHERE id LIKE ? ESCAPE '\\' LIMIT 2", (f"{_escaped(_storable(name))}%",)
-        ).fetchall()
+        is_last = name == "last"
+        rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
+        if is_last and not rows:
+            raise BadInput("There is no chat yet.")
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
             raise BadInput(
                 f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
             )
-        return chat_from(rows[0])
+        return rows[0].chat
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
         """All messages of a chat, every branch, in the order they were written."""
-        rows = self.connection.execute(f"{SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
-        return [message_from(row) for row in rows]
+        rows = self.connection.execute(f"{_SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
+        return [_message_from(row) for row in rows]
 
     def rename(self, chat_id: str, title: str) -> None:
         self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id)
@@ -173,11 +182,8 @@ class History:
         # A clock that was wrong then says nothing about how long ago it was.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         old = now() - KEPT_SECONDS
-        self._change(
-            "UPDATE unsent SET chat = NULL, attachments = '[]' "
-            "WHERE chat IN (SELECT id FROM chats WHERE deleted < ?)",
-            old,
-        )
+        gone = "chat IN (SELECT id FROM chats WHERE deleted < ?)"
+        self._change(f"UPDATE unsent SET chat = NULL, attachments = '[]' WHERE {gone}", old)
         self._change("DELETE FROM chats WHERE deleted < ?", old)
         self._change("DELETE FROM unsent WHERE rowid <= (SELECT MAX(rowid) FROM unsent) - ?", PROMPTS)
 
@@ -199,7 +205,7 @@ class History:
 
     def save_preset(self, preset: Preset) -> None:
         """Add a preset, or replace the one of its name."""
-        values = (preset.name, preset.system, json_column(as_value(preset.options)))
+        values = (preset.name, preset.system, json_column(options_value(preset.options)))
         self._change("INSERT OR REPLACE INTO presets VALUES (?, ?, ?)", *values)
 
     def delete_preset(self, name: str) -> bool:
@@ -210,16 +216,12 @@ class History:
         with transaction(self.connection):
             return self.connection.execute(statement, values).rowcount
 
-    def _rows(self, ids: Sequence[str]) -> dict[str, ChatRow]:
-        rows = self.connection.execute(
-            f"{SELECT_ROWS} WHERE c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(ids),),
-        )
-        return {row.chat.id: row for row in map(row_from, rows)}
+    def _rows(self, where: str, *values: Any) -> list[ChatRow]:
+        return [_row_from(row) for row in self.connection.execute(f"{_SELECT_ROWS} WHERE {where}", values)]
 
 
-def excerpt(text: str, words: Sequence[str]) -> str:
-    """The place in a text where the first of the words stands, on one line."""
+def _excerpt(text: str, words: Sequence[str]) -> str:
+    """The place in a text where the first of the words is, on one line."""
     line = " ".join(text.split())
     folded = line.lower()
     place = min((at for word in words if (at := folded.find(word.lower())) >= 0), default=0)
@@ -228,11 +230,48 @@ def excerpt(text: str, words: Sequence[str]) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without halves of characters, which stand for bytes of a command line that are no UTF-8."""
+    """Without halves of characters: bytes of a command line that are no UTF-8."""
     return text.encode(errors="replace").decode()
 
 
-def _escaped(word: str) -> str:
-    for sign in "\\%_":
-        word = word.replace(sign, f"\\{sign}")
-    return word
+def _row_from(row: Sequence[Any]) -> ChatRow:
+    *columns, messages, pair, deleted = row
+    value = _value(_CHAT, columns)
+    for name in ("archived", "drafting"):
+        value[name] = bool(value[name])
+    for name in ("created", "changed"):
+        value[name] = _time(value[name])
+    value["options"] = options_from(value["options"])
+    return ChatRow(Chat(**value), messages, pair or "", deleted=deleted is not None)
+
+
+def _message_from(row: Sequence[Any]) -> ChatMessage:
+    value = _value(_MESSAGE, row)
+    facts = None if value["pair"] is None else AnswerFacts(**facts_from(value))
+    for name in _FACTS:
+        del value[name]
+    files = attachments_from(value["attachments"])
+    return ChatMessage(**value | {"created": _time(value["created"]), "attachments": files, "facts": facts})
+
+
+def attachments_from(values: Any) -> tuple[Attachment, ...]:
+    return tuple(Attachment(**value) for value in values)
+
+
+def json_column(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _row(names: Sequence[str], value: dict[str, Any]) -> list[Any]:
+    columns = ((name, value.get(name)) for name in names)
+    return [json_column(one) if name in _JSON and one is not None else one for name, one in columns]
+
+
+def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    columns = zip(names, row, strict=True)
+    return {k: json.loads(one) if k in _JSON and one is not None else one for k, one in columns}
+
+
+def _time(seconds: float) -> float:
+    """1970 where the file holds no time: once, an import could bring anything."""
+    return seconds if is_time(seconds) else 0.0

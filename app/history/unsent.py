@@ -1,12 +1,12 @@
 """Prompts that were not sent: a chat gets them back once; `History.prompts` gives their texts ever after."""
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from app.history.database import transaction
 from app.history.records import Attachment
-from app.history.rows import attachments_column, attachments_from
-from app.history.store import History
+from app.history.store import History, attachments_from, json_column
 
 _OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
 
@@ -21,16 +21,12 @@ class Unsent:
 
 
 def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None = None) -> None:
-    """Keep prompts as the last ones of all.
-
-    Args:
-        chat_id: the chat that gets them back, saved or not; none does without it.
-    """
+    """Keep prompts as the last ones of all; the chat gets them back, saved or not."""
     last = "(SELECT COALESCE(MAX(number), 0) FROM messages)"
     with transaction(history.connection):
         history.connection.executemany(
             f"INSERT INTO unsent (text, after, chat, attachments) VALUES (?, {last}, ?, ?)",
-            [(one.text, chat_id, attachments_column(one.attachments)) for one in prompts],
+            [(one.text, chat_id, json_column(asdict(one)["attachments"])) for one in prompts],
         )
 
 
@@ -39,7 +35,7 @@ def unsent(history: History, chat_id: str | None) -> list[Unsent]:
     rows = history.connection.execute(
         f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", (chat_id,)
     )
-    return [Unsent(text, attachments_from(files)) for text, files in rows]
+    return [Unsent(text, attachments_from(json.loads(files))) for text, files in rows]
 
 
 def gave_back(history: History, chat_id: str | None) -> None:

@@ -11,7 +11,7 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 AUTO = "auto"
-"""Stands for None where that leaves the value to the engine."""
+"""In place of None where that leaves the value to the engine."""
 FEWER_DIGITS = "a number of fewer digits"
 _TYPES = get_type_hints(Options)
 _WORDS: dict[type, str] = {int: "a whole number", float: "a number"}
@@ -25,7 +25,7 @@ class OptionSetting:
     key: str
     """In config.toml, with its table."""
     value: str
-    """What stands for the value in help."""
+    """The value's name in help."""
     help: str
     command: str
     """The slash command, without its slash."""
@@ -108,7 +108,9 @@ OPTION_SETTINGS = (
     _sampling("top_k", "K", "Sample among the K likeliest tokens; 0 keeps everything."),
     _sampling("min_p", "P", "Drop tokens below P times the likeliest one; 0 keeps everything."),
     _sampling("repetition_penalty", "X", "Make repeated tokens less likely; 1 is off.", command="penalty"),
-    _sampling("seed", "N", "Same seed, same text, drafted or not. Where none is set, one is drawn and told."),
+    _sampling(
+        "seed", "N", "Same seed, same text, drafted or not. Where none is set, one is drawn and shown."
+    ),
     _sampling("max_tokens", "N", "Longest answer, in tokens."),
     _drafting(
         "draft_length",

@@ -16,7 +16,7 @@ def chosen_chip(named: str | None) -> "Chip | None":
     """The chip that was asked for, else this Mac's; None where there is nothing to predict for.
 
     Raises:
-        UnknownChip: the table does not hold what was asked for.
+        BadChoice: the table does not hold what was asked for.
     """
     from models.speed.chips import find_chip
     from models.speed.machine import this_chip
@@ -38,7 +38,7 @@ def lines(expected: "Expectation") -> list[str]:
     from models.speed.roofline import CONTEXT
 
     chip = expected.chip
-    told = [
+    lines = [
         f"On an {chip.name} ({chip.bandwidth:g} GB/s), {CONTEXT} tokens into a chat, {SOURCE}:",
         f"  plain    {with_range(expected.plain, expected.plain_range, 'tokens/s')}",
         f"  drafted  {with_range(expected.drafted, expected.drafted_range, 'tokens/s')}, "
@@ -46,15 +46,15 @@ def lines(expected: "Expectation") -> list[str]:
     ]
     for known in expected.categories:
         text = "" if known.category == "not said" else f"{known.category}: "
-        told.append(
+        lines.append(
             f"    {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, "
             f"{_length(known.length)} ({known.source})"
         )
     if not expected.acceptance.published:
         low, high = expected.acceptance.low, expected.acceptance.high
-        told.append(f"    No acceptance is published for this family; others have {low:.0%} to {high:.0%}.")
-    told.append("  In brackets: as close as four of five published speeds came to their predictions.")
-    return told
+        lines.append(f"    No acceptance is published for this family; others have {low:.0%} to {high:.0%}.")
+    lines.append("  In brackets: as close as four of five published speeds came to their predictions.")
+    return lines
 
 
 def sentence(name: str, expected: "Expectation") -> str:
@@ -75,8 +75,8 @@ def as_json(pair: "Pair", chip: "Chip | None") -> dict[str, Any] | None:
 
 def with_range(speed: float, within: tuple[float, float], unit: str = "") -> str:
     """`70 (60 to 80)`, or `70 tok/s (60 to 80)`."""
-    said = f"{speed:.0f} {unit}" if unit else f"{speed:.0f}"
-    return f"{said} ({within[0]:.0f} to {within[1]:.0f})"
+    text = f"{speed:.0f} {unit}" if unit else f"{speed:.0f}"
+    return f"{text} ({within[0]:.0f} to {within[1]:.0f})"
 
 
 def _length(length: int) -> str:

@@ -9,7 +9,7 @@ from app.shell.printable import json_text, printable
 
 
 class ReaderGone(Exception):
-    """Whoever read our output stopped reading (`mlx-spec generate | head`)."""
+    """The reader of our output stopped reading (`mlx-spec generate | head`)."""
 
 
 def open_closed_streams() -> None:

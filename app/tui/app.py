@@ -10,7 +10,6 @@ from rich.theme import Theme
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
-from textual.scrollbar import ScrollBar
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.first_run import is_first_run
@@ -41,15 +40,11 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.terminal.ending import end_on_signals
 from app.tui.terminal.suspending import suspend_between_steps
 from app.tui.widgets.markdown_text import MARKDOWN_STYLES
-from app.tui.widgets.scroll_bar import BarVisual
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0
-"""How soon the second Ctrl+C has to follow to mean leaving."""
-
 WATCH_SECONDS = 0.5
-"""How often is looked for what happened beside the chat."""
 
 
 class ChatApp(KeyedApp):
@@ -91,7 +86,6 @@ class ChatApp(KeyedApp):
         self.keys = Keys(self.config.keys)
         if "theme" in self.config.values:
             self.theme = self.config["theme"]
-        ScrollBar.renderer = BarVisual
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
         news: queue.SimpleQueue[News] = queue.SimpleQueue()
@@ -105,23 +99,17 @@ class ChatApp(KeyedApp):
         self._history_actions = HistoryActions(
             self.state, self.saved, self.keys, self.chat.unsent_prompts.put_back
         )
+        chat = self.chat
         self.opener = Opener(
-            self, self.state, self.chat.prompt, self.chat.actions, self._history_actions, self.saved,
+            self, self.state, chat.prompt, chat.actions, self._history_actions, self.saved,
             self.pulls, self.ask,
         )  # fmt: skip
         self._commands = CommandRunner(
-            self,
-            self.opener,
-            self.state,
-            self.chat.view,
-            self.chat.prompt,
-            self.chat.actions,
-            self._history_actions,
+            self, self.opener, self.state, chat.view, chat.prompt, chat.actions, self._history_actions
         )
         self._announcer = Announcer(
-            self.chat.view, self.chat.below, self.keys, self.pulls, self.config.problems,
-            news, self._history_actions,
-        )  # fmt: skip
+            chat.view, chat.below, self.keys, self.pulls, self.config.problems, news, self._history_actions
+        )
         self.unsaved = 0
         """Messages that could not be written until the end."""
         self._resume = resume
@@ -261,7 +249,9 @@ class ChatApp(KeyedApp):
             question = (
                 f"{what} being downloaded. Leave? What came is kept, and the next start offers the rest."
             )
-            self.push_screen(QuestionScreen(question, "Leave", "Stay"), self._leave)
+            self.push_screen(
+                QuestionScreen(question, "Leave", "Stay"), lambda yes: self.leave() if yes else None
+            )
 
     def leave(self) -> None:
         """End, with every prompt that was written and not sent kept for the next run."""
@@ -283,18 +273,13 @@ class ChatApp(KeyedApp):
             self.screen.dismiss(None)
             self._say_how_to_leave()
 
-    @property
-    def _shows(self) -> bool:
-        """There is a chat that something could be passed on to, and it is not being taken down."""
-        return self.chat.is_mounted and self.is_running
-
     def _pump(self) -> None:
-        if self._shows:
+        if self.chat.is_mounted and self.is_running:
             self._announcer.begin()
             self.link.pump()
 
     def _announce(self) -> None:
-        if self._shows:
+        if self.chat.is_mounted and self.is_running:
             self._announcer.announce()
 
     def _keep_theme(self, theme: str) -> None:
@@ -309,7 +294,3 @@ class ChatApp(KeyedApp):
     def _say_how_to_leave(self, kept: str = "") -> None:
         self._ctrl_c_at = time.monotonic()
         self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
-
-    def _leave(self, wanted: bool | None) -> None:
-        if wanted:
-            self.leave()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from app.chat.engine_events import PairEvent, RequestEvent
+from app.chat.engine_link import PairEvent, RequestEvent
 from app.compare.record import Record
 
 

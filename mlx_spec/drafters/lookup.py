@@ -145,7 +145,9 @@ class Copier:
     def candidate(self) -> Candidate | None:
         """By the length of the match."""
         size = self._automaton.longest_match()[0]
-        return next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
+        if size < MIN_MATCH:
+            return None
+        return next(candidate for least, candidate in CANDIDATES.items() if size >= least)
 
     def copy(self, length: int) -> list[int]:
         """What followed the longest earlier occurrence, repeated with its period at the text's end."""

@@ -144,7 +144,7 @@ class Controller:
 
     def count(self, read: Round, candidate: Candidate, length: int) -> None:
         """Take a round that was read."""
-        k = len(read.drafted)
+        k = read.draft_length
         self._written += len(read.tokens)
         self._quiet += 1
         self._look_left = max(0, self._look_left - 1)
@@ -256,7 +256,7 @@ class Controller:
 
     def _learn(self, read: Round, length: int) -> None:
         """Take a steady round's time; it ends a look, unless it was grossly unlike what was thought."""
-        k = len(read.drafted)
+        k = read.draft_length
         surprise = self.costs.learn(read.drafter, k, read.seconds, length)
         if self._look and read.drafter == self._look[0] and surprise != "gross":
             self._look_left = 0
@@ -267,7 +267,7 @@ class Controller:
 
     def _pay(self, read: Round, candidate: Candidate, length: int) -> None:
         """Lay a round to the budget, and learn from it what reading takes."""
-        plain, k = self.costs.of(PLAIN, 0, length), len(read.drafted)
+        plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         if candidate is NO_CANDIDATE:
             self.budget.rest(len(read.tokens), plain)
             return

@@ -1,1 +1,0 @@
-"""Downloads from the Hugging Face Hub, and their remains."""

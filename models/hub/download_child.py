@@ -1,85 +1,175 @@
-"""The download process: `python -m models.hub.download_child pull` (or `check`), started by `models.hub`.
+"""The download process: `python -m models.hub.download_child pull SOURCES` (or `check`), started by
+`models.hub.download`.
 
-Reads one JSON line (the models) and writes JSON lines (numbers, then `ended`). Being a process of
-its own it can be killed at any moment; when its parent dies, its standard input ends and it leaves too.
+Being a process of its own it can be killed at any moment; when its parent dies, its standard input ends and
+it leaves too. It writes how far it is, a JSON object a line; the last one has `ended`.
+
+The order is the point: trees and sizes first, then the disk, then the small files of both models, then
+whether they belong together, and only then the gigabytes.
 """
 
 import json
 import os
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any, TextIO
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
 
-from huggingface_hub import constants
+from huggingface_hub import constants, hf_hub_download
 
-from models.errors import ModelsError
-from models.hub.hub_job import Job
-from models.hub.incomplete import incomplete_files, sweep, sweep_stale
+from models.errors import BrokenFiles, MachineTrouble, ModelsError
+from models.hub.hub_errors import explain
+from models.hub.incomplete import sweep_stale
+from models.hub.partial_file import fetch
+from models.hub.repository import HubFile, Repository, ask_hub
+from models.load.configuration import check_architecture
+from models.load.tokenizers import check_folders, read_tokenizer
+from models.pairs.catalogue import fitting_draft
+from models.pairs.folder import check_folder, read_json
+from models.pairs.installed import find_folder, is_installed
 from models.pairs.pair import Source
+from models.paths import hub_cache
+from models.size_text import size_text
+from models.speed.fit import DISK_MARGIN
+from models.speed.machine import free_disk
 
+_WORKERS = 4
 _TICK_SECONDS = 0.2
 _STEP_BYTES = 1 << 20
 
 
-def main() -> None:
-    """Fetch, report, and end without waiting for transfers that are still running."""
-    answers, sys.stdout = sys.stdout, sys.stderr
-    constants.DOWNLOAD_CHUNK_SIZE = _STEP_BYTES
-    asked = json.loads(sys.stdin.readline())
-    job = Job(tuple(Source(**source) for source in asked["sources"]))
-    repos = [source.repo for source in job.sources if not source.is_folder]
-    sweep_stale(incomplete_files(repos))
-    before = incomplete_files(repos)
-    threading.Thread(target=_leave_with_parent, args=(repos, before), daemon=True).start()
-    _report_until_done(job, {"pull": job.run, "check": job.check}[sys.argv[1]], answers)
-    sweep(incomplete_files(repos) - before)
-    os._exit(0)
+class Job:
+    """The models of a pair on their way here."""
 
+    def __init__(self, sources: list[Source]) -> None:
+        self.sources = sources
+        self.phase = "asking"
+        self.notes: tuple[str, ...] = ()
+        self.error: ModelsError | None = None
+        self.repositories: dict[Source, Repository] = {}
+        """Of the models that are not here."""
+        self.total: dict[Source, int] = {}
+        self.at_start = 0
 
-def _report_until_done(job: Job, task: Callable[[], None], answers: TextIO) -> None:
-    ended: dict[str, Any] = {}
-    work = threading.Thread(target=_work, args=(task, ended), daemon=True)
-    work.start()
-    while work.is_alive():
-        work.join(_TICK_SECONDS)
-        _write(answers, _numbers(job))
-    _write(answers, _numbers(job) | {"ended": True} | ended)
+    def work(self, task: str) -> None:
+        """Fetch and check; for the task `check` the small files alone. Keeps an error."""
+        try:
+            self._ask()
+            if task == "pull":
+                self._check_disk()
+            self._check_fit()
+            if task == "pull":
+                self._fetch(weights=True)
+                self.phase = "checking"
+                for source, repository in self.repositories.items():
+                    repository.finish()
+                    sweep_stale([source.repo])
+        except ModelsError as error:
+            self.error = error
+        except Exception as error:
+            self.error = MachineTrouble(f"Downloading failed: {type(error).__name__}: {error}")
 
-
-def _work(task: Callable[[], None], ended: dict[str, Any]) -> None:
-    try:
-        task()
-    except ModelsError as error:
-        # The parent has the classes of that module alone; others are narrower than one of them.
-        known = next(kind for kind in type(error).__mro__ if kind.__module__ == ModelsError.__module__)
-        ended |= {"error": known.__name__, "message": str(error)}
-    except Exception as error:
-        ended |= {
-            "error": "MachineTrouble",
-            "message": f"Downloading failed: {type(error).__name__}: {error}",
+    def message(self) -> dict[str, object]:
+        """How far it is; bytes per model in `done` and `total`."""
+        here = self._bytes_here()
+        return {
+            "phase": self.phase,
+            "done": [here.get(source, 0) for source in self.sources],
+            "total": [self.total.get(source, 0) for source in self.sources],
+            "transferred": max(sum(here.values()) - self.at_start, 0) if self.phase != "asking" else 0,
+            "notes": self.notes,
         }
 
+    def _bytes_here(self) -> dict[Source, int]:
+        return {source: repository.bytes_here() for source, repository in [*self.repositories.items()]}
 
-def _numbers(job: Job) -> dict[str, Any]:
-    return {
-        "phase": job.phase,
-        "done": list(job.done),
-        "total": list(job.total),
-        "transferred": job.transferred,
-        "notes": list(job.notes),
-    }
+    def _ask(self) -> None:
+        for source in self.sources:
+            if is_installed(source):
+                continue
+            try:
+                if source.is_folder:
+                    check_folder(Path(source.repo))
+                repository = ask_hub(source)
+                repository.name_in_cache()
+                repository.discard_damaged()
+            except Exception as error:
+                raise explain(error, source) from error
+            self.total[source] = sum(file.size for file in repository.files)
+            self.repositories[source] = repository
+        self.at_start = sum(self._bytes_here().values())
+
+    def _check_disk(self) -> None:
+        missing = sum(self.total.values()) - self.at_start
+        cache = hub_cache()
+        free = free_disk(cache)
+        if missing and missing + DISK_MARGIN > free:
+            raise MachineTrouble(
+                f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "
+                f"Free {size_text(missing + DISK_MARGIN - free)}, or set HF_HOME to another disk."
+            )
+
+    def _check_fit(self) -> None:
+        """On the small files alone: known architectures, and readable tokenizers that belong together."""
+        self._fetch(weights=False)
+        self.phase = "checking"
+        folders = [folder for source in self.sources if (folder := find_folder(source))]
+        for source, folder in zip(self.sources, folders, strict=True):
+            check_architecture(read_json(folder / "config.json") or {}, str(source))
+        if len(folders) == 2:
+            self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))
+        try:  # A draft with the same files was compared unread.
+            read_tokenizer(folders[0])
+        except BrokenFiles as error:
+            raise BrokenFiles(f"{self.sources[0]} cannot be used: {error} Choose another model.") from error
+
+    def _fetch(self, *, weights: bool) -> None:
+        """All missing files of one kind, some at a time; the first failure ends it."""
+        self.phase = "weights" if weights else "tokenizers"
+        wanted = [
+            (repository, file)
+            for repository in self.repositories.values()
+            for file in repository.files
+            if file.is_weights is weights and not repository.is_here(file)
+        ]
+        pool = ThreadPoolExecutor(_WORKERS)
+        running = [pool.submit(_fetch_file, *item) for item in wanted]
+        finished, _ = wait(running, return_when=FIRST_EXCEPTION)
+        pool.shutdown(wait=False, cancel_futures=True)
+        for future in finished:
+            future.result()
 
 
-def _write(answers: TextIO, message: dict[str, Any]) -> None:
-    answers.write(json.dumps(message) + "\n")
-    answers.flush()
+def _fetch_file(repository: Repository, file: HubFile) -> None:
+    try:
+        fetch(repository, file)
+        hf_hub_download(repository.source.repo, file.name, revision=repository.commit)
+    except Exception as error:
+        raise explain(error, repository.source) from error
 
 
-def _leave_with_parent(repos: list[str], before: frozenset[Any]) -> None:
+def _leave_with_parent() -> None:
     sys.stdin.read()
-    sweep(incomplete_files(repos) - before)
     os._exit(1)
+
+
+def main() -> None:
+    """Fetch, report, and end without waiting for transfers that are still running."""
+    constants.DOWNLOAD_CHUNK_SIZE = _STEP_BYTES
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    job = Job([Source(**source) for source in json.loads(sys.argv[2])])
+    work = threading.Thread(target=job.work, args=(sys.argv[1],), daemon=True)
+    work.start()
+    message: dict[str, object] = {}
+    while "ended" not in message:
+        work.join(_TICK_SECONDS)
+        ended = {} if work.is_alive() else {"ended": True}
+        message = job.message() | ended
+        if ended and job.error:
+            message |= {"error": type(job.error).__name__, "message": str(job.error)}
+        # A line of its own, whatever a library has printed before.
+        print(f"\n{json.dumps(message)}", flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":

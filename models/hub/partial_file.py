@@ -1,17 +1,17 @@
-"""Large files that may come in several pulls: what one pull brought is where the next one goes on.
+"""Files that may come in several pulls: what one pull brought is where the next one goes on.
 
-huggingface_hub begins every file anew and deletes what it could not finish. So weights are fetched by its
-request function into a file of our own in its cache, and handed to it once they are whole. Only the
+huggingface_hub begins every file anew and deletes what it could not finish. So files are fetched by its
+request function into a file of our own in its cache, and linked by it once they are whole. Only the
 download process imports this.
 """
 
 import fcntl
 import os
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from huggingface_hub import constants, hf_hub_url
+from huggingface_hub import hf_hub_url
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
@@ -19,42 +19,34 @@ from huggingface_hub.utils import build_hf_headers
 from models.errors import BrokenFiles
 from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
-from models.pairs.checksum import holds, is_checksum
-from models.pairs.installed import repository_folder
+from models.pairs.folder import holds, is_checksum
 
 _RANGE_REFUSED = 416
 
 
-def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callable[[int], None]) -> None:
-    """Bring a file into the cache, from where an earlier pull ended. Does nothing where it cannot go on:
-    the Hub's library fetches such files its own way.
-
-    Args:
-        bar: class of progress bar for the bytes that come now.
-        begins_at: called with the bytes that are here already.
+def fetch(repository: Repository, file: HubFile) -> None:
+    """Bring a file into the cache, from where an earlier pull ended; a file that another program is
+    fetching is waited for.
 
     Raises:
         BrokenFiles: the parts do not make up the file; they are deleted.
         HfHubHTTPError, httpx2.HTTPError, OSError: what came is kept.
     """
-    blob = repository_folder(repository.source.repo) / "blobs" / file.blob
-    if blob.exists() or not is_checksum(file.blob) or not constants.HF_HUB_DISABLE_XET:
+    blob = repository.blob(file)
+    if blob.exists() or not is_checksum(file.blob):
         return
     partial = partial_file(repository.source.repo, file.blob)
     partial.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return  # Another program fetches it: two must not write one file.
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(stream, fcntl.LOCK_EX)
         if not _is_still(stream, partial):
-            return  # Another program had fetched it whole between the two steps above.
+            return  # Another program has fetched it whole.
         here = stream.seek(0, os.SEEK_END)
         if here > file.size:
             here = stream.truncate(0)
             stream.seek(0)
-        begins_at(here)
-        _get(repository, file, stream, here, partial, bar)
+        _get(repository, file, stream, here, partial)
         stream.flush()
         if here and not holds(partial, file.blob):
             partial.unlink()
@@ -64,18 +56,16 @@ def fetch(repository: Repository, file: HubFile, *, bar: Any, begins_at: Callabl
         partial.replace(blob)
 
 
-def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, partial: Path, bar: Any) -> None:
+def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, partial: Path) -> None:
     url = hf_hub_url(repository.source.repo, file.name, revision=repository.commit)
     # A compressed answer would begin at the beginning.
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
     try:
-        http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size, tqdm_class=bar)
-    except HfHubHTTPError as error:
-        if error.response.status_code == _RANGE_REFUSED:
-            partial.unlink()
-        raise
-    except OSError as error:
-        if "Consistency check failed" in str(error):  # The Hub sent all it has, and it is another size.
+        http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
+    except OSError as error:  # An HfHubHTTPError is one.
+        is_refused = isinstance(error, HfHubHTTPError) and error.response.status_code == _RANGE_REFUSED
+        # The Hub sent all it has, and it is another size.
+        if is_refused or "Consistency check failed" in str(error):
             partial.unlink()
         raise
 

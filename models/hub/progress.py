@@ -14,12 +14,11 @@ _RATE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ModelProgress:
-    """One model of the pair."""
+    """One model of the pair; `total_bytes` is 0 while unknown, and for a model that is already here."""
 
     repo: str
     done_bytes: int
     total_bytes: int
-    """0 until the Hub has said it, and for a model that is already here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +28,11 @@ class Progress:
     phase: Phase
     models: tuple[ModelProgress, ...]
     transferred_bytes: int = 0
-    """What this pull brought over the network so far; files that were here before do not count."""
+    """By this pull."""
     bytes_per_second: float = 0.0
     stalled_seconds: float = 0.0
-    """So long no byte has come while files are being fetched; 0 while the pause is short."""
+    """Time without a byte while files are being fetched; 0 while the pause is short."""
     notes: tuple[str, ...] = ()
-    """Harmless things worth saying, for example unused tokens that differ."""
 
     @property
     def done_bytes(self) -> int:
@@ -42,12 +40,11 @@ class Progress:
 
     @property
     def total_bytes(self) -> int:
-        """0 until the Hub has said it."""
         return sum(model.total_bytes for model in self.models)
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present rate; None while that says nothing."""
+        """At the present rate; None while there is none."""
         if self.phase != "weights" or self.stalled_seconds or not self.bytes_per_second:
             return None
         return (self.total_bytes - self.done_bytes) / self.bytes_per_second
@@ -80,11 +77,9 @@ class Pace:
             self._seen.popleft()
 
     def rate(self) -> float:
-        """Bytes per second."""
         (start, first), (end, last) = self._seen[0], self._seen[-1]
         return max(last - first, 0) / (end - start) if end > start else 0.0
 
     def stalled_seconds(self) -> float:
-        """How long nothing has come; 0 where that is a short pause."""
         silent = self._clock() - self._last_change
         return silent if silent > _STALLED_SECONDS else 0.0

@@ -1,88 +1,153 @@
-"""What of a Hub repository is needed: its commit, and which files of its tree are fetched.
+"""One commit of a Hub repository: which files of it are needed, and what of them is in the Hub's cache.
 
-Only root-level json, jinja, tokenizer and safetensors files, which is what mlx-lm reads. No Python code,
+Only root-level json, jinja, tokenizer and safetensors files are, which is what mlx-lm reads. No Python code,
 no other weight formats, no folders.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
 
 from huggingface_hub import HfApi, RepoFile
 
-from models.errors import UnsupportedFormat
-from models.pairs.folder import TOKENIZER_FILES
+from models.errors import BadChoice, BrokenFiles
+from models.hub.incomplete import partial_file
+from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors
+from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
-SMALL = ("*.json", "*.jinja", "*.txt", "*.tiktoken", "tokenizer.model")
-WEIGHTS = "model*.safetensors"
+_SMALL = ("*.json", "*.jinja", "*.txt", "*.tiktoken", "tokenizer.model")
+_OTHER_FORMATS = (".gguf", ".bin", ".pth", ".pt", ".safetensors", ".onnx")
 
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a repository and its size in bytes."""
+    """A file of a repository; `blob` is what the Hub's cache names its content by."""
 
     name: str
     size: int
     blob: str
-    """What the Hub's cache names the content by: its SHA-256 where the file is large, else Git's name."""
 
     @property
     def is_weights(self) -> bool:
-        return fnmatch(self.name, WEIGHTS)
+        return fnmatch(self.name, "model*.safetensors")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One source at one commit, with the files that are needed of it."""
-
     source: Source
     commit: str
     files: tuple[HubFile, ...]
+
+    @property
+    def folder(self) -> Path:
+        return repository_folder(self.source.repo) / "snapshots" / self.commit
+
+    def blob(self, file: HubFile) -> Path:
+        return repository_folder(self.source.repo) / "blobs" / file.blob
+
+    def is_here(self, file: HubFile) -> bool:
+        """Whether the file is here at its full size."""
+        return _size(self.folder / file.name) == file.size
+
+    def bytes_here(self) -> int:
+        """Of all files, unfinished ones included."""
+        total = 0
+        for file in self.files:
+            # In the order in which a file moves, so that it is not missed on its way.
+            places = (partial_file(self.source.repo, file.blob), self.blob(file), self.folder / file.name)
+            total += min(max(map(_size, places)), file.size)
+        return total
+
+    def name_in_cache(self) -> None:
+        """Let the cache's branch point here: `hf cache prune` deletes what no branch names, and by it a pull
+        that was cut off is found.
+        """
+        if not self.source.is_pinned:
+            ref = repository_folder(self.source.repo) / "refs" / self.source.asked_revision
+            ref.parent.mkdir(parents=True, exist_ok=True)
+            ref.write_text(self.commit)
+
+    def discard_damaged(self) -> None:
+        """Delete what is here but wrong, so that it is fetched again."""
+        for file in self.files:
+            path = self.folder / file.name
+            if path.is_symlink() or path.is_file():
+                if not self.is_here(file) or not _is_readable(path, file):
+                    _discard(path)
+
+    def finish(self) -> None:
+        """Raise BrokenFiles where a file arrived damaged (it is deleted), or one is missing."""
+        try:
+            check_folder(self.folder)
+        except BrokenFiles as error:
+            if error.path is None:
+                raise BrokenFiles(
+                    f"The repository {self.source} is not whole: {error} Choose another."
+                ) from error
+            _discard(error.path)
+            raise BrokenFiles(
+                f"{error.path.name} of {self.source} arrived damaged and was deleted. Pull again."
+            ) from error
 
 
 def ask_hub(source: Source) -> Repository:
     """Resolve the revision and read the tree: two requests.
 
-    Raises:
-        UnsupportedFormat: the repository holds no safetensors model.
+    Raises BadChoice where the repository holds no safetensors model.
     """
     api = HfApi()
-    info = api.model_info(source.repo, revision=source.asked_revision)
-    commit = info.sha or source.asked_revision
+    commit = api.model_info(source.repo, revision=source.asked_revision).sha or source.asked_revision
     tree = api.list_repo_tree(source.repo, revision=commit, recursive=False)
-    return Repository(source, commit, needed_files(source, [f for f in tree if isinstance(f, RepoFile)]))
+    return Repository(source, commit, _needed_files(source, [f for f in tree if isinstance(f, RepoFile)]))
 
 
-def needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...]:
-    """The files to fetch, small ones first.
-
-    Raises:
-        UnsupportedFormat: config.json, a tokenizer or safetensors weights are missing.
-    """
-    files = [HubFile(file.path, file.size, _blob(file)) for file in tree if _is_plain(file.path)]
+def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...]:
+    """The files to fetch, small ones first; names that may not be shown count as not there."""
+    plain = [file for file in tree if "/" not in file.path and file.path.isprintable()]
+    files = [HubFile(f.path, f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in plain]
     names = {file.name for file in files}
     weights = [file for file in files if file.is_weights]
-    small = [file for file in files if any(fnmatch(file.name, pattern) for pattern in SMALL)]
     if not weights:
-        others = sorted(
-            n for n in names if n.endswith((".gguf", ".bin", ".pth", ".pt", ".safetensors", ".onnx"))
-        )
+        others = sorted(name for name in names if name.endswith(_OTHER_FORMATS))
         found = f" (it has {others[0]})" if others else ""
-        raise UnsupportedFormat(
+        raise BadChoice(
             f"{source} holds no model*.safetensors{found}; only safetensors weights are loaded. "
             "Look for a conversion of it by mlx-community."
         )
     if "config.json" not in names or not names.intersection(TOKENIZER_FILES):
         missing = "tokenizer.json" if "config.json" in names else "config.json"
-        raise UnsupportedFormat(f"{source} holds no {missing}; mlx-lm cannot load it.")
-    return (*small, *weights)
+        raise BadChoice(f"{source} holds no {missing}; mlx-lm cannot load it.")
+    return (*(file for file in files if any(fnmatch(file.name, p) for p in _SMALL)), *weights)
 
 
-def _blob(file: RepoFile) -> str:
-    return file.lfs.sha256 if file.lfs else file.blob_id
+def _discard(path: Path) -> None:
+    """Delete a file of a snapshot, the blob behind it, and what links to it in the other snapshots.
+
+    The Hub's library treats a repository with a link to nothing as corrupt.
+    """
+    blob = path.resolve()
+    for link in path.parents[1].rglob("*"):
+        if link.is_symlink() and link.resolve() == blob:
+            link.unlink()
+    blob.unlink(missing_ok=True)
 
 
-def _is_plain(path: str) -> bool:
-    """At the root, and a name that may be shown."""
-    return "/" not in path and path.isprintable()
+def _is_readable(path: Path, file: HubFile) -> bool:
+    try:
+        if file.is_weights:
+            check_safetensors(path)
+        elif path.suffix == ".json":
+            check_json_file(path)
+    except BrokenFiles:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
+    """Bytes; 0 where there is no file."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0

@@ -1,1 +1,0 @@
-"""From files on disk to a running engine."""

@@ -4,7 +4,6 @@ On a CPU device weights become float32: quantized products are slow there and co
 which takes away what drafting lives on.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,54 +20,39 @@ from mlx_spec.drafters.draft_head import restrict_head
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
-from models.errors import (
-    BrokenFiles,
-    DoesNotFit,
-    ModelsError,
-    UnsupportedFormat,
-    is_lack_of_memory,
-    reason_of,
-)
-from models.load.compatibility import check_folders
-from models.load.context import context_limit
-from models.load.frequent_tokens import frequent_tokens
-from models.load.memory import check_memory
-from models.load.tokenizer import LOCAL_ONLY, tokenizer_trouble
-from models.load.widths import target_shape
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
+from models.load.configuration import context_limit, target_shape
+from models.load.tokenizers import LOCAL_ONLY, check_folders, tokenizer_trouble
 from models.pairs.catalogue import fitting_draft
-from models.pairs.folder import check_config, read_json
+from models.pairs.folder import bytes_by_dtype, check_config, read_json
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec
+from models.size_text import size_text
 from models.speed.machine import physical_memory
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """A pair ready to answer. All of it belongs to the thread that loaded it."""
+    """A pair ready to answer; it belongs to the thread that loaded it."""
 
     spec: PairSpec
     engine: Engine
     tokenizer: TokenizerWrapper
     context_limit: int
-    """Tokens the target reads at most, prompt and answer together."""
+    """Tokens, prompt and answer together."""
     stop_tokens: frozenset[int]
     memory_bytes: int
     """Weights of both models as they lie in memory."""
     shape: TargetShape | None = None
-    """What of the target decides which kernels its passes use, as far as its config.json tells."""
     notes: tuple[str, ...] = ()
-    """Harmless things worth saying once, for example unused tokens that differ."""
+    """Harmless, for example unused tokens that differ."""
 
 
 def load(spec: PairSpec) -> LoadedPair:
     """Load both models and the target's tokenizer.
 
     Raises:
-        NotInstalled: a model of the pair is not on this machine.
-        IncompatibleTokenizers: the draft reads text differently.
-        UnsupportedFormat: mlx-lm does not know the architecture, or it needs code from the repository.
-        BrokenFiles: files are truncated or do not belong together.
-        DoesNotFit: the weights do not fit into memory.
+        ModelsError: not here, broken, too large, of an unknown kind, or the draft reads text differently.
         SpecError: the engine refuses the models.
     """
     folders = [installed_folder(source, spec) for source in spec.sources]
@@ -79,12 +63,22 @@ def load(spec: PairSpec) -> LoadedPair:
     check_memory(folders, _capacity(), as_float32=_on_cpu())
     maybe_set_recommended_wired_limit()
     target, config = _load_model(target_folder)
-    draft, draft_config = _load_model(draft_folder) if draft_folder is not None else (None, {})
-    tokenizer = _load_tokenizer(target_folder, config)
-    limit, shape, head = context_limit(config), target_shape(config), None
-    if spec.draft_head is not None:
-        head = frequent_tokens(tokenizer.get_vocab(), tokenizer.get_added_vocab(), spec.draft_head)
-    engine = Engine(target, _drafters(draft, draft_config, head), context_limit=limit)
+    try:
+        # mlx-lm has merged the ends of text of generation_config.json into `config`.
+        tokenizer = load_tokenizer(target_folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+    except Exception as error:
+        raise tokenizer_trouble(target_folder, error) from error
+    # Lookup first: it costs nothing.
+    drafters: list[Drafter] = [LookupDrafter()]
+    memory = _weight_bytes(target)
+    if draft_folder is not None:
+        draft, draft_config = _load_model(draft_folder)
+        memory += _weight_bytes(draft)
+        if spec.draft_head is not None:
+            restrict_head(draft, frequent_tokens(tokenizer, spec.draft_head))
+        drafters.append(ModelDrafter(draft, context_limit(draft_config)))
+    limit, shape = context_limit(config), target_shape(config)
+    engine = Engine(target, drafters, context_limit=limit)
     if shape is not None and not _on_cpu():
         engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(
@@ -93,19 +87,45 @@ def load(spec: PairSpec) -> LoadedPair:
         tokenizer=tokenizer,
         context_limit=limit,
         stop_tokens=frozenset(tokenizer.eos_token_ids),
-        memory_bytes=_weight_bytes(target) + (_weight_bytes(draft) if draft is not None else 0),
+        memory_bytes=memory,
         shape=shape,
         notes=notes,
     )
 
 
-def _drafters(draft: nn.Module | None, config: dict[str, Any], head: Sequence[int] | None) -> list[Drafter]:
-    """Lookup first: it costs nothing."""
-    if draft is None:
-        return [LookupDrafter()]
-    if head is not None:
-        restrict_head(draft, head)
-    return [LookupDrafter(), ModelDrafter(draft, context_limit(config))]
+def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
+    """Ids, ascending: the first `count` of the vocabulary, and those that the tokenizer adds to it.
+
+    Subword tokenizers number their tokens in the order they were merged, the most frequent of their
+    training text first (Sennrich et al. 2016, algorithm 1), so no statistics have to be fetched.
+    Added ones, the end of an answer among them, come last and are kept.
+    """
+    first = {token for token in tokenizer.get_vocab().values() if token < count}
+    return sorted(first | set(tokenizer.get_added_vocab().values()))
+
+
+def check_memory(folders: list[Path], capacity: int, *, as_float32: bool) -> None:
+    """Raise MachineTrouble where the weights need more than `capacity` bytes, before they are read: a machine
+    that runs out of memory ends the program without a word.
+    """
+    needed = sum(weight_bytes(folder, as_float32=as_float32) for folder in folders)
+    if needed > capacity:
+        why = " as float32, which they become without Metal" if as_float32 else ""
+        raise MachineTrouble(
+            f"The weights need {size_text(needed)} of memory{why}, and {size_text(capacity)} can be used. "
+            "Choose a smaller pair: `mlx-spec pairs` says what fits."
+        )
+
+
+def weight_bytes(folder: Path, *, as_float32: bool) -> int:
+    """Bytes of a whole model's weights in memory."""
+    stored = bytes_by_dtype(folder)
+    if as_float32:
+        config = read_json(folder / "config.json") or {}
+        stored["U32"] = stored["U32"] * 32 // (config.get("quantization") or {}).get("bits", 32)
+        stored["F16"] *= 2
+        stored["BF16"] *= 2
+    return stored.total()
 
 
 def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
@@ -125,22 +145,12 @@ def _model_trouble(folder: Path, error: Exception) -> ModelsError:
     """The error in the user's words: mlx-lm raises whatever its parts raise."""
     text, reason = str(error), reason_of(error)
     if is_lack_of_memory(error):
-        return DoesNotFit(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
-    if isinstance(error, ValueError) and "not supported" in text:
-        return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {reason}")
+        return MachineTrouble(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
     if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
         return BrokenFiles(f"The weights in {folder} do not belong to its config.json: {reason}")
     if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
         return BrokenFiles(f"The weights in {folder} cannot be read: {reason}")
-    return UnsupportedFormat(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
-
-
-def _load_tokenizer(folder: Path, config: dict[str, Any]) -> TokenizerWrapper:
-    """`config` names every end-of-text id: mlx-lm has merged generation_config.json into it."""
-    try:
-        return load_tokenizer(folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
-    except Exception as error:
-        raise tokenizer_trouble(folder, error) from error
+    return BadChoice(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
 
 
 def _on_cpu() -> bool:

@@ -1,1 +1,0 @@
-"""Which target goes with which draft, and what of it is here."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from models.errors import UnknownPair
 from models.files import parse_json
@@ -25,11 +25,10 @@ class Pair:
     draft: Source
     quantization: str
     download_bytes: int
-    """Both models together."""
     memory_bytes: int
     """Weights of both, caches at 4096 tokens, activations."""
     family: str
-    """Models of one tokenizer family read text alike."""
+    """Of tokenizers: models of one read text alike."""
     licence: str
     good_for: str
     verified: bool
@@ -43,16 +42,8 @@ class Pair:
 
 
 _KINDS = {field.name: str if field.type is Source else field.type for field in fields(Pair)}
-"""Of a table's values."""
 _QUANTIZATION = re.compile(r"bf16|[1-9]\d?-bit")
-_LARGEST = 2**63
-"""Bytes, of anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    draft: str
-    pattern: re.Pattern[str]
+_LARGEST_BYTES = 2**63
 
 
 def all_pairs() -> tuple[Pair, ...]:
@@ -73,15 +64,13 @@ def _is_pair(table: object) -> bool:
     if not isinstance(table, dict) or {name: type(value) for name, value in table.items()} != _KINDS:
         return False
     sizes = (table["download_bytes"], table["memory_bytes"])
-    return bool(_QUANTIZATION.fullmatch(table["quantization"])) and all(0 <= s < _LARGEST for s in sizes)
+    return bool(_QUANTIZATION.fullmatch(table["quantization"])) and all(
+        0 <= s < _LARGEST_BYTES for s in sizes
+    )
 
 
 def find(name: str) -> Pair:
-    """The pair of this name; case does not matter.
-
-    Raises:
-        UnknownPair: no such pair; the message names the nearest.
-    """
+    """The pair of this name; case does not matter. UnknownPair names the nearest."""
     pairs = {pair.name: pair for pair in all_pairs()}
     if pair := pairs.get(name.lower()):
         return pair
@@ -106,12 +95,12 @@ def fitting_draft(target: Source) -> str | None:
         if pair.target == target or pair.draft == target:
             return None if pair.name == DEFAULT_PAIR else pair.draft.repo
     name = Path(target.repo).name.lower()
-    return next((family.draft for family in _families() if family.pattern.search(name)), None)
+    families = _tables()["family"].values()
+    return next((family["draft"] for family in families if re.search(family["pattern"], name)), None)
 
 
 def _pair(table: dict[str, Any]) -> Pair:
-    facts = table | {"target": _source(table["target"]), "draft": _source(table["draft"])}
-    return Pair(**cast(dict[str, Any], facts))
+    return Pair(**{**table, "target": _source(table["target"]), "draft": _source(table["draft"])})
 
 
 def _source(text: str) -> Source:
@@ -122,11 +111,6 @@ def _source(text: str) -> Source:
         return Source(text)
     repo, _, revision = text.partition("@")
     return Source(repo, revision or None)
-
-
-def _families() -> tuple[_Family, ...]:
-    tables = _tables()["family"].values()
-    return tuple(_Family(table["draft"], re.compile(table["pattern"])) for table in tables)
 
 
 @cache

@@ -1,5 +1,7 @@
 """Is this folder a whole model? Reads names, sizes, small files and safetensors headers; loads no weights."""
 
+import hashlib
+import re
 import struct
 from collections import Counter
 from functools import lru_cache
@@ -7,9 +9,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from models.errors import BrokenFiles, ModelsError, UnsupportedFormat
+from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.files import parse_json
-from models.pairs.checksum import holds
 
 INDEX = "model.safetensors.index.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
@@ -25,36 +26,29 @@ _BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, 
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
 _HEADER_LIMIT = 100_000_000
-
-
-class BrokenFile(BrokenFiles):
-    """One file is truncated or holds something else; the rest of the folder may be fine."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path.name} in {path.parent} {why}.")
-        self.path = path
+_SHA1_LENGTH = 40
 
 
 def check_folder(folder: Path) -> int:
     """Bytes of the weights of a whole model.
 
     Raises:
-        UnsupportedFormat: no config.json, no safetensors, no tokenizer.
+        BadChoice: no config.json, no safetensors, no tokenizer.
         BrokenFiles: a file is missing that the index names, or is truncated or unreadable.
     """
     config = read_json(folder / "config.json")
     if config is None:
-        raise UnsupportedFormat(f"{folder} holds no config.json; it is not a model folder.")
+        raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
     check_config(config, str(folder))
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise UnsupportedFormat(f"{folder} holds no tokenizer.json or tokenizer.model.")
+        raise BadChoice(f"{folder} holds no tokenizer.json or tokenizer.model.")
     for name in READ_AT_LOAD:
         check_json_file(folder / name)
     return sum(check_safetensors(path) for path in weight_files(folder))
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether `check_folder` finds nothing to say."""
+    """Whether `check_folder` raises nothing."""
     try:
         check_folder(folder)
     except ModelsError:
@@ -63,79 +57,58 @@ def is_whole(folder: Path) -> bool:
 
 
 def check_config(config: dict[str, Any], where: str) -> None:
-    """Refuse what needs Python code from the repository, names no architecture, or has an odd shape.
-
-    Raises:
-        UnsupportedFormat: `where` names the model in the message.
-    """
+    """Raise BadChoice for what needs Python code from the repository, names no architecture or is odd."""
     if "model_file" in config:
-        raise UnsupportedFormat(
+        raise BadChoice(
             f"{where} needs its own Python code ({config['model_file']}) to run; "
             "code from model repositories is never executed here."
         )
     if not isinstance(config.get("model_type"), str):
-        raise UnsupportedFormat(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
+        raise BadChoice(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
     for key in ("quantization", "text_config", "rope_scaling"):
         if not isinstance(config.get(key) or {}, dict):
-            raise UnsupportedFormat(f"config.json of {where} has a {key} that is no object: {config[key]!r}.")
+            raise BadChoice(f"config.json of {where} has a {key} that is no object: {config[key]!r}.")
     bits = (config.get("quantization") or {}).get("bits", 1)
     if not isinstance(bits, int) or bits < 1:
-        raise UnsupportedFormat(f"config.json of {where} names weights of {bits!r} bits.")
+        raise BadChoice(f"config.json of {where} names weights of {bits!r} bits.")
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files that mlx-lm reads, each of them there.
-
-    Raises:
-        UnsupportedFormat: there is none.
-        BrokenFiles: the index is damaged or names a file that is missing.
-    """
+    """The safetensors files that mlx-lm reads; raises as `check_folder`."""
     files = sorted(folder.glob("model*.safetensors"))
-    index = read_json(folder / INDEX)
-    weight_map = index.get("weight_map", {}) if index else {}
+    weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
-        raise BrokenFile(folder / INDEX, "names no weight files")
+        raise _broken(folder / INDEX, "names no weight files")
     named = set(weight_map.values())
     if missing := sorted(named - {path.name for path in files}):
         count = f"{len(missing)} of {len(named)} weight files"
         raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
     if not files:
-        raise UnsupportedFormat(f"{folder} holds no model*.safetensors; only safetensors weights are loaded.")
+        raise BadChoice(f"{folder} holds no model*.safetensors; only safetensors weights are loaded.")
     return files
 
 
 def check_json_file(path: Path) -> None:
-    """Nothing, where the file is as the Hub has it, is a JSON object, or is not there.
+    """Raise BrokenFiles, except for a file that is as the Hub has it, is a JSON object, or is not there.
 
-    A tokenizer is megabytes of JSON, whose checksum takes a tenth of the time that reading it does; it is
-    looked at again only when the file has changed.
-
-    Raises:
-        BrokenFile: it is damaged.
+    A tokenizer is megabytes of JSON, whose checksum takes a tenth of the time that reading it does.
     """
     try:
         status = path.stat()
     except FileNotFoundError:
         return
     except OSError as error:
-        raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
+        raise _broken(path, f"cannot be read ({error.strerror})") from error
     if trouble := _json_trouble(path.resolve(), path.name, status.st_size, status.st_mtime_ns):
-        raise BrokenFile(path, trouble)
+        raise _broken(path, trouble)
 
 
 def check_safetensors(path: Path) -> int:
-    """Bytes of the file's tensors, when its header and its size agree.
-
-    Raises:
-        BrokenFile: they do not.
-    """
-    header, start, size = _read_header(path)
-    end = 0
-    for name, tensor in header.items():
-        if name != "__metadata__":
-            end = max(end, _check_tensor(path, name, tensor))
+    """Bytes of the file's tensors; raises BrokenFiles where its header and its size do not agree."""
+    tensors, start, size = _read_header(path)
+    end = max((_end(path, name, tensor) for name, tensor in tensors.items()), default=0)
     if start + end != size:
-        raise BrokenFile(path, f"is damaged: it has {size:,} bytes, its header names {start + end:,}")
+        raise _broken(path, f"is damaged: it has {size:,} bytes, its header names {start + end:,}")
     return end
 
 
@@ -143,26 +116,36 @@ def bytes_by_dtype(folder: Path) -> Counter[str]:
     """Bytes of a whole model's tensors per kind of number, named as in safetensors (`BF16`, `U32`)."""
     count: Counter[str] = Counter()
     for path in weight_files(folder):
-        header, _, _ = _read_header(path)
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                first, last = tensor["data_offsets"]
-                count[tensor["dtype"]] += last - first
+        for tensor in _read_header(path)[0].values():
+            first, last = tensor["data_offsets"]
+            count[tensor["dtype"]] += last - first
     return count
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The file's object; None where there is no file.
-
-    Raises:
-        BrokenFile: it is no JSON object.
-    """
+    """The file's object; None where there is no file. Raises BrokenFiles where it is no JSON object."""
     try:
         return _json_object(path)
     except FileNotFoundError:
         return None
     except (ValueError, OSError) as error:
-        raise BrokenFile(path, f"cannot be read as JSON ({error})") from error
+        raise _broken(path, f"cannot be read as JSON ({error})") from error
+
+
+def is_checksum(name: str) -> bool:
+    """Whether a file of the Hub's cache is named by its content: SHA-256, or Git's sum for small files."""
+    return bool(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name))
+
+
+def holds(file: Path, name: str) -> bool:
+    """Whether a name is the checksum of what a file holds."""
+    if not is_checksum(name):
+        return False
+    digest = hashlib.sha256()
+    if len(name) == _SHA1_LENGTH:
+        digest = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: digest).hexdigest() == name
 
 
 def _json_object(path: Path) -> dict[str, Any]:
@@ -187,34 +170,32 @@ def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
-    """The header (8 bytes of length, then JSON), where the tensors start, and the file's bytes."""
+    """The tensors of the header (8 bytes of length, then JSON), where they start, and the file's bytes."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
             if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
-                raise BrokenFile(path, f"({size:,} bytes) is no safetensors file or is truncated")
-            text = file.read(length)
+                raise _broken(path, f"({size:,} bytes) is no safetensors file or is truncated")
+            header = dict(parse_json(file.read(length)))
     except OSError as error:
-        raise BrokenFile(path, f"cannot be read ({error.strerror})") from error
-    try:
-        header = parse_json(text)
-    except ValueError as error:
-        raise BrokenFile(path, "is no safetensors file: its header cannot be read") from error
-    if not isinstance(header, dict):
-        raise BrokenFile(path, "is no safetensors file: its header names no tensors")
+        raise _broken(path, f"cannot be read ({error.strerror})") from error
+    except (ValueError, TypeError) as error:
+        raise _broken(path, "is no safetensors file: its header cannot be read") from error
+    header.pop("__metadata__", None)
     return header, 8 + length, size
 
 
-def _check_tensor(path: Path, name: str, tensor: Any) -> int:
+def _end(path: Path, name: str, tensor: Any) -> int:
     """Where the tensor ends, when its shape and its place agree."""
     try:
         first, last = tensor["data_offsets"]
-        bits, shape = _BITS[tensor["dtype"]], tensor["shape"]
-        if not all(isinstance(number, int) for number in (first, last, *shape)):
-            raise TypeError("lengths and places are whole numbers")
+        if (last - first) * 8 == _BITS[tensor["dtype"]] * prod(tensor["shape"]):
+            return int(last)
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenFile(path, f"has an unreadable header at tensor {name}") from error
-    if (last - first) * 8 != bits * prod(shape):
-        raise BrokenFile(path, f"has a damaged header: tensor {name} does not fill its place")
-    return last
+        raise _broken(path, f"has an unreadable header at tensor {name}") from error
+    raise _broken(path, f"has a damaged header: tensor {name} does not fill its place")
+
+
+def _broken(path: Path, why: str) -> BrokenFiles:
+    return BrokenFiles(f"{path.name} in {path.parent} {why}.", path)

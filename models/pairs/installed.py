@@ -1,14 +1,12 @@
 """What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import all_pairs
 from models.pairs.folder import check_folder, is_whole
 from models.pairs.pair import PairSpec, Source
-from models.pairs.revisions import is_commit, recorded_commit
 from models.paths import hub_cache
 
 
@@ -24,12 +22,7 @@ def is_installed(source: Source) -> bool:
 
 
 def installed_folder(source: Source, spec: PairSpec) -> Path:
-    """The folder to load this model of the pair from.
-
-    Raises:
-        NotInstalled: it is not (all) here; the message says how to pull the pair.
-        ModelsError: a local folder that is no whole model.
-    """
+    """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
     folder = find_folder(source)
     if folder is None:
         if source.is_folder:
@@ -48,20 +41,16 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 
 def find_folder(source: Source) -> Path | None:
     """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
-    if source.is_folder:
-        candidates = [Path(source.repo)]
-    else:
-        candidates = [repository_folder(source.repo) / "snapshots" / commit for commit in _commits(source)]
-    return next((folder for folder in candidates if os.path.isdir(folder)), None)
-
-
-def _commits(source: Source) -> list[str]:
-    """Where a Hub source may stand here: as pulled, as asked for, as the cache's branch says."""
-    revision = source.asked_revision
-    commits = [recorded_commit(source), revision if is_commit(revision) else None]
-    with suppress(OSError):
-        commits.append((repository_folder(source.repo) / "refs" / revision).read_text().strip())
-    return [commit for commit in commits if commit]
+    folder = Path(source.repo)
+    if not source.is_folder:
+        repository, commit = repository_folder(source.repo), source.asked_revision
+        if not source.is_pinned:
+            try:
+                commit = (repository / "refs" / commit).read_text().strip()
+            except OSError:
+                return None
+        folder = repository / "snapshots" / commit
+    return folder if os.path.isdir(folder) else None
 
 
 def repository_folder(repo: str) -> Path:
@@ -70,7 +59,6 @@ def repository_folder(repo: str) -> Path:
 
 
 def pull_command(spec: PairSpec) -> str:
-    """The command line that pulls the pair."""
     if any(pair.spec == spec for pair in all_pairs()):
         return f"mlx-spec pull {spec.name}"
     return f"mlx-spec pull --target {spec.target} --draft {spec.draft or 'none'}"

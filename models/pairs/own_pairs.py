@@ -4,6 +4,7 @@ in the catalogue's format, and found by name like the others."""
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from models.files import atomic_write, locked
 from models.pairs.catalogue import Pair, all_pairs, fitting_draft, read_own
 from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
-from models.pairs.pair import PairSpec, Source
+from models.pairs.pair import PairSpec
 from models.paths import own_pairs_file
 from models.size_text import size_text
 
@@ -23,55 +24,59 @@ _LARGEST_COUNT = 1_000_000
 
 
 def name_own(spec: PairSpec) -> PairSpec:
-    """The pair with a name that no other has: its target's, with a number if need be.
+    """The pair with a name of its own: its target's, with a number if need be.
 
-    Raises:
-        BadSource: without a draft, or a pair that is known already.
+    Raises BadSource without a draft, and for a pair that is known already.
     """
     if spec.draft is None:
         raise BadSource("A pair needs a draft; without one there is nothing to draft with.")
-    for pair in all_pairs():
+    pairs = {pair.name: pair for pair in all_pairs()}
+    for pair in pairs.values():
         if (pair.target, pair.draft) == (spec.target, spec.draft):
             raise BadSource(f"That is the pair {pair.name}, which is known already.")
-    taken = {pair.name for pair in all_pairs()}
-    base = Path(spec.target.repo).name.lower()
-    names = [base, *(f"{base}-{number}" for number in range(2, len(taken) + 3))]
-    return PairSpec(next(name for name in names if name not in taken), spec.target, spec.draft)
+    base = name = Path(spec.target.repo).name.lower()
+    numbers = count(2)
+    while name in pairs:
+        name = f"{base}-{next(numbers)}"
+    return PairSpec(name, spec.target, spec.draft)
 
 
 def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
-    """What is known of a pair after `models.hub.download.check`: sizes and formats as its files say.
+    """What is known of a pair after `models.hub.download.check`, whose last progress has the `downloads`.
 
-    Args:
-        downloads: bytes to download of each model, as the check's last progress has them.
-
-    Raises:
-        BadSource: the draft's weights take no less room than the target's.
+    Raises BadSource where the draft's weights take no less room than the target's.
     """
     assert spec.draft is not None, "name_own refuses pairs without a draft"
     download = caches = 0
     weights: list[int] = []
+    formats: list[str] = []
     for source, to_come in zip(spec.sources, downloads, strict=True):
         folder = find_folder(source)
         assert folder is not None, "a checked model has a folder"
         here = check_folder(folder) if is_installed(source) else 0
         download += 0 if source.is_folder else to_come or here
         weights.append(here or to_come)
-        caches += _cache_bytes(read_json(folder / "config.json") or {})
-    if weights[0] <= weights[1]:
-        target, draft = (size_text(size) for size in weights)
+        config = read_json(folder / "config.json") or {}
+        caches += cache_bytes(config)
+        bits = (config.get("quantization") or {}).get("bits")
+        formats.append(f"{bits}-bit" if bits else "bf16")
+    if weights[0] <= weights[-1]:
+        target, draft = size_text(weights[0]), size_text(weights[-1])
         raise BadSource(
             f"The draft {spec.draft} ({draft}) is not smaller than the target {spec.target} ({target}): "
             "nothing would be gained. Swap them, or name a smaller draft."
         )
+    # The catalogue's draft for such a target is of the target's family.
+    fitting = fitting_draft(spec.target)
+    families = (pair.family for pair in all_pairs() if fitting and pair.draft.repo == fitting)
     return Pair(
         name=spec.name,
         target=spec.target,
         draft=spec.draft,
-        quantization=_quantization(spec.target),
+        quantization=formats[0],
         download_bytes=download,
         memory_bytes=sum(weights) + caches + _ACTIVATION_BYTES,
-        family=_family(spec.target),
+        family=next(families, ""),
         licence="see its repository",
         good_for="a pair of your own",
         verified=True,
@@ -80,21 +85,13 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
 
 
 def add_own(pair: Pair) -> None:
-    """Keep a pair that the user put together.
-
-    Raises:
-        OSError: the list cannot be written; it is as it was.
-    """
+    """Keep a pair that the user put together. After an OSError the list is as it was."""
     fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft)}
     _change(lambda tables: [*tables, fields])
 
 
 def forget_own(name: str) -> None:
-    """Take a pair out of the list; no file of its models is touched.
-
-    Raises:
-        OSError: the list cannot be written; it is as it was.
-    """
+    """Take a pair out of the list; no file of its models is touched. After an OSError it is as it was."""
     _change(lambda tables: [table for table in tables if table["name"] != name])
 
 
@@ -104,29 +101,15 @@ def _change(changed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> 
         atomic_write(file, json.dumps({"pair": changed(read_own())}, indent=1))
 
 
-def _quantization(source: Source) -> str:
-    folder = find_folder(source)
-    config = (read_json(folder / "config.json") if folder else None) or {}
-    bits = (config.get("quantization") or {}).get("bits")
-    return f"{bits}-bit" if bits else "bf16"
-
-
-def _family(target: Source) -> str:
-    """The tokenizer family of the catalogue that the target's name speaks of; empty where none does."""
-    draft = fitting_draft(target)
-    return next((pair.family for pair in all_pairs() if draft and pair.draft.repo == draft), "")
-
-
-def _cache_bytes(config: dict[str, Any]) -> int:
-    """Keys and values in 16 bit at 4096 tokens, as the usual names in a config say; 0 where they do not."""
+def cache_bytes(config: dict[str, Any]) -> int:
+    """Of keys and values in 16 bit at 4096 tokens; 0 where the config has not the usual names."""
     text = config.get("text_config") or config
-    heads = _count(text, "num_attention_heads")
-    width = _count(text, "head_dim") or (_count(text, "hidden_size") // heads if heads else 0)
-    kv_heads = _count(text, "num_key_value_heads") or heads
-    return 2 * 2 * _CONTEXT * _count(text, "num_hidden_layers") * kv_heads * width
 
+    def number(name: str) -> int:
+        found = text.get(name)
+        return found if type(found) is int and 0 < found <= _LARGEST_COUNT else 0
 
-def _count(config: dict[str, Any], name: str) -> int:
-    """A number of a config.json; 0 where it names none that a model could have."""
-    found = config.get(name)
-    return found if type(found) is int and 0 < found <= _LARGEST_COUNT else 0
+    heads = number("num_attention_heads")
+    width = number("head_dim") or (number("hidden_size") // heads if heads else 0)
+    kv_heads = number("num_key_value_heads") or heads
+    return 2 * 2 * _CONTEXT * number("num_hidden_layers") * kv_heads * width

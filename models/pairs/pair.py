@@ -7,17 +7,16 @@ from pathlib import Path
 
 from models.errors import BadSource
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model: a Hub repository (`org/name`) or a local folder."""
+    """A model: a Hub repository (`org/name`) with a branch, tag or commit, or a folder's absolute path."""
 
     repo: str
-    """`org/name`, or the absolute path of a folder."""
     revision: str | None = None
-    """Branch, tag or commit of a Hub repository; None leaves it to the first pull."""
 
     @property
     def is_folder(self) -> bool:
@@ -25,8 +24,12 @@ class Source:
 
     @property
     def asked_revision(self) -> str:
-        """The revision, or the branch that stands for none."""
         return self.revision or "main"
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the revision is a commit, not a branch or tag."""
+        return bool(_COMMIT.fullmatch(self.asked_revision))
 
     def __str__(self) -> str:
         return f"{self.repo}@{self.revision}" if self.revision else self.repo
@@ -34,15 +37,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class PairSpec:
-    """A target and the draft that guesses ahead for it."""
+    """A target and the draft that guesses ahead for it; without one lookup and plain decoding remain.
+
+    The name is the catalogue's, else the target's. `draft_head`: among how many of the most frequent tokens
+    the draft guesses; None: all.
+    """
 
     name: str
-    """The catalogue's name, or the target's where the pair is not in the catalogue."""
     target: Source
     draft: Source | None
-    """None: no draft model; prompt lookup and plain decoding remain."""
     draft_head: int | None = None
-    """How many of the most frequent tokens the draft guesses among; None: all."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -58,11 +62,7 @@ class PairSpec:
 
 
 def read_source(text: str, revision: str | None = None) -> Source:
-    """`org/name`, `org/name@revision` or a folder, as a person types it.
-
-    Raises:
-        BadSource: a folder that is not there, a file, no repository name, or no revision after its @.
-    """
+    """`org/name`, `org/name@revision` or a folder, as a person types it; BadSource for everything else."""
     path = os.path.expanduser(text)
     if os.path.isdir(path):
         if revision:
@@ -70,7 +70,7 @@ def read_source(text: str, revision: str | None = None) -> Source:
         return Source(os.path.realpath(path))
     if os.path.isfile(path):
         raise BadSource(f"{text} is a file; name the folder that holds config.json and model.safetensors.")
-    if _reads_as_path(text):
+    if text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, inline = text.partition("@")
     if at and not inline:
@@ -82,10 +82,6 @@ def read_source(text: str, revision: str | None = None) -> Source:
     if not _is_repository(repo):
         raise BadSource(f"'{text}' is neither a folder here nor a Hub repository (org/name).")
     return Source(repo, inline or revision)
-
-
-def _reads_as_path(text: str) -> bool:
-    return text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text
 
 
 def _is_repository(repo: str) -> bool:

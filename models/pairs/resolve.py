@@ -7,8 +7,6 @@ from models.errors import BadSource
 from models.pairs.catalogue import DEFAULT_PAIR, find, fitting_draft
 from models.pairs.pair import PairSpec, Source, read_source
 
-NO_DRAFT = "none"
-
 
 def resolve(
     name: str | None = None,
@@ -17,19 +15,16 @@ def resolve(
     revision: str | None = None,
     draft_head: int | None = None,
 ) -> PairSpec:
-    """The pair that is meant: a name of the catalogue, or a target with a draft; nothing is the built-in one.
+    """A pair of the catalogue by its name, or a target with a draft; without both the built-in one.
 
     Args:
-        name: a pair of the catalogue.
-        target: Hub repository or folder, instead of a name.
         draft: Hub repository, folder, or `none`; beside a name it replaces the pair's own draft.
         revision: of the target. A draft's own is written `org/name@revision`.
         draft_head: how many of the most frequent tokens the draft guesses among; None is all.
 
     Raises:
         UnknownPair: no pair of that name.
-        BadSource: a target or draft that is neither a folder nor a repository name, or a target
-            without a word about the draft; an empty revision; a draft head of no tokens.
+        BadSource: what was named contradicts itself, or is neither a folder nor a repository name.
     """
     if revision is not None and not revision.strip():
         raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
@@ -61,4 +56,4 @@ def _from_sources(target: str, draft: str | None, revision: str | None) -> PairS
 
 
 def _draft(text: str) -> Source | None:
-    return None if text.lower() == NO_DRAFT else read_source(text)
+    return None if text.lower() == "none" else read_source(text)

@@ -1,1 +1,0 @@
-"""What decoding speed to expect on a Mac: predictions, never measurements."""

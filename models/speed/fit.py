@@ -22,7 +22,7 @@ class Fit:
     verdict: Verdict
     why: str
     memory_share: float
-    """Of the memory that models may use here; above 1 it is not enough."""
+    """Above 1 it is not enough."""
 
 
 def fit(pair: Pair, machine: Machine | None = None) -> Fit:
@@ -31,8 +31,8 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     needed = memory_needed(pair, machine)
     share = needed / machine.memory_bytes
     why = "" if needed == pair.memory_bytes else " (float32, without Metal)"
-    room = f"{size_text(machine.memory_bytes)} can be used here"
-    numbers = f"needs about {size_text(needed)} of memory{why}, {room}"
+    room = size_text(machine.memory_bytes)
+    numbers = f"needs about {size_text(needed)} of memory{why}, {room} can be used here"
     if needed > machine.memory_bytes:
         return Fit("does not fit", numbers, share)
     download = 0 if installed(pair.spec) else pair.download_bytes

@@ -9,21 +9,20 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from models.errors import UnknownChip
+from models.errors import BadChoice
 from models.paths import hub_cache
 from models.speed.chips import Chip, find_chip
 
 _ASK_METAL = "import mlx.core as mx; print(mx.device_info()['max_recommended_working_set_size'])"
 _METAL_SHARE = 2 / 3
-_SYSTEM_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Room for models, in bytes."""
+    """Room for models."""
 
     memory_bytes: int
-    """What models may use: Metal's recommended working set, or physical memory without Metal."""
+    """Metal's recommended working set, or physical memory without Metal."""
     disk_bytes: int
     """Free on the disk of the Hub's cache."""
     has_metal: bool
@@ -52,7 +51,7 @@ def chip_name() -> str | None:
     """What a Mac calls its processor, `Apple M4 Pro`; None on other machines."""
     if sys.platform != "darwin":
         return None
-    return said("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
+    return output_of("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
 
 
 @cache
@@ -61,31 +60,25 @@ def this_chip() -> Chip | None:
     name = chip_name()
     if name is None:
         return None
+    registry = output_of("/usr/sbin/ioreg", "-rc", "AGXAccelerator", "-d1")
+    cores = re.search(r'"gpu-core-count" = (\d+)', registry)
     try:
-        return find_chip(name, gpu_cores(said("/usr/sbin/ioreg", "-rc", "AGXAccelerator", "-d1")))
-    except UnknownChip:
+        return find_chip(name, gpu_cores=int(cores[1]) if cores else None)
+    except BadChoice:
         return None
 
 
-def gpu_cores(registry: str) -> int | None:
-    """Read from what `ioreg` prints about the graphics accelerator."""
-    found = re.search(r'"gpu-core-count" = (\d+)', registry)
-    return int(found[1]) if found else None
-
-
-def said(*command: str) -> str:
-    """What a program of the system prints; empty where it cannot be run, or takes too long."""
+def output_of(*command: str, seconds: float = 5) -> str:
+    """What a program prints; empty where it cannot be run, or takes too long."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=_SYSTEM_SECONDS).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
 
 
 @cache
 def _memory() -> tuple[int, bool]:
-    physical = physical_memory()
     if sys.platform != "darwin":
-        return physical, False
-    asked = subprocess.run([sys.executable, "-c", _ASK_METAL], capture_output=True, text=True)
-    said = asked.stdout.strip()
-    return (int(said) if said.isdigit() else int(physical * _METAL_SHARE)), True
+        return physical_memory(), False
+    answer = output_of(sys.executable, "-c", _ASK_METAL, seconds=60).strip()
+    return (int(answer) if answer.isdigit() else int(physical_memory() * _METAL_SHARE)), True

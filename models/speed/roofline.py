@@ -12,45 +12,79 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from models.pairs.catalogue import Pair
-from models.speed.acceptance import AcceptanceRange, acceptance_of, all_acceptances, expected_tokens
+from models.pairs.catalogue import DEFAULT_PAIR, Pair
 from models.speed.chips import Chip
-from models.speed.shapes import Shape, find_shape
 
 CONTEXT = 1024
 """Tokens read before, for which speeds are given."""
-LONGEST = 8
-"""Drafted tokens per round."""
+LONGEST_DRAFT = 8
 ROUND_SECONDS = 0.25e-3
 """Of the host, once a round: what a read costs at least (ml-explore/mlx#4265, M3 Ultra)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What is fitted to published speeds."""
+    """Fitted: the share of the memory's bandwidth that is reached, the launch of a layer's kernels, and more
+    for a layer with experts, a recurrent state or norms on both sides.
+    """
 
     bandwidth_share: float
-    """Of the memory's bandwidth that decoding reaches."""
     layer_seconds: float
-    """Launching a layer's kernels, on top of reading its weights."""
     special_layer_seconds: float
-    """On top of that for a layer with experts, a recurrent state or norms on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one decoded token reads of a model: one entry of shapes.toml, which explains the fields."""
+
+    names: list[str]
+    parameters: float
+    layers: int
+    kv: int
+    experts: int = 0
+    recurrent: int = 0
+    sandwich: int = 0
+
+    @property
+    def special_layers(self) -> int:
+        """Layers that launch more kernels than Llama's; one that is special twice counts twice."""
+        return self.experts + self.recurrent + self.sandwich
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model as it is stored."""
+    """A model as it is stored; bits per weight include scales."""
 
     shape: Shape
     bits: float
-    """Per weight, scales included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A published chance that a drafted token is accepted, given that those before it in the round were."""
+
+    family: str
+    category: str
+    rate: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceRange:
+    """Of a family; where nothing was published for it, of all others."""
+
+    low: float
+    middle: float
+    high: float
+    published: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """The prediction for one kind of text, where its acceptance was published."""
+    """The prediction for one kind of text with a published acceptance."""
 
     category: str
     acceptance: float
@@ -61,19 +95,19 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Predicted tokens per second of a pair on a chip, while decoding."""
+    """Predicted tokens per second of a pair on a chip, while decoding.
+
+    Four of five published speeds lie within such ranges. `drafted` is at the middle of the family's
+    acceptances and the best length for it; its range is as wide as these acceptances, each at its own best
+    length, and not below plain's, because `auto` falls back to plain. Length 0: drafting should not pay.
+    """
 
     chip: Chip
     plain: float
     plain_range: tuple[float, float]
-    """Four of five published speeds lie this close to their prediction."""
     drafted: float
-    """At the middle of the family's acceptances and the best length for it."""
     drafted_range: tuple[float, float]
-    """As close as four of five published drafted speeds lie, and as wide as the family's acceptances, each at
-    its own best length; not below plain's range, because `auto` falls back to plain."""
     length: int
-    """The best draft length; 0: drafting is not expected to pay."""
     acceptance: AcceptanceRange
     categories: tuple[Category, ...]
 
@@ -82,35 +116,25 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None where we do not know the models' shapes or format."""
     # The built-in models live in folders, which say nothing; the catalogue's names do.
     names = [f"builtin/{Path(s.repo).name}" if s.is_folder else s.repo for s in (pair.target, pair.draft)]
-    shapes = [find_shape(name) for name in names]
-    if shapes[0] is None or shapes[1] is None or pair.quantization not in _tables()["formats"]:
+    shapes = [shape for name in names if (shape := find_shape(name))]
+    if len(shapes) < 2 or pair.quantization not in _table("roofline")["formats"]:
         return None
-    bits = format_bits(pair.quantization)
-    target, draft = (Model(shape, bits) for shape in shapes if shape)
+    target, draft = (Model(shape, format_bits(pair.quantization)) for shape in shapes)
     rate = acceptance_of(pair.family)
-    plain = 1 / pass_seconds(target, chip)
-    plain_range = _around(plain, _fitted()["plain_error"])
-    length, drafted = _best(target, draft, chip, rate.middle)
+    plain_range = _around(1 / pass_seconds(target, chip), _table("fitted")["plain_error"])
+    drafted, length = _best(target, draft, chip, rate.middle)
     drafted_range = plain_range
     if length:
-        low, high = _around(drafted, _fitted()["drafted_error"])
-        lowest, highest = (_best(target, draft, chip, r)[1] for r in (rate.low, rate.high))
+        low, high = _around(drafted, _table("fitted")["drafted_error"])
+        lowest, highest = (_best(target, draft, chip, r)[0] for r in (rate.low, rate.high))
         drafted_range = (max(min(low, lowest), plain_range[0]), max(high, highest))
-    categories = []
-    for known in all_acceptances():
-        if known.family == pair.family:
-            own_length, speed = _best(target, draft, chip, known.rate)
-            categories.append(Category(known.category, known.rate, speed, own_length, known.source))
-    return Expectation(
-        chip=chip,
-        plain=plain,
-        plain_range=plain_range,
-        drafted=drafted,
-        drafted_range=drafted_range,
-        length=length,
-        acceptance=rate,
-        categories=tuple(categories),
+    categories = tuple(
+        Category(a.category, a.rate, *_best(target, draft, chip, a.rate), a.source)
+        for a in all_acceptances()
+        if a.family == pair.family
     )
+    plain = 1 / pass_seconds(target, chip)
+    return Expectation(chip, plain, plain_range, drafted, drafted_range, length, rate, categories)
 
 
 def _around(predicted: float, error: float) -> tuple[float, float]:
@@ -118,13 +142,12 @@ def _around(predicted: float, error: float) -> tuple[float, float]:
     return predicted / (1 + error), predicted / (1 - error)
 
 
-def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[int, float]:
-    """The length with the most tokens per second, and those."""
-    speeds = {0: 1 / pass_seconds(target, chip)}
-    for length in range(1, LONGEST + 1):
-        speeds[length] = expected_tokens(rate, length) / round_seconds(target, draft, chip, length)
-    best = max(speeds, key=speeds.__getitem__)
-    return best, speeds[best]
+def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[float, int]:
+    """The most tokens per second, and the draft length that brings them."""
+    speeds = [1 / pass_seconds(target, chip)]
+    for length in range(1, LONGEST_DRAFT + 1):
+        speeds.append(expected_tokens(rate, length) / round_seconds(target, draft, chip, length))
+    return max(speeds), speeds.index(max(speeds))
 
 
 def round_seconds(
@@ -157,15 +180,12 @@ def pass_seconds(
 def verify_cost(model: Model, chip: Chip, rows: int) -> float:
     """Reading the weights for several rows, relative to one row.
 
-    A curve measured with other bits per weight is scaled: what a further row costs is arithmetic on the
-    unpacked weights and the same for all formats, so it weighs less the more there is to read. Inferred;
-    nobody published curves for 8 bits.
+    Inferred for other bits per weight than were measured: what a further row costs is arithmetic on the
+    unpacked weights and the same for all formats, so it weighs less the more there is to read.
     """
-    curve = next(
-        c
-        for c in _tables()["verify"]
-        if chip.generation in c["generations"] and c["experts"] == bool(model.shape.experts)
-    )
+    has_experts = bool(model.shape.experts)
+    curves = _table("roofline")["verify"]
+    curve = next(c for c in curves if chip.generation in c["generations"] and c["experts"] == has_experts)
     cost = _on_line(curve["rows"], curve["cost"], rows)
     return 1 + (cost - 1) * min(1.0, curve.get("weights", model.bits) / model.bits)
 
@@ -177,22 +197,64 @@ def _on_line(xs: list[float], ys: list[float], x: float) -> float:
     return ys[place] + slope * (x - xs[place])
 
 
+def acceptance_of(family: str) -> AcceptanceRange:
+    """The range of a family's published rates, or of all models but the built-in pair's."""
+    own = [a.rate for a in all_acceptances() if a.family == family]
+    rates = own or [a.rate for a in all_acceptances() if a.family != DEFAULT_PAIR]
+    return AcceptanceRange(min(rates), median(rates), max(rates), bool(own))
+
+
+def expected_tokens(rate: float, length: int) -> float:
+    """Tokens of a round that drafts `length`: the accepted ones and the bonus (Leviathan, 2211.17192)."""
+    return sum(rate**i for i in range(length + 1))
+
+
+def rate_of_share(share: float, length: int) -> float:
+    """The rate at which `share` of an answer's tokens are drafted ones, with rounds of this length."""
+    return _rate_of(1 / (1 - share), length)
+
+
+def _rate_of(tokens: float, length: int) -> float:
+    """The rate at which a round brings this many tokens, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected_tokens(middle, length) < tokens else (low, middle)
+    return low
+
+
+@cache
+def all_acceptances() -> tuple[Acceptance, ...]:
+    """Those of roofline.toml, which has them as rates, shares of the answer or accepted tokens a round."""
+    tables = _table("roofline")["acceptance"]
+    return tuple(Acceptance(t["family"], t["category"], _rate(t), t["source"]) for t in tables)
+
+
+def _rate(table: dict[str, Any]) -> float:
+    if "share" in table:
+        return round(rate_of_share(table["share"], table["length"]), 3)
+    if "accepted" in table:
+        return round(_rate_of(1 + table["accepted"], table["length"]), 3)
+    return table["rate"]
+
+
+def find_shape(model: str) -> Shape | None:
+    """The shape of a repository, folder or model name; None where we do not know it."""
+    tables = _table("shapes")["shape"]
+    found = [(len(part), table) for table in tables for part in table["names"] if part in model.lower()]
+    return Shape(**max(found, key=lambda item: item[0])[1]) if found else None
+
+
 def format_bits(name: str) -> float:
     """Bits per weight of `4-bit`, `bf16`, ..., scales included."""
-    return float(_tables()["formats"][name])
+    return float(_table("roofline")["formats"][name])
 
 
-@cache
 def fitted() -> Constants:
     """The constants of fitted.toml."""
-    return Constants(**_fitted()["constants"])
+    return Constants(**_table("fitted")["constants"])
 
 
 @cache
-def _fitted() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("fitted.toml").read_text())
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("roofline.toml").read_text())
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text())

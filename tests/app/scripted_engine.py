@@ -63,7 +63,6 @@ class ScriptedSession:
         prompt: Sequence[Message],
         options: Options,
         *,
-        stop_texts: Sequence[str],
         documents: Sequence[str],
         begun: str,
         cancelled: Callable[[], bool],
@@ -145,5 +144,5 @@ if __name__ == "__main__":
     serve(
         Connection(int(sys.argv[1]), writable=False),
         Connection(int(sys.argv[2]), readable=False),
-        ScriptedSession,
+        ScriptedSession,  # type: ignore[arg-type]
     )

@@ -40,33 +40,29 @@ class Branching(Drafter):
         return [Candidate(self.name, "branching", 0.9, limit=self.depth, host_text=True)]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        b = len(context.host_tokens)
         for i, text in enumerate(context.host_tokens):
             self.cached.prefill(text, len(text) - 1, sequence=i)
         if not context.trees:
-            return Draft.chain(mx.zeros((len(context.host_tokens), depth), mx.int32))
-        count = sum(d <= depth for d in self.depths[1:])
+            return Draft.chain(mx.zeros((b, depth), mx.int32))
         nodes = [i for i, d in enumerate(self.depths[1:]) if d <= depth]
+        count = len(nodes)
         assert nodes == list(range(count)), "a shape lists its nodes by depth or is drafted whole"
-        b = len(context.host_tokens)
         parents = mx.broadcast_to(mx.array([self.parents[:count]], mx.int32), (b, count))
         reach = max(self.depths[: count + 1])
-        tokens = mx.zeros((b, count), mx.int32)
-        for level in range(1, reach + 1):
-            draft = Draft(tokens, reach, parents)
-            ids = mx.concatenate([context.last(1), tokens], axis=1)
+        columns = [mx.zeros((b, 1), mx.int32)] * count
+        for level in range(reach):
+            draft = Draft(mx.concatenate(columns, axis=1), reach, parents)
+            ids = mx.concatenate([context.last(1), draft.tokens], axis=1)
             p = Pass(ids, context.length.plus(-1), draft, Tree.of(draft))
             logits = self.cached.forward(p).logits
-            columns = [tokens[:, i : i + 1] for i in range(count)]
-            for parent in range(count + 1):
+            for parent in [row for row in range(count + 1) if self.depths[row] == level]:
+                scores = verifier.scores(logits[:, parent], level, self._path(columns, parent, b))
+                best = mx.argsort(-scores, axis=-1).astype(mx.int32)
                 children = [i for i in range(count) if self.parents[i] == parent]
-                if children and self.depths[parent] == level - 1:
-                    path = self._path(columns, parent, b)
-                    scores = verifier.scores(logits[:, parent], level - 1, path)
-                    best = mx.argsort(-scores, axis=-1).astype(mx.int32)
-                    for rank, child in enumerate(children):
-                        columns[child] = best[:, rank : rank + 1]
-            tokens = mx.concatenate(columns, axis=1)
-        return Draft(tokens, reach, parents)
+                for rank, child in enumerate(children):
+                    columns[child] = best[:, rank : rank + 1]
+        return Draft(mx.concatenate(columns, axis=1), reach, parents)
 
     def _path(self, columns: list[mx.array], row: int, b: int) -> mx.array:
         path: list[mx.array] = []

@@ -5,25 +5,28 @@ import pytest
 
 from mlx_spec import BadOption, Engine, Options
 from mlx_spec.batch import Batch
-from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.view import View
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import BINARY, LOPSIDED, Branching
-from tests.mlx_spec.tiny_models import ARCHITECTURES, nearly, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import (
+    ARCHITECTURES,
+    engine_of,
+    nearly,
+    one_layer,
+    prompt,
+    quantizable,
+    text,
+    tiny_llama,
+)
 
 PROMPTS = [prompt(40, 1), prompt(17, 2) * 2, prompt(29, 3)]
-LENGTHS = [30, 7, 45]
+LENGTHS = [20, 7, 32]
 """The second ends early."""
 
 
 def alone(engine: Engine, **options) -> list[list[int]]:
     return [
-        [
-            t
-            for r in engine.generate(ids, Options(max_tokens=count, drafter="none", **options))
-            for t in r.tokens
-        ]
+        text(engine, ids, max_tokens=count, drafter="none", **options)
         for ids, count in zip(PROMPTS, LENGTHS, strict=True)
     ]
 
@@ -36,11 +39,11 @@ def together(engine: Engine, **options) -> list[list[int]]:
     return texts
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_three_ragged_texts_are_those_of_single_runs(name, temperature):
-    make = ARCHITECTURES[name]
-    engine = Engine(make(0), [LookupDrafter(), ModelDrafter(nearly(make, noise=0.1))], context_limit=512)
+@pytest.mark.parametrize(
+    ("make", "temperature"), [*((make, 0.0) for make in ARCHITECTURES.values()), (tiny_llama, 0.8)]
+)
+def test_three_ragged_texts_are_those_of_single_runs(make, temperature):
+    engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=512)
     sampled = {"temperature": temperature, "seed": 4}
     wanted = alone(engine, **sampled)
     for drafter, length in (("none", None), ("model", 3), ("lookup", 3), ("auto", None)):
@@ -48,40 +51,38 @@ def test_three_ragged_texts_are_those_of_single_runs(name, temperature):
     assert alone(engine, **sampled) == wanted, "a single text goes on as before"
 
 
-@pytest.mark.parametrize("shape", [BINARY, LOPSIDED], ids=["binary", "lopsided"])
-@pytest.mark.parametrize("kv_bits", [None, 8])
-def test_three_ragged_texts_take_trees(shape, kv_bits):
-    def make(seed: int):
-        return tiny_llama(seed, dim=256 if kv_bits else 32)
-
+@pytest.mark.parametrize(
+    ("shape", "make", "kv_bits", "temperature"),
+    [
+        (BINARY, tiny_llama, None, 0.8),
+        (LOPSIDED, one_layer, None, 0.0),
+        (BINARY, quantizable, 8, 0.0),
+        (LOPSIDED, quantizable, 8, 0.8),
+    ],
+)
+def test_three_ragged_texts_take_trees(shape, make, kv_bits, temperature):
     engine = Engine(make(0), [Branching(nearly(make, noise=0.1), shape)], context_limit=512, kv_bits=kv_bits)
-    for temperature in (0.0, 0.8):
-        sampled = {"temperature": temperature, "seed": 4}
-        depth = engine.drafters[0].depth  # type: ignore[attr-defined]
-        assert together(engine, drafter="branching", draft_length=depth, **sampled) == alone(
-            engine, **sampled
-        )
+    sampled = {"temperature": temperature, "seed": 4}
+    assert together(engine, drafter="branching", draft_length=8, **sampled) == alone(engine, **sampled)
 
 
-def starts_of_the_first(self, count, first, last, window):
+def one_mask_for_all(self, count, first, last, window):
     return mx.arange(first, last) <= (mx.array(self.at.value)[:1, None] + mx.arange(count))[:, :, None]
 
 
-@pytest.mark.parametrize("mutant", ["one mask for all", "all grow alike"])
-def test_a_broken_batch_is_caught(monkeypatch, mutant):
-    engine = Engine(tiny_llama(0), [ModelDrafter(nearly(tiny_llama, noise=0.1))], context_limit=512)
+def all_grow_alike(self, draft, verdict, honest=Batch.append):
+    same = mx.broadcast_to(verdict.accepted[:1], verdict.accepted.shape)
+    object.__setattr__(verdict, "accepted", same)
+    return honest(self, draft, verdict)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mutant"), [(View, "_chain_mask", one_mask_for_all), (Batch, "append", all_grow_alike)]
+)
+def test_a_broken_batch_is_caught(monkeypatch, owner, name, mutant):
+    engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
     wanted = alone(engine)
-    if mutant == "one mask for all":
-        monkeypatch.setattr(View, "_chain_mask", starts_of_the_first)
-    else:
-        append = Batch.append
-
-        def alike(self, draft, verdict):
-            same = mx.broadcast_to(verdict.accepted[:1], verdict.accepted.shape)
-            object.__setattr__(verdict, "accepted", same)
-            return append(self, draft, verdict)
-
-        monkeypatch.setattr(Batch, "append", alike)
+    monkeypatch.setattr(owner, name, mutant)
     assert together(engine, drafter="model", draft_length=3) != wanted
 
 

@@ -2,22 +2,23 @@
 
 import pytest
 
-from mlx_spec import Engine, Options
+from mlx_spec import Engine
 from mlx_spec import calibrate as measuring
 from mlx_spec.calibrate import FIRST, Calibration
 from mlx_spec.drafters.model import CANDIDATE
-from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, tiny_gemma4, tiny_llama
+from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
 
 
-def text(engine: Engine, **options) -> list[int]:
-    return [t for r in engine.generate(prompt(9, 1), Options(max_tokens=40, **options)) for t in r.tokens]
+def an_engine(context_limit: int = 2048) -> Engine:
+    return engine_of(one_layer(0), one_layer(1), context_limit=context_limit)
 
 
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gemma4])
 def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1, 3, 8))
     engine = engine_of(make(0), nearly(make), context_limit=512)
-    wanted = text(engine, drafter="none")
+    ids = prompt(9, 1)
+    wanted = text(engine, ids, max_tokens=40, drafter="none")
     calibration = Calibration(engine)
     for done, _ in calibration.run(60.0):
         if done > 7:
@@ -25,13 +26,13 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     costs = calibration.finish()
     assert costs.plain and set(costs.rounds) == {"lookup", "model"}
     assert engine.controller.costs == costs
-    assert text(engine) == wanted
+    assert text(engine, ids, max_tokens=40) == wanted
     engine.drafts_in_flight = False
-    assert text(engine) == wanted
+    assert text(engine, ids, max_tokens=40) == wanted
 
 
 def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
-    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=2048)
+    engine = an_engine()
     assert Calibration(engine).costs().plain is None
     calibration = Calibration(engine)
     assert list(calibration.run(0.0)) == [] and not calibration.times
@@ -41,25 +42,9 @@ def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
     assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
 
 
-def test_a_machine_that_is_slow_for_a_while_makes_no_kind_of_round_dearer(monkeypatch):
-    """Times are given: 1 and 0.1 a row, half as much again for some of the kinds."""
-    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=2048)
-    calibration, asked = Calibration(engine), []
-
-    def timed(kind, warm):
-        asked.append(kind)
-        return [(1 + 0.1 * kind.k) * (1.5 if 12 < len(asked) < 24 else 1.0)] * 2
-
-    monkeypatch.setattr(calibration, "_timed", timed)
-    steps = [done for done, _ in calibration.run(0.5)]
-    assert steps == sorted(steps) and steps[-1] == 1 + len(set(calibration._kinds()))
-    for rows, seconds in calibration.verifying(calibration.near).items():
-        assert seconds == pytest.approx(1 + 0.1 * (rows - 1), rel=0.01), rows
-
-
 def test_what_was_timed_becomes_costs_at_both_contexts():
     """Times are given: 1 and 0.1 a row, twice that far away; a drafted token is 0.05."""
-    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=8192)
+    engine = an_engine(8192)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
     for kind in calibration._kinds():
@@ -81,15 +66,14 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
 
 def test_measuring_that_is_left_and_not_finished_leaves_nothing_that_was_not_read():
     """Its text is made of token 1: a prompt of the same must be read all the same."""
-    engine, ids = engine_of(tiny_llama(0), nearly(tiny_llama), context_limit=512), [1] * 20
-    options = Options(max_tokens=20)
-    wanted = [t for r in engine.generate(ids, options) for t in r.tokens]
+    engine, ids = an_engine(), [1] * 20
+    wanted = text(engine, ids, max_tokens=20)
     for _ in Calibration(engine).run(60.0):
         break
-    assert [t for r in engine.generate(ids, options) for t in r.tokens] == wanted
+    assert text(engine, ids, max_tokens=20) == wanted
 
 
 @pytest.mark.parametrize("limit", [2, 3, 10])
 def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
-    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=limit)
+    engine = an_engine(limit)
     list(Calibration(engine).run(0.2))

@@ -7,28 +7,31 @@ one token too many or too few, a draft model that forgets its later steps.
 import mlx.core as mx
 import numpy as np
 import pytest
-from mlx_lm.generate import generate_step
 
 from mlx_spec import Engine, Options
 from mlx_spec.target.model import Model
 from mlx_spec.target.recording import Moved, Windows
 from mlx_spec.target.recurrent import Recomputed, Replayed
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import draft_model, engine_of, nearly, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import (
+    draft_model,
+    engine_of,
+    nearly,
+    prompt,
+    reference,
+    text,
+    tiny_llama,
+    tokens,
+)
 
 RECOMPUTED = ["qwen3_next", "qwen3_5", "lfm2", "nemotron_h"]
 REPLAYED = ["mamba"]
 MORE = ["mamba2", "granitemoehybrid", "falcon_h1", "olmo_hybrid"]
-TOKENS = 28
+BOTH = pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+"""One of each kind."""
+TOKENS = 24
+DRAFTED = {"drafter": "model", "draft_length": 3, "max_tokens": TOKENS}
 IDS = prompt(13, 2)
-
-
-def text(engine: Engine, ids: list[int], **options) -> list[int]:
-    return [t for r in engine.generate(ids, Options(**{"max_tokens": TOKENS, **options})) for t in r.tokens]
-
-
-def reference(model, ids: list[int], count: int = TOKENS) -> list[int]:
-    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count)]
 
 
 def pair(name: str, noise: float = 0.02) -> Engine:
@@ -48,13 +51,13 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
     target, draft = engine.target, draft_model(engine)
     assert target._history is not None
     assert name in MORE or isinstance(target._history.now, Recomputed if name in RECOMPUTED else Replayed)
-    wanted = reference(target.model, IDS)
+    wanted = reference(target.model, IDS, TOKENS)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
-    assert text(engine, IDS, drafter="none") == wanted
+    assert text(engine, IDS, max_tokens=TOKENS, drafter="none") == wanted
     accepted = set()
     for length in (1, 4):
         rounds = list(engine.generate(IDS, Options(max_tokens=TOKENS, drafter="model", draft_length=length)))
-        assert [t for r in rounds for t in r.tokens] == wanted
+        assert tokens(rounds) == wanted
         accepted |= {r.accepted for r in rounds}
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
     for model in (target, draft):
@@ -65,67 +68,48 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
             assert np.abs(a - b).max() < 1e-4 * max(1.0, np.abs(b).max())
 
 
-def test_a_recurrent_model_drafts_for_itself_without_a_rejection():
-    for name in ("qwen3_next", "mamba"):
-        target = build(name)
-        engine = engine_of(target, target, context_limit=2048)
-        rounds = list(engine.generate(IDS, Options(max_tokens=TOKENS, drafter="model", draft_length=3)))
-        assert engine.stats(rounds).acceptance_rate == 1, name
-
-
 def test_a_recurrent_model_drafts_for_one_with_attention_and_the_other_way_round():
     for target, draft in ((tiny_llama(0), build("lfm2")), (build("lfm2"), tiny_llama(0))):
         engine = engine_of(target, draft, context_limit=2048)
-        assert text(engine, IDS, drafter="model", draft_length=3) == reference(target, IDS)
+        assert text(engine, IDS, **DRAFTED) == reference(target, IDS, TOKENS)
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "mamba"])
-def test_a_seed_has_one_text_drafted_or_not(name):
-    engine = pair(name)
-    sampled = {"temperature": 0.9, "seed": 5}
-    wanted = text(engine, IDS, drafter="none", **sampled)
-    assert wanted != text(engine, IDS, drafter="none")
-    assert text(engine, IDS, drafter="model", draft_length=3, **sampled) == wanted
-
-
-@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
-def test_every_turn_goes_on_where_the_last_one_ended(name):
-    engine = pair(name)
-    conversation: list[int] = []
-    for turn in range(4):
-        conversation += prompt(6, 20 + turn)
-        out = text(engine, conversation, max_tokens=9 + turn, drafter="model", draft_length=1 + turn)
-        assert out == reference(engine.target.model, conversation, 9 + turn)
+@pytest.mark.parametrize(("name", "think"), [("qwen3_next", []), ("mamba", []), ("qwen3_next", [7, 8])])
+def test_every_turn_goes_on_where_the_last_one_ended(name, think):
+    """Also where a chat template drops earlier marks that ended a prompt, such as `<think>`."""
+    engine, conversation = pair(name), []
+    for turn in range(3):
+        conversation += prompt(40, 30 + turn)
+        out = text(engine, conversation + think, max_tokens=12, drafter="model", draft_length=1 + turn)
+        assert out == reference(engine.target.model, conversation + think, 12)
         if turn:
-            assert engine.stats([]).cached_tokens >= len(conversation) - 6 - 1
-        conversation += out
+            read_again = 10 + 16 if think else 1
+            assert engine.stats([]).cached_tokens >= len(conversation) - 40 - read_again
+        conversation += out[len(think) :]
 
 
-@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+@BOTH
 def test_a_stop_anywhere_in_a_round_leaves_a_state_to_go_on_from(name):
     engine = pair(name)
-    model, wanted, places = engine.target.model, reference(engine.target.model, IDS), set()
-    for index in range(2, 24, 5):
-        stop = frozenset([wanted[index]])
-        first = wanted.index(wanted[index])
-        rounds = list(
-            engine.generate(
-                IDS, Options(max_tokens=TOKENS, drafter="model", draft_length=4, stop_tokens=stop)
-            )
-        )
-        assert [t for r in rounds for t in r.tokens] == wanted[: first + 1]
+    model, places = engine.target.model, set()
+    wanted = reference(model, IDS, TOKENS)
+    for token in wanted[2:24:5]:
+        upto = wanted[: wanted.index(token) + 1]
+        options = {**DRAFTED, "draft_length": 4, "stop_tokens": frozenset([token])}
+        rounds = list(engine.generate(IDS, Options(**options)))
+        assert tokens(rounds) == upto
         places.add(len(rounds[-1].tokens))
-        later = IDS + wanted[: first + 1] + [5, 6]
+        later = IDS + upto + [5, 6]
         assert text(engine, later, max_tokens=6, drafter="model") == reference(model, later, 6)
         assert engine.stats([]).cached_tokens >= len(later) - 4
     assert len(places) > 1, "the stop fell on one place of a round only"
 
 
-@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+@BOTH
 def test_cancelling_at_any_round_leaves_the_next_turn_right(name):
     engine = pair(name)
     for read in range(4):
-        rounds = engine.generate(prompt(1), Options(max_tokens=TOKENS, drafter="model", draft_length=3))
+        rounds = engine.generate(prompt(1), Options(**DRAFTED))
         kept = [t for _ in range(read) for t in next(rounds).tokens]
         if read % 2:
             del rounds
@@ -133,73 +117,63 @@ def test_cancelling_at_any_round_leaves_the_next_turn_right(name):
         assert text(engine, again, max_tokens=8, drafter="model") == reference(engine.target.model, again, 8)
 
 
-@pytest.mark.parametrize("name", ["qwen3_next", "mamba"])
+@BOTH
 def test_a_changed_turn_goes_on_from_the_last_place_kept(name):
     engine = pair(name)
-    first = text(engine, IDS, drafter="model", draft_length=3)
-    second = IDS + first + prompt(20, 3)
-    text(engine, second, drafter="model", draft_length=3)
-    again = text(engine, second, drafter="none")
-    assert again == reference(engine.target.model, second)
-    assert engine.stats([]).cached_tokens >= len(second) - 16, "asking again reads nothing twice"
+
+    def checked(ids: list[int], **options) -> int:
+        """How many tokens were not read again."""
+        assert text(engine, ids, **options) == reference(engine.target.model, ids, TOKENS)
+        return engine.stats([]).cached_tokens
+
+    second = IDS + text(engine, IDS, **DRAFTED) + prompt(20, 3)
+    checked(second, **DRAFTED)
+    assert checked(second, max_tokens=TOKENS) >= len(second) - 16, "asking again reads nothing twice"
     changed = second[:-3] + [1, 2, 3, 4]
-    assert text(engine, changed, drafter="model") == reference(engine.target.model, changed)
-    assert len(second) - 16 <= engine.stats([]).cached_tokens <= len(second) - 3
+    assert len(second) - 16 <= checked(changed, **DRAFTED) <= len(second) - 3
     engine.forget()
-    assert text(engine, changed, drafter="model") == reference(engine.target.model, changed)
-    assert engine.stats([]).cached_tokens == 0
-
-
-def test_a_chat_template_that_rewrites_the_end_of_a_prompt_costs_one_turn_read_again():
-    """As templates do that drop the thoughts of earlier answers: `<think>` ended the prompt."""
-    engine, think = pair("qwen3_next"), [7, 8]
-    conversation: list[int] = []
-    for turn in range(3):
-        conversation += prompt(40, 30 + turn)
-        out = text(engine, conversation + think, max_tokens=12, drafter="model", draft_length=3)
-        assert out == reference(engine.target.model, conversation + think, 12)
-        if turn:
-            assert engine.stats([]).cached_tokens >= len(conversation) - 40 - 10 - 16
-        conversation += out[2:]
+    assert checked(changed, **DRAFTED) == 0
 
 
 def not_rewound(self, _):
     return tuple(tuple(slot.end for slot in slots) for slots in self._slots)
 
 
-def one_further(self, count):
-    return HONEST(self, mx.minimum(mx.array([0]) + count + 1, self.rows))
+def one_further(self, count, honest=Recomputed.after):
+    return honest(self, mx.minimum(mx.array([0]) + count + 1, self.rows))
 
 
-def one_less(self, count):
-    return HONEST(self, mx.maximum(mx.array([0]) + count - 1, 0))
+def one_less(self, count, honest=Recomputed.after):
+    return honest(self, mx.maximum(mx.array([0]) + count - 1, 0))
 
 
-HONEST = Recomputed.after
+def slot_not_rewound(slot, *place):
+    return slot.end
 
 
-@pytest.mark.parametrize("mutant", [not_rewound, one_further, one_less])
-def test_mutant_states_of_the_wrong_place_are_caught(mutant, monkeypatch):
-    engine = pair("qwen3_next", noise=0.2)
-    monkeypatch.setattr(Recomputed, "after", mutant)
-    assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
+def nothing_read(stretch, count):
+    return stretch._end
 
 
-@pytest.mark.parametrize("kind", [Moved, Windows])
-def test_mutant_one_kind_of_slot_not_rewound_is_caught(kind, monkeypatch):
-    engine = pair("qwen3_next", noise=0.2)
-    monkeypatch.setattr(kind, "after", lambda slot, count, stand: slot.end)
-    assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
-
-
-def test_mutant_replay_that_reads_nothing_is_caught(monkeypatch):
-    engine = pair("mamba", noise=0.2)
-    monkeypatch.setattr(Replayed, "after", lambda stretch, count: stretch._end)
-    assert text(engine, IDS, drafter="model", draft_length=3) != reference(engine.target.model, IDS)
+@pytest.mark.parametrize(
+    ("name", "owner", "mutant"),
+    [
+        ("qwen3_next", Recomputed, not_rewound),
+        ("qwen3_next", Recomputed, one_further),
+        ("qwen3_next", Recomputed, one_less),
+        ("qwen3_next", Moved, slot_not_rewound),
+        ("qwen3_next", Windows, slot_not_rewound),
+        ("mamba", Replayed, nothing_read),
+    ],
+)
+def test_mutant_states_of_the_wrong_place_are_caught(name, owner, mutant, monkeypatch):
+    engine = pair(name, noise=0.2)
+    monkeypatch.setattr(owner, "after", mutant)
+    assert text(engine, IDS, **DRAFTED) != reference(engine.target.model, IDS, TOKENS)
 
 
 def test_mutant_draft_steps_that_nobody_can_go_back_into_are_caught(monkeypatch):
     engine = pair("qwen3_next", noise=0.2)
     monkeypatch.setattr(Model, "follow", Model.forward)
     with pytest.raises(AssertionError, match="begins before"):
-        text(engine, IDS, drafter="model", draft_length=3)
+        text(engine, IDS, **DRAFTED)

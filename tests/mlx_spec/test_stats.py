@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import pytest
 
-import mlx_spec
 from mlx_spec import Round, summarise
 from mlx_spec.stats import joined
 
@@ -23,6 +22,8 @@ def test_rates_have_the_denominators_they_name():
     assert stats.acceptance_by_position == pytest.approx((2 / 3, 1 / 2, 1))
     assert stats.tokens_per_second == pytest.approx(4 / 0.3)
     assert stats.prompt_tokens == 7
+    none = summarise([])
+    assert (none.tokens, none.tokens_per_second, none.acceptance_rate) == (0, 0, 0)
 
 
 def test_time_to_the_first_token_counts_prefill_and_the_first_round():
@@ -53,17 +54,6 @@ def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
         assert getattr(both, name) == pytest.approx(value), name
     stopped_at_once = joined(parts[0], summarise([]), first)
     assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
-
-
-def test_no_rounds_make_no_numbers():
-    stats = summarise([])
-    assert (stats.tokens, stats.tokens_per_second, stats.acceptance_rate) == (0, 0, 0)
-
-
-def test_the_public_names_are_these():
-    assert mlx_spec.__all__ == sorted(mlx_spec.__all__)
-    for name in mlx_spec.__all__:
-        assert getattr(mlx_spec, name).__module__.startswith("mlx_spec.")
 
 
 def test_importing_the_package_loads_no_mlx_until_an_engine_is_asked_for():

@@ -7,11 +7,12 @@ from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.target.model import Model
 from tests.mlx_spec.proof_drafters import Head
-from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, prompt, text, tiny_llama, tokens
 
 
-def head(seed: int = 1, layer: int = 1, dim: int = 32) -> Head:
-    return Head(layer, mx.random.normal((dim, VOCAB), key=mx.random.key(seed)))
+def with_head(layer: int = 1) -> tuple[Engine, Head]:
+    head = Head(layer, mx.random.normal((32, VOCAB), key=mx.random.key(1)))
+    return Engine(tiny_llama(0), [head], context_limit=2048), head
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -32,44 +33,35 @@ def test_a_tapped_model_gives_the_same_logits_and_what_its_layers_put_out(name):
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("drafter", ["head", "auto"])
 def test_an_untrained_head_changes_no_word(drafter, temperature):
-    target = tiny_llama(0)
-    sampled = {"max_tokens": 60, "temperature": temperature, "seed": 2}
-    plain = Engine(target, context_limit=512)
-    wanted = [t for r in plain.generate(prompt(70, 1), Options(**sampled)) for t in r.tokens]
-    engine = Engine(tiny_llama(0), [head()], context_limit=512)
-    rounds = list(engine.generate(prompt(70, 1), Options(drafter=drafter, draft_length=1, **sampled)))
-    assert [t for r in rounds for t in r.tokens] == wanted
-    assert any(r.drafted for r in rounds)
+    options = {"max_tokens": 40, "temperature": temperature, "seed": 2}
+    wanted = text(Engine(tiny_llama(0), context_limit=512), prompt(70, 1), **options)
+    engine, _ = with_head()
+    rounds = list(engine.generate(prompt(70, 1), Options(drafter=drafter, draft_length=1, **options)))
+    assert tokens(rounds) == wanted and any(r.drafted for r in rounds)
 
 
 def test_prefill_and_every_round_are_observed_without_a_gap():
-    engine, ids = Engine(tiny_llama(0), [head()], context_limit=2048), prompt(1300, 1)
-    drafter = engine.drafters[0]
-    assert isinstance(drafter, Head)
+    (engine, head), ids = with_head(), prompt(1300, 1)
     read = list(engine.generate(ids, Options(max_tokens=3, drafter="head")))
     end = 0
-    for first, rows in drafter.observed:
+    for first, rows in head.observed:
         assert first <= end, "some positions were never shown"
         end = first + rows
     assert end >= len(ids) + len(read) - 1
 
 
 def test_the_state_that_a_head_picks_is_that_of_the_last_token_read():
-    target = tiny_llama(0)
-    engine, ids = Engine(target, [head()], context_limit=512), prompt(20, 1)
-    drafter = engine.drafters[0]
-    assert isinstance(drafter, Head)
+    (engine, head), written = with_head(), prompt(20, 1)
     engine.drafts_in_flight = False
-    text = list(ids)
-    for read in engine.generate(ids, Options(max_tokens=25, drafter="head", draft_length=1)):
-        text += read.tokens
+    for read in engine.generate(list(written), Options(max_tokens=25, drafter="head", draft_length=1)):
+        written += read.tokens
         if read.drafted:
-            fresh = Model(tiny_llama(0), taps=[1])
-            fresh.prefill(text, len(text) - 2)
-            state = fresh.forward(Pass(mx.array([[text[-2]]]), Length.exact(len(text) - 2))).hidden[1]
-            assert drafter.state is not None and mx.allclose(drafter.state, state[:, 0], atol=1e-4)
+            fresh, end = Model(tiny_llama(0), taps=[1]), len(written) - 2
+            fresh.prefill(written, end)
+            state = fresh.forward(Pass(mx.array([[written[end]]]), Length.exact(end))).hidden[1]
+            assert head.state is not None and mx.allclose(head.state, state[:, 0], atol=1e-4)
 
 
 def test_a_layer_that_the_target_does_not_have_is_refused_by_name():
     with pytest.raises(UnsupportedModel, match="layer 7, and the target has 2 layers"):
-        Engine(tiny_llama(0), [head(layer=7)], context_limit=64)
+        with_head(layer=7)

@@ -1,5 +1,6 @@
 """Trees of drafted tokens: any shape, any cache, the same text; each mutant gives another one."""
 
+import itertools
 from typing import Any
 
 import mlx.core as mx
@@ -7,96 +8,94 @@ import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options
-from mlx_spec.arrays import Draft, Length, Pass, Tree
+from mlx_spec.arrays import Draft, Tree
+from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.target.cache import Buffer
-from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
 from mlx_spec.verify.walk import walk
-from tests.mlx_spec.proof_drafters import SHAPES, Branching
+from tests.mlx_spec.proof_drafters import BINARY, SHAPES, Branching
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     nearly,
+    one_layer,
     prompt,
+    quantizable,
+    reference,
+    text,
     tiny_gemma3,
-    tiny_llama,
     tiny_sliding_llama,
+    tokens,
 )
 
-OPTIONS: dict[str, Any] = {"max_tokens": 40, "seed": 4}
-
-
-def text(engine: Engine, ids: list[int], drafter: str = "branching", **options) -> list[int]:
-    depth = 0 if drafter == "none" else engine.drafters[0].depth  # type: ignore[attr-defined]
-    wanted = Options(drafter=drafter, draft_length=depth, **{**OPTIONS, **options})
-    return [t for r in engine.generate(ids, wanted) for t in r.tokens]
+TREE: dict[str, Any] = {"drafter": "branching", "draft_length": 8}
+PLAIN: dict[str, Any] = {"drafter": "none"}
 
 
 def branching(make, shape: str, noise: float = 0.1, **options) -> Engine:
-    drafter = Branching(nearly(make, noise=noise), SHAPES[shape])
-    engine = Engine(make(0), [drafter], context_limit=2048, **options)
+    engine = Engine(
+        make(0), [Branching(nearly(make, noise=noise), SHAPES[shape])], context_limit=2048, **options
+    )
     assert engine.target.trees
     return engine
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.9])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", ARCHITECTURES)
+USUAL = {
+    ("llama", "chain", 0.0), ("llama", "binary", 0.9), ("llama_sliding", "lopsided", 0.0),
+    ("qwen3", "binary", 0.0), ("gemma3", "chain", 0.9), ("gemma3", "lopsided", 0.9),
+    ("gemma4_shared", "binary", 0.0), ("gemma4_shared", "lopsided", 0.9),
+}  # fmt: skip
+"""Every architecture and shape, hot and cold; the other combinations are for `make slow`."""
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "temperature"),
+    [
+        pytest.param(*case, marks=[] if case in USUAL else pytest.mark.slow)
+        for case in itertools.product(ARCHITECTURES, SHAPES, (0.0, 0.9))
+    ],
+)
 def test_a_tree_of_any_shape_gives_the_plain_text(name, shape, temperature):
     """Windows of 24 and 32 are not filled after 5 tokens and are after 40."""
     engine = branching(ARCHITECTURES[name], shape)
+    options = {"max_tokens": 36, "seed": 4, "temperature": temperature}
     for length in (5, 40):
         ids = prompt(length, 3)
-        wanted = text(engine, ids, "none", temperature=temperature)
-        assert text(engine, ids, temperature=temperature) == wanted
+        assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_trees_are_right_under_every_rule_at_temperature_0_and_accepted_above(rule):
-    engine = branching(tiny_llama, "binary", noise=0.0)
-    ids = prompt(9, 1)
-    assert text(engine, ids, verify=rule) == text(engine, ids, "none")
-    options = Options(max_tokens=60, temperature=0.7, verify=rule, draft_length=3)
-    rounds = list(engine.generate(ids, options))
+    engine, ids = branching(one_layer, "binary", noise=0.0), prompt(9, 1)
+    assert text(engine, ids, max_tokens=40, verify=rule, **TREE) == reference(engine.target.model, ids, 40)
+    rounds = engine.generate(ids, Options(max_tokens=60, temperature=0.7, verify=rule, draft_length=3))
     assert sum(r.accepted for r in rounds) > 0
 
 
-def test_rejections_happen_at_every_depth():
-    engine = branching(tiny_llama, "binary", noise=0.1)
-    rounds = list(engine.generate(prompt(9, 2), Options(max_tokens=200, draft_length=3)))
-    assert {r.accepted for r in rounds if r.drafted} == {0, 1, 2, 3}
-
-
-def test_a_tree_across_every_border_of_capacity_gives_the_plain_text():
-    engine = branching(lambda seed: tiny_llama(seed, layers=1), "binary")
-    ids = prompt(50, 3)
-    assert text(engine, ids, max_tokens=300) == text(engine, ids, "none", max_tokens=300)
+def test_a_tree_across_every_border_of_capacity_and_rejected_at_every_depth_gives_the_plain_text():
+    engine, ids = branching(one_layer, "binary"), prompt(50, 3)
+    rounds = list(engine.generate(ids, Options(max_tokens=220, **TREE)))
+    assert [t for r in rounds for t in r.tokens] == reference(engine.target.model, ids, 220)
+    assert {r.accepted for r in rounds if len(r.drafted) > 4} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_a_tree_in_a_quantized_cache_gives_the_plain_text(bits):
-    engine = branching(lambda seed: tiny_llama(seed, dim=256), "lopsided", kv_bits=bits)
-    ids = prompt(20, 3)
-    assert text(engine, ids) == text(engine, ids, "none")
+    engine, ids = branching(quantizable, "lopsided", kv_bits=bits), prompt(20, 3)
+    assert text(engine, ids, max_tokens=40, **TREE) == text(engine, ids, max_tokens=40, **PLAIN)
 
 
-@pytest.mark.parametrize("length", [1, 3, 30])
-def test_penalties_see_the_way_to_each_row(length):
-    engine, ids = branching(tiny_llama, "binary"), prompt(length, 8)
-    for context in (2, 20):
-        options: dict[str, Any] = {
-            "repetition_penalty": 1.4,
-            "repetition_context": context,
-            "temperature": 0.8,
-        }
-        assert text(engine, ids, **options) == text(engine, ids, "none", **options)
+@pytest.mark.parametrize(("length", "context"), [(1, 20), (3, 2), (30, 20)])
+def test_penalties_see_the_way_to_each_row(length, context):
+    engine, ids = branching(one_layer, "binary"), prompt(length, 8)
+    options = {"repetition_penalty": 1.4, "repetition_context": context, "temperature": 0.8, "max_tokens": 30}
+    assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
 
 
 def test_later_turns_build_on_the_rows_that_a_tree_left():
     engine, ids = branching(tiny_gemma3, "lopsided"), prompt(9, 1)
-    for turn in range(4):
-        out = text(engine, ids)
-        fresh = Engine(engine.target.model, context_limit=2048)
-        assert out == [t for r in fresh.generate(ids, Options(**OPTIONS)) for t in r.tokens]
+    for turn in range(3):
+        out = text(engine, ids, max_tokens=20, **TREE)
+        assert out == reference(engine.target.model, ids, 20)
         ids = ids + out + prompt(3, turn)
 
 
@@ -104,27 +103,28 @@ def shared_by_siblings(self, first, last, window):
     return mx.ones((1, self.tree.depths.shape[1], last - first), mx.bool_)
 
 
-honest = Tree.of
-
-
-def one_after_the_other(draft: Draft) -> Tree | None:
+def one_after_the_other(draft: Draft, honest=Tree.of) -> Tree | None:
     tree = honest(draft)
     return tree and Tree(tree.parents, mx.arange(tree.depths.shape[1])[None], tree.visible)
 
 
-@pytest.mark.parametrize("mutant", ["rows stay where they are", "siblings see each other", "rows in a line"])
-def test_a_broken_tree_pass_is_caught(monkeypatch, mutant):
+def not_moved(self, start, path):
+    """Rows stay where they are."""
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mutant"),
+    [
+        (Buffer, "move", not_moved),
+        (View, "_tree_mask", shared_by_siblings),
+        (Tree, "of", staticmethod(one_after_the_other)),
+    ],
+)
+def test_a_broken_tree_pass_is_caught(monkeypatch, owner, name, mutant):
     engine, ids = branching(tiny_sliding_llama, "binary", noise=0.02), prompt(20, 1)
-    wanted = text(engine, ids, "none")
-    assert text(engine, ids) == wanted
-    if mutant == "rows stay where they are":
-        monkeypatch.setattr(Buffer, "move", lambda self, start, path: None)
-    elif mutant == "siblings see each other":
-        monkeypatch.setattr(View, "_tree_mask", shared_by_siblings)
-    else:
-        monkeypatch.setattr("mlx_spec.batch.Tree.of", staticmethod(one_after_the_other))
-    engine.forget()
-    assert text(engine, ids) != wanted
+    wanted = reference(engine.target.model, ids, 40)
+    monkeypatch.setattr(owner, name, mutant)
+    assert text(engine, ids, max_tokens=40, **TREE) != wanted
 
 
 def test_parents_may_come_in_any_order_that_has_them_before_their_children():
@@ -149,21 +149,14 @@ def test_the_walk_goes_to_the_child_that_is_the_targets_own_and_no_further():
     assert walked([8, 0, 8, 0, 5, 0]) == [0, 2, 3]
 
 
-def test_each_row_of_a_tree_has_the_logits_of_its_own_way():
-    model, ids = tiny_gemma3(0), prompt(40, 3)
-    branched, alone = Model(model), Model(model)
-    branched.allow_trees()
-    parents, tokens = [0, 0, 0, 1, 1, 3], [5, 6, 7, 8, 9, 10]
-    draft = Draft(mx.array([tokens], mx.int32), 3, mx.array([parents], mx.int32))
-    branched.prefill(ids, 39)
-    logits = branched.forward(
-        Pass(mx.array([[ids[-1], *tokens]]), Length.exact(39), draft, Tree.of(draft))
-    ).logits[0]
-    for row in range(7):
-        way, at = [], row
-        while at:
-            way.insert(0, tokens[at - 1])
-            at = parents[at - 1]
-        alone.prefill(ids, 39)
-        chain = alone.forward(Pass(mx.array([[ids[-1], *way]]), Length.exact(39))).logits[0, -1]
-        assert mx.allclose(logits[row], chain, atol=1e-4)
+@pytest.mark.parametrize("rule", ["coupled", "token"])
+def test_the_controller_plans_trees_by_their_depth(rule):
+    target, ids = one_layer(0), prompt(9, 1)
+    engine = Engine(target, [Branching(nearly(one_layer), BINARY)], context_limit=400)
+    engine.controller.costs = Costs(RoundCost(1.0), {"branching": {1: RoundCost(1.1), 2: RoundCost(1.2)}})
+    rounds = list(engine.generate(ids, Options(max_tokens=80, verify=rule)))
+    assert tokens(rounds) == reference(target, ids, 80)
+    drafted = [read for read in rounds if read.drafted]
+    assert drafted and all(read.accepted <= read.draft_length < len(read.drafted) for read in drafted)
+    assert max(engine.controller.costs.rounds["branching"]) <= 3
+    assert len(engine.stats(rounds).acceptance_by_position) <= 3

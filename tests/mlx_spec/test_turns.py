@@ -1,35 +1,33 @@
 """Turns of a chat, stops, limits, cancelling: what is left behind is always right.
 
-D1 to D8 are mlx-lm's known defects of its speculative path; each has a test of its name here.
+D1 to D8 are mlx-lm's known defects of its speculative path; each has a test of its name here, but D4 (a token
+limit without a sense), which is in test_options.py.
 """
 
 import mlx.core as mx
 import pytest
-from mlx_lm.generate import generate_step
 from mlx_lm.sample_utils import make_logits_processors
 
 from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
+from mlx_spec.batch import Batch
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.policy.plan import Fixed
 from tests.mlx_spec.tiny_models import (
-    VOCAB,
     engine_of,
     nearly,
     one_layer,
     prompt,
+    quantizable,
+    reference,
+    text,
     tiny_gemma3,
     tiny_gemma4,
     tiny_llama,
     tiny_sliding_llama,
+    tokens,
 )
 
-
-def text(engine: Engine, ids: list[int], **options) -> list[int]:
-    return [t for r in engine.generate(ids, Options(**options)) for t in r.tokens]
-
-
-def reference(model, ids: list[int], count: int, **processors) -> list[int]:
-    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
+DRAFTERS = ["none", "model", "lookup", "auto"]
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def test_d1_a_sliding_window_stays_right_when_it_fills(start):
     target = tiny_sliding_llama(0)
     engine = engine_of(target, nearly(tiny_sliding_llama, noise=0.1), context_limit=2048)
     ids = prompt(start, 7)
-    assert text(engine, ids, max_tokens=60, drafter="model", draft_length=3) == reference(target, ids, 60)
+    assert text(engine, ids, max_tokens=40, drafter="model", draft_length=3) == reference(target, ids, 40)
 
 
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3, tiny_gemma4])
@@ -61,119 +59,96 @@ def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
 
 @pytest.mark.parametrize("count", [20, 150], ids=["a tail of the first round", "a prefill"])
 def test_a_chat_that_goes_another_way_is_read_again_from_where_it_parts(count):
-    target = tiny_llama(0)
+    target = one_layer(0)
     engine = engine_of(target, target, context_limit=2048)
     text(engine, prompt(200, 1), max_tokens=20, drafter="model", draft_length=3)
     other = prompt(200, 1)[:50] + prompt(count, 2)
     rounds = list(engine.generate(other, Options(max_tokens=30, drafter="model", draft_length=3)))
-    assert [t for r in rounds for t in r.tokens] == reference(target, other, 30)
+    assert tokens(rounds) == reference(target, other, 30)
     stats = engine.stats(rounds)
     assert stats.cached_tokens == 50 and stats.acceptance_rate == 1
 
 
-def test_d3_models_that_share_keys_and_values_keep_their_caches_apart():
-    target = tiny_gemma4(0)
+@pytest.mark.parametrize("make", [tiny_gemma4, tiny_gemma3])
+def test_d3_d6_with_shared_caches_or_past_a_window_a_target_drafts_for_itself_without_a_rejection(make):
+    target, ids = make(0), prompt(12, 1)
     engine = engine_of(target, target, context_limit=2048)
-    assert len(engine.target.buffers) == 2, "the last two of its four layers have none"
-    ids = prompt(12, 1)
-    rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="model", draft_length=3)))
-    assert [t for r in rounds for t in r.tokens] == reference(target, ids, 40)
+    assert make is tiny_gemma3 or len(engine.target.buffers) == 2, "the last two of four layers have none"
+    rounds = list(engine.generate(ids, Options(max_tokens=60, drafter="model", draft_length=3)))
+    assert tokens(rounds) == reference(target, ids, 60)
     assert engine.stats(rounds).acceptance_rate == 1
-
-
-def test_d4_a_token_limit_that_makes_no_sense_is_said_in_words():
-    for limit in (-1, 0):
-        with pytest.raises(BadOption, match=f"max_tokens is {limit}"):
-            Options(max_tokens=limit)
 
 
 def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
     ids = prompt(15, 3)
-    first = text(engine, ids, max_tokens=10, drafter="none")
-    later = ids + first + prompt(4, 4)
-    assert text(engine, later, max_tokens=30, drafter="model", draft_length=3) == reference(
-        engine.target.model, later, 30
-    )
+    later = ids + text(engine, ids, max_tokens=10, drafter="none") + prompt(4, 4)
+    wanted = reference(engine.target.model, later, 30)
+    assert text(engine, later, max_tokens=30, drafter="model", draft_length=3) == wanted
 
 
-def test_d6_a_draft_with_a_window_keeps_its_acceptance_past_the_window():
-    target = tiny_gemma3(0)
-    engine = engine_of(target, target, context_limit=2048)
-    rounds = list(engine.generate(prompt(20, 3), Options(max_tokens=80, drafter="model", draft_length=3)))
-    assert engine.stats(rounds).acceptance_rate == 1
-
-
-@pytest.mark.parametrize("penalty", [1.3, 0.8])
-@pytest.mark.parametrize("length", [1, 11, 40])
+@pytest.mark.parametrize(("penalty", "length"), [(1.3, 1), (0.8, 11), (1.3, 40)])
 def test_d7_penalties_see_the_prompt_and_the_drafted_prefix(engine, penalty, length):
-    ids = prompt(length, 8)
-    wanted = reference(
-        engine.target.model, ids, 50, logits_processors=make_logits_processors(repetition_penalty=penalty)
-    )
-    assert wanted != reference(engine.target.model, ids, 50)
+    ids, model = prompt(length, 8), engine.target.model
+    processors = make_logits_processors(repetition_penalty=penalty)
+    wanted = reference(model, ids, 40, logits_processors=processors)
+    assert wanted != reference(model, ids, 40)
+    options = {"max_tokens": 40, "draft_length": 4, "repetition_penalty": penalty}
     for drafter in ("none", "model", "auto"):
-        assert text(engine, ids, max_tokens=50, drafter=drafter, draft_length=4,
-                    repetition_penalty=penalty) == wanted  # fmt: skip
+        assert text(engine, ids, drafter=drafter, **options) == wanted
 
 
 def test_d8_a_quantized_cache_holds_the_same_rows_drafted_or_not():
-    engine = engine_of(
-        tiny_llama(0, dim=256), nearly(lambda s: tiny_llama(s, dim=256)), context_limit=512, kv_bits=4
-    )
-    ids = prompt(20, 2)
-    text(engine, ids, max_tokens=30, drafter="none")
-    count = 49
-    plain = [mx.array(x[:, :, :count]) for b in engine.target.buffers for x in b.arrays]
-    mx.eval(plain)
-    engine.target.forget()
-    text(engine, ids, max_tokens=30, drafter="model", draft_length=4)
-    drafted = [x[:, :, :count] for b in engine.target.buffers for x in b.arrays]
-    assert all(mx.array_equal(a, b) for a, b in zip(plain, drafted, strict=True))
+    engine = engine_of(quantizable(), nearly(quantizable), context_limit=512, kv_bits=4)
+    ids, held = prompt(20, 2), []
+    for drafter, length in (("none", None), ("model", 4)):
+        engine.target.forget()
+        text(engine, ids, max_tokens=30, drafter=drafter, draft_length=length)
+        held.append([mx.array(x[:, :, :49]) for b in engine.target.buffers for x in b.arrays])
+        mx.eval(held[-1])
+    assert all(mx.array_equal(a, b) for a, b in zip(*held, strict=True))
 
 
-@pytest.mark.parametrize("drafter", ["none", "model", "lookup", "auto"])
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 9, 20])
-def test_max_tokens_is_exact(engine, drafter, limit):
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_max_tokens_is_exact(engine, drafter):
     ids = prompt(9, 1)
-    rounds = list(engine.generate(ids, Options(max_tokens=limit, drafter=drafter, draft_length=3)))
-    tokens = [t for r in rounds for t in r.tokens]
-    assert tokens == reference(engine.target.model, ids, limit)
-    assert [r.stop for r in rounds] == [None] * (len(rounds) - 1) + ["length"]
+    wanted = reference(engine.target.model, ids, 20)
+    for limit in (1, 2, 3, 4, 5, 9, 20):
+        rounds = list(engine.generate(ids, Options(max_tokens=limit, drafter=drafter, draft_length=3)))
+        assert tokens(rounds) == wanted[:limit]
+        assert [r.stop for r in rounds] == [None] * (len(rounds) - 1) + ["length"]
 
 
-def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine):
+@pytest.mark.parametrize("in_flight", [0, 1])
+def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine, in_flight):
+    """A draft that it cuts short shows nothing about costs."""
+    engine.drafts_in_flight = bool(in_flight)
+    ids, model, places = prompt(9, 1), engine.target.model, set()
+    wanted = reference(model, ids, 40)
+    for stop in list(dict.fromkeys(wanted[1:30]))[in_flight::2]:
+        upto = wanted[: wanted.index(stop) + 1]
+        options = Options(drafter="model", draft_length=4, stop_tokens=frozenset([stop]))
+        rounds = list(engine.generate(ids, options))
+        last = rounds[-1]
+        assert tokens(rounds) == upto and last.stop == "stop" and last.accepted <= len(last.tokens)
+        assert len(last.drafted) in (0, 4) or not last.steady
+        assert in_flight or all(r.steady for r in rounds[4:-1] if r.draft_seconds is None)
+        places.add(len(last.tokens))
+        after = ids + upto + [5, 6]
+        assert text(engine, after, max_tokens=8, drafter="model") == reference(model, after, 8)
+    assert len(places) >= 3, "the stop fell on too few places of a round"
+
+
+@pytest.mark.parametrize("drafter", ["none", "model", "auto"])
+def test_cancelling_at_any_round_leaves_the_next_turn_right(engine, drafter):
     ids = prompt(9, 1)
-    wanted = reference(engine.target.model, ids, 40)
-    places = set()
-    for stop in dict.fromkeys(wanted[1:30]):
-        first = wanted.index(stop)
-        rounds = list(
-            engine.generate(
-                ids,
-                Options(max_tokens=40, drafter="model", draft_length=4, stop_tokens=frozenset([stop])),
-            )
-        )
-        assert [t for r in rounds for t in r.tokens] == wanted[: first + 1]
-        assert rounds[-1].stop == "stop"
-        assert rounds[-1].accepted <= len(rounds[-1].tokens) >= 1
-        places.add(len(rounds[-1].tokens))
-        after = ids + wanted[: first + 1] + [5, 6]
-        assert text(engine, after, max_tokens=8, drafter="model") == reference(engine.target.model, after, 8)
-    assert len(places) >= 3, "the stop fell on too few places of a round to prove anything"
-
-
-def test_cancelling_at_any_round_leaves_the_next_turn_right(engine):
-    ids = prompt(9, 1)
-    for drafter in ("none", "model", "auto"):
-        for read in range(6):
-            rounds = engine.generate(ids, Options(max_tokens=60, drafter=drafter, draft_length=3))
-            kept = [t for _ in range(read) for t in next(rounds).tokens]
-            if read % 2:
-                rounds.close()
-            again = ids + kept + [3, 4]
-            assert text(engine, again, max_tokens=12, drafter=drafter) == reference(
-                engine.target.model, again, 12
-            )
+    for read in range(6):
+        rounds = engine.generate(ids, Options(max_tokens=60, drafter=drafter, draft_length=3))
+        kept = [t for _ in range(read) for t in next(rounds).tokens]
+        if read % 2:
+            rounds.close()
+        again = ids + kept + [3, 4]
+        wanted = reference(engine.target.model, again, 12)
+        assert text(engine, again, max_tokens=12, drafter=drafter) == wanted
 
 
 def test_cancelling_during_prefill_leaves_the_next_turn_right(engine):
@@ -193,12 +168,19 @@ def test_cancelling_during_prefill_leaves_the_next_turn_right(engine):
     assert engine.stats([]).cached_tokens >= 512
 
 
-def test_an_answer_that_was_overtaken_says_so(engine):
-    old = engine.generate(prompt(9, 1), Options(max_tokens=60))
-    next(old)
-    next(engine.generate(prompt(5, 2), Options(max_tokens=60)))
-    with pytest.raises(SpecError, match="later one"):
-        next(old)
+@pytest.mark.parametrize("in_flight", [0, 1])
+def test_an_answer_that_was_overtaken_ends_whether_begun_or_not_and_leaves_the_other_alone(engine, in_flight):
+    engine.drafts_in_flight, ids = bool(in_flight), prompt(25, 2)
+    wanted = text(engine, ids, max_tokens=30, drafter="none")
+    begun = engine.generate(prompt(9, 1), Options(max_tokens=60))
+    next(begun)
+    overtaken = engine.generate(prompt(30, 1), Options(max_tokens=30))
+    rounds = engine.generate(ids, Options(max_tokens=30, drafter="model", draft_length=3))
+    written = list(next(rounds).tokens)
+    for old in (begun, overtaken):
+        with pytest.raises(SpecError, match="later one"):
+            next(old)
+    assert written + tokens(rounds) == wanted
 
 
 def test_a_prompt_beyond_the_context_is_refused_before_anything_is_lost(engine):
@@ -210,34 +192,34 @@ def test_a_prompt_beyond_the_context_is_refused_before_anything_is_lost(engine):
     assert engine.stats([]).cached_tokens >= len(ids)
 
 
-def test_an_empty_prompt_and_a_missing_draft_model_are_refused(engine):
+def test_an_empty_prompt_a_missing_drafter_and_impossible_bits_are_refused(engine):
     with pytest.raises(BadOption, match="empty"):
         engine.generate([], Options())
-    alone = engine_of(tiny_llama(0), context_limit=64)
+    alone = engine_of(one_layer(0), context_limit=64)
     with pytest.raises(BadOption, match="no drafter model in this pair. Use one of: auto, lookup, none"):
         alone.generate([1], Options(drafter="model"))
     assert text(alone, [1, 2], max_tokens=5, drafter="auto") == reference(alone.target.model, [1, 2], 5)
+    with pytest.raises(UnsupportedModel, match="keys and values of 7 bits.*Leave kv_bits out"):
+        engine_of(tiny_llama(0, dim=256), context_limit=100, kv_bits=7)
 
 
 def test_a_round_waits_for_the_device_once(engine, monkeypatch):
     """Blocking host reads, counted at MLX's own border; timed rounds also wait for their draft."""
-    waits = {"tolist": 0, "item": 0, "eval": 0}
-    for name in ("tolist", "item"):
-        honest = getattr(mx.array, name)
-        monkeypatch.setattr(
-            mx.array, name, lambda self, _n=name, _f=honest: (waits.update({_n: waits[_n] + 1}), _f(self))[1]
-        )
-    honest_eval = mx.eval
-    monkeypatch.setattr(
-        mx, "eval", lambda *a: (waits.update({"eval": waits["eval"] + 1}), honest_eval(*a))[1]
-    )
-    for drafter in ("none", "model", "auto", "lookup"):
+    waits: list[str] = []
+
+    def count(owner: object, name: str) -> None:
+        honest = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: (waits.append(name), honest(*given))[1])
+
+    for owner, name in ((mx.array, "tolist"), (mx.array, "item"), (mx, "eval")):
+        count(owner, name)
+    for drafter in DRAFTERS:
         rounds = engine.generate(prompt(9, 1), Options(max_tokens=60, drafter=drafter, draft_length=3))
         next(rounds)
-        waits.update(dict.fromkeys(waits, 0))
+        waits.clear()
         read = list(rounds)
         timed = sum(r.draft_seconds is not None for r in read)
-        assert waits == {"tolist": len(read), "item": 0, "eval": timed}
+        assert sorted(waits) == ["eval"] * timed + ["tolist"] * len(read)
         assert timed <= 1 + len(read) // 64
 
 
@@ -261,10 +243,7 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
 
     Only the first, which nobody drafts, is read at once: a person waits for it.
     """
-    from mlx_spec.batch import Batch
-
-    order = []
-    submit, read = mx.async_eval, Batch.read
+    order, submit, read = [], mx.async_eval, Batch.read
     monkeypatch.setattr(
         mx, "async_eval", lambda *a: (order.append("draft" if len(a) == 1 else "round"), submit(*a))[1]
     )
@@ -274,73 +253,15 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
     assert order[:13] == ["round", "read", *drafted, *drafted, "read", *drafted, "read"]
 
 
-@pytest.mark.parametrize("drafter", ["none", "model", "auto"])
-def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, monkeypatch, drafter):
-    """The first round takes it along: one pass of the target fewer until the first token."""
-    passes = []
-    honest = type(engine.target)._pass
-
-    def counted(self, ids, at, recurrent, tree=None):
-        if self is engine.target:
-            passes.append(ids.shape[1])
-        return honest(self, ids, at, recurrent, tree)
-
-    monkeypatch.setattr(type(engine.target), "_pass", counted)
-    for length in (1, 2, 64, 65, 90):
-        engine.forget()
-        passes.clear()
-        ids = prompt(length, 3)
-        out = text(engine, ids, max_tokens=12, drafter=drafter, draft_length=3)
-        assert out == reference(engine.target.model, ids, 12)
-        assert passes[:2] == ([length - 1, 1] if length > 64 else [length, 1 if drafter == "none" else 4])
+@pytest.mark.parametrize("length", [1, 2, 64, 65, 90])
+def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, length):
+    """The first round takes it along; only a longer prompt is read, and shown to be, before it."""
+    ids, reads = prompt(length, 3), []
+    options = Options(max_tokens=12, drafter="model", draft_length=3)
+    out = tokens(engine.generate(ids, options, progress=lambda done, total: reads.append(done)))
+    assert out == reference(engine.target.model, ids, 12)
+    assert bool(reads) == (length > 64)
     later = ids + out + prompt(5, 4)
-    passes.clear()
-    assert text(engine, later, max_tokens=12, drafter=drafter) == reference(engine.target.model, later, 12)
-    assert passes[0] <= 6
-
-
-def test_a_round_that_is_read_at_once_gives_the_same_text(engine):
-    """As on the CPU: nothing in flight beside a draft, plain rounds still one late."""
-    engine.drafts_in_flight = False
-    ids = prompt(9, 1)
-    wanted = reference(engine.target.model, ids, 60)
-    for drafter in ("none", "model", "auto", "lookup"):
-        for length in (1, 3, 5):
-            assert text(engine, ids, max_tokens=60, drafter=drafter, draft_length=length) == wanted
-
-
-@pytest.mark.parametrize("in_flight", [0, 1])
-def test_an_answer_that_begins_after_it_was_overtaken_leaves_the_other_alone(engine, in_flight):
-    engine.drafts_in_flight = bool(in_flight)
-    ids = prompt(25, 2)
-    wanted = text(engine, ids, max_tokens=30, drafter="none")
-    overtaken = engine.generate(prompt(30, 1), Options(max_tokens=30))
-    rounds = engine.generate(ids, Options(max_tokens=30, drafter="model", draft_length=3))
-    written = list(next(rounds).tokens)
-    with pytest.raises(SpecError, match="later one"):
-        next(overtaken)
-    assert written + [t for r in rounds for t in r.tokens] == wanted
-
-
-def test_a_draft_that_the_end_of_the_text_cuts_says_nothing_about_costs(engine):
-    engine.drafts_in_flight, ids = False, prompt(9, 1)
-    wanted = text(engine, ids, max_tokens=60)
-    seen = set()
-    for stop in list(dict.fromkeys(wanted))[:20]:
-        options = Options(max_tokens=200, drafter="model", draft_length=8, stop_tokens=frozenset([stop]))
-        *whole, last = engine.generate(ids, options)
-        seen.add((len(last.drafted) in (0, 8), last.steady))
-        assert all(r.steady for r in whole[4:] if len(r.drafted) == 8 and r.draft_seconds is None)
-    assert seen >= {(False, False)} and (False, True) not in seen
-
-
-def test_tokens_that_the_target_does_not_have_are_refused(engine):
-    for ids, documents in (([1, VOCAB, 2], []), ([1, -3], []), ([1, 10**9], []), ([1, 2], [[], [VOCAB]])):
-        with pytest.raises(BadOption, match="There is no token"):
-            engine.generate(ids, Options(), documents=documents)
-    assert text(engine, [0, VOCAB - 1], max_tokens=3)
-
-
-def test_keys_and_values_that_cannot_be_quantized_are_named_as_the_reason():
-    with pytest.raises(UnsupportedModel, match="keys and values of 7 bits.*Leave kv_bits out"):
-        engine_of(tiny_llama(0, dim=256), context_limit=100, kv_bits=7)
+    reads.clear()
+    out = tokens(engine.generate(later, options, progress=lambda done, total: reads.append(done)))
+    assert out == reference(engine.target.model, later, 12) and not reads

@@ -1,14 +1,14 @@
 """Tiny random models of mlx-lm's own architectures, and drafts that are nearly right."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_map
+from mlx_lm.generate import generate_step
 from mlx_lm.models import gemma3_text, gemma4_text, llama, qwen3
 
-from mlx_spec import Engine
-from mlx_spec.drafters.draft_head import restrict_head
+from mlx_spec import Engine, Options, Round
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.model import Model
@@ -16,27 +16,34 @@ from mlx_spec.target.model import Model
 VOCAB = 120
 
 
-def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
-    """Random weights from a seed; wider than at initialisation, so that texts vary and ties are rare."""
+def each_matrix(model: nn.Module, seed: int, change: Callable[[mx.array, mx.array], mx.array]) -> nn.Module:
+    """Its matrices changed, each with normal noise of its shape."""
     keys = iter(mx.random.split(mx.random.key(seed), 500))
-    weights = tree_map(
-        lambda x: (
-            mx.random.normal(x.shape, key=next(keys)) * spread * x.shape[-1] ** -0.5 if x.ndim > 1 else x
-        ),
-        model.parameters(),
-    )
-    model.update(weights)
+
+    def changed(x: mx.array) -> mx.array:
+        return change(x, mx.random.normal(x.shape, key=next(keys))) if x.ndim > 1 else x
+
+    model.update(tree_map(changed, model.parameters()))
     mx.eval(model.parameters())
     return model
 
 
+def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
+    """Random weights from a seed; wider than at initialisation, so that texts vary and ties are rare."""
+    return each_matrix(model, seed, lambda x, normal: normal * spread * x.shape[-1] ** -0.5)
+
+
+def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
+    """A draft that is often right: the same model with noise on its weights."""
+    return each_matrix(make(seed), seed + 1000, lambda x, normal: x + noise * normal * mx.std(x))
+
+
 def tiny_llama(
-    seed: int = 0, layers: int = 2, vocab: int = VOCAB, tied: bool = True, dim: int = 32
+    seed: int = 0, layers: int = 2, vocab: int = VOCAB, dim: int = 32, heads: int = 4, **more
 ) -> nn.Module:
     args = llama.ModelArgs(
         model_type="llama", hidden_size=dim, num_hidden_layers=layers, intermediate_size=2 * dim,
-        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=vocab,
-        tie_word_embeddings=tied,
+        num_attention_heads=heads, num_key_value_heads=heads // 2, rms_norm_eps=1e-5, vocab_size=vocab, **more
     )  # fmt: skip
     return settled(llama.Model(args), seed)
 
@@ -46,13 +53,13 @@ def one_layer(seed: int = 0) -> nn.Module:
     return tiny_llama(seed, layers=1)
 
 
+def quantizable(seed: int = 0) -> nn.Module:
+    """Its heads have 64 numbers, as many as MLX quantizes together."""
+    return tiny_llama(seed, layers=1, dim=128, heads=2)
+
+
 def tiny_sliding_llama(seed: int = 0) -> nn.Module:
-    args = llama.ModelArgs(
-        model_type="llama", hidden_size=32, num_hidden_layers=2, intermediate_size=64,
-        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, vocab_size=VOCAB,
-        layer_types=["sliding_attention", "full_attention"], sliding_window=32,
-    )  # fmt: skip
-    return settled(llama.Model(args), seed)
+    return tiny_llama(seed, layer_types=["sliding_attention", "full_attention"], sliding_window=32)
 
 
 def tiny_qwen3(seed: int = 0) -> nn.Module:
@@ -64,13 +71,13 @@ def tiny_qwen3(seed: int = 0) -> nn.Module:
     return settled(qwen3.Model(args), seed)
 
 
-def tiny_gemma3(seed: int = 0) -> nn.Module:
-    args = gemma3_text.ModelArgs(
-        model_type="gemma3_text", hidden_size=32, num_hidden_layers=4, intermediate_size=64,
-        num_attention_heads=4, num_key_value_heads=2, head_dim=8, vocab_size=VOCAB,
-        sliding_window=24, sliding_window_pattern=2, query_pre_attn_scalar=8,
-    )  # fmt: skip
-    return settled(gemma3_text.Model(args), seed)
+def tiny_gemma3(seed: int = 0, **more) -> nn.Module:
+    sizes = {
+        "hidden_size": 32, "num_hidden_layers": 4, "intermediate_size": 64, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 8, "vocab_size": VOCAB, "sliding_window": 24,
+        "sliding_window_pattern": 2, "query_pre_attn_scalar": 8,
+    }  # fmt: skip
+    return settled(gemma3_text.Model(gemma3_text.ModelArgs("gemma3_text", **{**sizes, **more})), seed)
 
 
 def tiny_gemma4(seed: int = 0) -> nn.Module:
@@ -98,23 +105,23 @@ ARCHITECTURES: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
-    """A draft that is often right: the same model with noise on its weights."""
-    model = make(seed)
-    keys = iter(mx.random.split(mx.random.key(seed + 1000), 500))
-    model.update(
-        tree_map(
-            lambda x: x + noise * mx.random.normal(x.shape, key=next(keys)) * mx.std(x) if x.ndim > 1 else x,
-            model.parameters(),
-        )
-    )
-    mx.eval(model.parameters())
-    return model
-
-
 def prompt(length: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
     ids: list[int] = mx.random.randint(1, vocab, (length,), key=mx.random.key(seed)).tolist()  # type: ignore[assignment]
     return ids
+
+
+def tokens(rounds: Iterable[Round]) -> list[int]:
+    return [token for read in rounds for token in read.tokens]
+
+
+def text(engine: Engine, ids: list[int], **options) -> list[int]:
+    """The whole answer to `ids` with these `Options`."""
+    return tokens(engine.generate(ids, Options(**options)))
+
+
+def reference(model: nn.Module, ids: list[int], count: int, **processors) -> list[int]:
+    """mlx-lm's own greedy text."""
+    return [int(token) for token, _ in generate_step(mx.array(ids), model, max_tokens=count, **processors)]
 
 
 def draft_model(engine: Engine) -> Model:
@@ -122,11 +129,7 @@ def draft_model(engine: Engine) -> Model:
     return engine.drafters[-1].models[0]
 
 
-def engine_of(
-    target: nn.Module, draft: nn.Module | None = None, draft_head: Sequence[int] | None = None, **options
-) -> Engine:
+def engine_of(target: nn.Module, draft: nn.Module | None = None, **options) -> Engine:
     """An engine with lookup and, if there is a draft model, that."""
-    if draft is not None and draft_head is not None:
-        restrict_head(draft, draft_head)
     drafters = [LookupDrafter(), *([ModelDrafter(draft)] if draft is not None else [])]
     return Engine(target, drafters, **options)

@@ -15,7 +15,7 @@ _STEP = 64 * 1024
 
 @dataclass
 class HostedModel:
-    """One repository, one commit unless `commits` says more, and what is wrong with it."""
+    """One repository, one commit unless `commits` has more, and what is wrong with it."""
 
     files: dict[str, bytes]
     announced_sizes: dict[str, int] = field(default_factory=dict)
@@ -29,13 +29,11 @@ class HostedModel:
 
 @dataclass
 class HubServer:
-    """Serves models until the `with` block ends; counts requests."""
+    """Serves models until the `with` block ends; counts requests (`METHOD path`) and bytes of file bodies."""
 
     models: dict[str, HostedModel] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
-    """`METHOD path` of every request, in order."""
     sent_bytes: int = 0
-    """Bytes of file bodies."""
     serving: set[int] = field(default_factory=set)
     """Threads that answer a request, for some time also to a client that has left."""
     cut_after: dict[str, int] = field(default_factory=dict)
@@ -44,8 +42,6 @@ class HubServer:
     """File name to the number of bytes after which nothing more comes, until the name is taken out."""
     ignores_ranges: bool = False
     """Send files from the beginning whatever part was asked for."""
-    seconds_per_step: float = 0.0
-    """Waits after every 64 kB of a safetensors file."""
     status: int | None = None
     """Answer everything with this error."""
     page: bytes | None = None
@@ -199,8 +195,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.hub.sent_bytes += len(body[start : start + _STEP]) if name else 0
                 while self.hub.stall_after.get(name, len(body)) <= start:
                     time.sleep(0.02)
-                if name.endswith(".safetensors"):
-                    time.sleep(self.hub.seconds_per_step)
         except OSError:
             self.close_connection = True
         if stop is not None:

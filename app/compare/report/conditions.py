@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from models.speed.machine import chip_name, said, this_chip, this_machine
+from models.speed.machine import chip_name, output_of, this_chip, this_machine
 
 MEMORY_PRESSURE = "kern.memorystatus_vm_pressure_level"
 """1 is normal, 2 a warning, 4 critical."""
@@ -39,7 +39,7 @@ def system() -> dict[str, Any]:
     }
     if sys.platform == "darwin":
         found["system"] = f"macOS {platform.mac_ver()[0]}"
-        found["model"] = said("/usr/sbin/sysctl", "-n", "hw.model").strip()
+        found["model"] = output_of("/usr/sbin/sysctl", "-n", "hw.model").strip()
         if chip := this_chip():
             found["memory_bandwidth_gb_s"] = chip.bandwidth
     return found
@@ -79,11 +79,11 @@ def parse_pressure(text: str) -> dict[str, str]:
 
 
 def _mac() -> dict[str, Any]:
-    found: dict[str, Any] = parse_battery(said("/usr/bin/pmset", "-g", "batt"))
-    found |= parse_low_power(said("/usr/bin/pmset", "-g"))
-    found |= parse_pressure(said("/usr/bin/notifyutil", "-g", THERMAL_PRESSURE))
-    found["thermal_levels"] = parse_therm(said("/usr/bin/pmset", "-g", "therm"))
-    if (pressure := said("/usr/sbin/sysctl", "-n", MEMORY_PRESSURE).strip()).isdigit():
+    found: dict[str, Any] = parse_battery(output_of("/usr/bin/pmset", "-g", "batt"))
+    found |= parse_low_power(output_of("/usr/bin/pmset", "-g"))
+    found |= parse_pressure(output_of("/usr/bin/notifyutil", "-g", THERMAL_PRESSURE))
+    found["thermal_levels"] = parse_therm(output_of("/usr/bin/pmset", "-g", "therm"))
+    if (pressure := output_of("/usr/sbin/sysctl", "-n", MEMORY_PRESSURE).strip()).isdigit():
         found["memory_pressure_level"] = int(pressure)
     return found
 

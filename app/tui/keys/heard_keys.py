@@ -21,7 +21,7 @@ PARTS = {
 def about_focus(app: KeyedApp) -> str:
     """What the part that has the focus is for, and the screen it is on."""
     parts = (app.focused, app.screen)
-    return "\n\n".join(app.keys.told(part.HELP) for part in parts if part is not None and part.HELP)
+    return "\n\n".join(app.keys.fill_in(part.HELP) for part in parts if part is not None and part.HELP)
 
 
 def described_keys(
@@ -33,7 +33,7 @@ def described_keys(
     """
     found: dict[str, dict[str, tuple[list[str], str]]] = {}
     for key, binding in _heard(app, more):
-        part = app.keys.told(PARTS.get(str(binding.id).partition(".")[0], "Here"))
+        part = app.keys.fill_in(PARTS.get(str(binding.id).partition(".")[0], "Here"))
         meaning = binding.tooltip or binding.description
         found.setdefault(part, {}).setdefault(str(binding.id), ([], meaning))[0].append(key_name(key))
     described = {

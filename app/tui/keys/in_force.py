@@ -23,7 +23,7 @@ class Keys:
         """The first key of a binding, as people read it: `Ctrl+T`."""
         return key_name(self.of(binding)[0])
 
-    def told(self, sentence: str) -> str:
+    def fill_in(self, sentence: str) -> str:
         """Our own sentence with the keys' names in place of `{chat.stop}`.
 
         Text that is not ours goes in afterwards: it may have braces too.

@@ -60,12 +60,12 @@ def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], l
     known, problems = default_keys(), []
     kept = {name: _normal(value) for name, value in keys.items()}
     for name, value in keys.items():
-        said = f"keys.{name}"
+        text = f"keys.{name}"
         if name not in known:
-            problems.append(unknown_key(file, said, {f"keys.{binding}": "" for binding in known}))
+            problems.append(unknown_key(file, text, {f"keys.{binding}": "" for binding in known}))
             del kept[name]
         elif wrong := next((key for key in kept[name].split(",") if not _can_be_pressed(name, key)), None):
-            problems.append(bad_value(file, said, value, f"'{wrong}' {_why_not(name, wrong)}"))
+            problems.append(bad_value(file, text, value, f"'{wrong}' {_why_not(name, wrong)}"))
             del kept[name]
     while clash := _clash(known | kept, kept):
         name, key, other = clash

@@ -8,15 +8,13 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app.chat.attachments import attach, mentioned, mistyped
-from app.chat.chat_setup import setup_rows
-from app.chat.engine_events import EngineDied, PairEvent, PairFailed, PairLoaded, PairLoading, PairTuning
-from app.chat.engine_link import EngineLink
+from app.chat.engine_link import EngineDied, EngineLink, PairEvent, PairLoading
 from app.chat.open_chat import OpenChat
-from app.chat.settings import Settings
-from app.chat.waiting import Waiting
-from app.engine.protocol import TuningEnded
+from app.chat.settings import Settings, setup_rows
+from app.engine.protocol import Loaded, LoadFailed, Tuning, TuningEnded
 from app.history.records import Attachment
 from app.history.saving import HistoryThread
+from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
@@ -52,7 +50,7 @@ class ChatScreen(Screen[None]):
         Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
                 tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
         Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
-                tooltip="The rounds of an answer one by one: what was drafted, what stood"),
+                tooltip="The rounds of an answer one by one: what was drafted, what was accepted"),
         Binding("f9", "totals", "Totals", id="chat.totals", show=False,
                 tooltip="This chat: instructions, sampling, what drafting did so far"),
         Binding("escape", "stop", "Stop", id="chat.stop",
@@ -113,7 +111,7 @@ class ChatScreen(Screen[None]):
         for name in mistyped(event.text):
             self.view.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
         attached = self.prompt.take_attachments()
-        waiting = Waiting(event.text, (*attached, *(file for file in files if file not in attached)))
+        waiting = Unsent(event.text, (*attached, *(file for file in files if file not in attached)))
         self.state.ask(waiting, at_once=event.at_once)
 
     def on_request_advanced(self, message: RequestAdvanced) -> None:
@@ -125,25 +123,25 @@ class ChatScreen(Screen[None]):
             case PairLoading():
                 if self.state.running is None:
                     self.state.count_context()
-            case PairLoaded(info):
+            case Loaded(info):
                 for note in info.notes:
                     self.view.note(note)
-            case PairTuning(TuningEnded(skipped=skipped)):
+            case TuningEnded(skipped=skipped):
                 self.view.note(
                     "Measuring was skipped: what drafting costs here is learned while answering."
                     if skipped
                     else "Measured what drafting costs here: from now on it adapts to the text."
                 )
-            case PairTuning():
+            case Tuning():
                 pass
-            case PairFailed(text):
+            case LoadFailed(text):
                 # An answer that waited for the pair says the same thing.
                 if self.state.running is None:
                     self.view.note(text, "error")
             case EngineDied(text, while_answering=while_answering):
                 if not while_answering:
                     self.view.note(text, "error")
-        if isinstance(event, PairTuning):
+        if isinstance(event, Tuning | TuningEnded):
             self.view.show()
         else:
             self.show_pair()

@@ -1,7 +1,8 @@
 """Carries out `/` commands, whether typed, picked from the list or from the palette."""
 
 import re
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from inspect import isawaitable
 from pathlib import Path
 from typing import Protocol
 
@@ -56,7 +57,7 @@ class Program(Protocol):
 
 
 class CommandRunner:
-    """One method per command that is neither a setting nor an action, named `do_<command>`."""
+    """Changes settings, runs the actions of keys, and carries out the other commands."""
 
     def __init__(
         self,
@@ -74,7 +75,38 @@ class CommandRunner:
         self._view = view
         self._prompt = prompt
         self._actions = actions
-        self._saved = saved
+        self._commands: dict[str, Callable[[str], object]] = {
+            "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
+            "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
+            "use": self._use,
+            "pull": self._pull,
+            "remove": self._remove,
+            "system": self._system,
+            "marks": self._marks,
+            "copy": self._copy,
+            "edit": lambda _: actions.edit(),
+            "regenerate": lambda value: actions.regenerate(value or "new"),
+            "continue": lambda _: actions.continue_answer(),
+            "branch": self._branch,
+            "think": lambda _: actions.fold(),
+            "attach": self._attach,
+            "detach": self._detach,
+            "editor": lambda _: self._prompt.area.action_editor(),
+            "sessions": opener.sessions,
+            "resume": lambda value: saved.resume(value or "last"),
+            "new": lambda _: self._chat.clear(),
+            "clear": lambda _: self._chat.clear(),
+            "rename": saved.rename,
+            "archive": lambda _: saved.archive(),
+            "delete": lambda _: saved.delete(),
+            "undo": lambda _: saved.undo(),
+            "export": saved.export,
+            "import": saved.import_file,
+            "preset": saved.preset,
+            "stop": self._stop,
+            "config": self._config,
+            "log": lambda _: self._note(f"The engine's log: {self._chat.link.client.log_path}"),
+        }
 
     async def run(self, text: str) -> None:
         """Run a typed command; what cannot be done is said in the conversation."""
@@ -85,7 +117,9 @@ class CommandRunner:
             elif command.name in ACTIONS:
                 await self._program.run_action(ACTIONS[command.name])
             else:
-                await getattr(self, f"do_{command.name.replace('-', '_')}")(value)
+                work = self._commands[command.name](value)
+                if isawaitable(work):
+                    await work
         except AppError as error:
             self._note(str(error), failed=True)
 
@@ -93,31 +127,25 @@ class CommandRunner:
         if value:
             self._chat.change_settings(change(self._chat.settings, command.name, value.lower()))
         when = " from the next answer on" if value else f". Change it with {command.usage}"
-        said = describe(self._chat.settings, command.name)
-        self._note(f"{said[0].upper()}{said[1:]}{when}.")
+        text = describe(self._chat.settings, command.name)
+        self._note(f"{text[0].upper()}{text[1:]}{when}.")
 
-    async def do_compare(self, value: str) -> None:
-        self._opener.compare(read_compare(value, self._drafting()))
-
-    async def do_sweep(self, value: str) -> None:
-        self._opener.compare(read_sweep(value, self._drafting()))
-
-    async def do_use(self, value: str) -> None:
+    def _use(self, value: str) -> None:
         pair = self._pair(value)
         if not installed(pair.spec):
             raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
         self._opener.use(pair)
 
-    async def do_pull(self, value: str) -> None:
+    def _pull(self, value: str) -> None:
         pair = self._pair(value)
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
         self._program.pulls.add(pair.spec)
-        where = self._program.keys.told("{app.pairs} shows how far it is.")
+        where = self._program.keys.fill_in("{app.pairs} shows how far it is.")
         what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
         self._note(what.rstrip())
 
-    async def do_remove(self, value: str) -> None:
+    def _remove(self, value: str) -> None:
         pair = self._pair(value)
 
         program = self._program
@@ -134,22 +162,24 @@ class CommandRunner:
             return find(name)
         except UnknownPair as error:
             own = "{app.pairs}, then {pairs.own} adds one from repositories or folders."
-            said = f"There is no pair {name}. {self._program.keys.told(own)}" if "/" in name else str(error)
-            raise BadInput(said) from error
+            text = (
+                f"There is no pair {name}. {self._program.keys.fill_in(own)}" if "/" in name else str(error)
+            )
+            raise BadInput(text) from error
 
-    async def do_system(self, value: str) -> None:
+    def _system(self, value: str) -> None:
         conversation = self._chat.conversation
         if value:
             conversation.set_up(system="" if value == "none" else value)
-        said = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
-        self._note(said)
+        text = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
+        self._note(text)
 
-    async def do_marks(self, value: str) -> None:
+    def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):
             raise BadInput(f"'{value}' is neither on nor off.")
         self._view.show_marks(value == "on" if value else not self._view.marks)
 
-    async def do_copy(self, value: str) -> None:
+    def _copy(self, value: str) -> None:
         what, _, number = value.partition(" ")
         if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
@@ -158,80 +188,29 @@ class CommandRunner:
         else:
             self._actions.copy()
 
-    async def do_edit(self, value: str) -> None:
-        self._actions.edit()
-
-    async def do_regenerate(self, value: str) -> None:
-        self._actions.regenerate(value or "new")
-
-    async def do_continue(self, value: str) -> None:
-        self._actions.continue_answer()
-
-    async def do_branch(self, value: str) -> None:
+    def _branch(self, value: str) -> None:
         if value not in ("before", "after"):
             raise BadInput(f"'{value}' is neither before nor after.")
         self._actions.walk(-1 if value == "before" else 1)
 
-    async def do_think(self, value: str) -> None:
-        self._actions.fold()
-
-    async def do_attach(self, value: str) -> None:
+    def _attach(self, value: str) -> None:
         if not value:
             raise BadInput("Name the file: /attach FILE")
         self._prompt.attach(attach(Path(value.strip('"')), self._chat.context_limit))
 
-    async def do_detach(self, value: str) -> None:
+    def _detach(self, value: str) -> None:
         files = self._prompt.take_attachments()
         self._note(f"{counted(len(files), 'attached file')} left out.")
 
-    async def do_editor(self, value: str) -> None:
-        self._prompt.area.action_editor()
-
-    async def do_sessions(self, value: str) -> None:
-        self._opener.sessions(value)
-
-    async def do_resume(self, value: str) -> None:
-        await self._saved.resume(value or "last")
-
-    async def do_new(self, value: str) -> None:
-        self._chat.clear()
-
-    async def do_rename(self, value: str) -> None:
-        self._saved.rename(value)
-
-    async def do_archive(self, value: str) -> None:
-        await self._saved.archive()
-
-    async def do_delete(self, value: str) -> None:
-        await self._saved.delete()
-
-    async def do_undo(self, value: str) -> None:
-        await self._saved.undo()
-
-    async def do_export(self, value: str) -> None:
-        await self._saved.export(value)
-
-    async def do_import(self, value: str) -> None:
-        await self._saved.import_file(value)
-
-    async def do_preset(self, value: str) -> None:
-        await self._saved.preset(value)
-
-    async def do_stop(self, value: str) -> None:
+    def _stop(self, value: str) -> None:
         if not self._chat.can_stop:
             raise BadInput("There is nothing to stop.")
         self._chat.stop()
 
-    async def do_clear(self, value: str) -> None:
-        self._chat.clear()
-
-    async def do_config(self, value: str) -> None:
+    def _config(self, value: str) -> None:
         self._note(
             f"Settings: {self._program.config.file}. `mlx-spec config` prints every key and what holds."
         )
-
-    async def do_log(self, value: str) -> None:
-        self._note(f"The engine's log: {self._chat.link.client.log_path}")
 
     def _drafting(self) -> Options:
         """The options of a drafted answer in this chat."""

@@ -7,8 +7,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from app.chat.engine_events import DifferenceFound, TurnAdvanced, TurnFailed
-from app.chat.engine_link import Asker, EngineLink
+from app.chat.engine_link import Asker, EngineLink, RequestFailed
 from app.compare import store
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
@@ -17,6 +16,7 @@ from app.compare.record import Record
 from app.compare.request import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
+from app.engine.protocol import Answered, Explained
 from app.shell.errors import AppError
 from app.shell.printable import printable
 from app.tui.keys.in_force import Keys
@@ -92,22 +92,22 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def on_request_advanced(self, message: RequestAdvanced) -> None:
         progress, event = self.progress, message.event
-        if progress is None or not progress.owns(event.turn_id):
+        if progress is None or not progress.owns(event.id):
             return
         match event:
-            case TurnAdvanced():
+            case Answered():
                 await self._advance(progress, event)
-            case DifferenceFound(difference=difference):
+            case Explained(difference=difference):
                 progress.explained(difference)
                 await self._explain(progress)
-            case TurnFailed(reason=reason):
+            case RequestFailed(reason=reason):
                 if progress.run is not None:
                     progress.break_off(reason)
                 progress.leave_unexplained()
                 self._link.wake()
                 await self._end(progress)
 
-    async def _advance(self, progress: ComparisonInProgress[Asker], advanced: TurnAdvanced) -> None:
+    async def _advance(self, progress: ComparisonInProgress[Asker], advanced: Answered) -> None:
         if (run := progress.run) is None:
             return
         match advanced.event:
@@ -212,7 +212,7 @@ The same prompts without and with drafting, one after the other on the same engi
         self.refresh_bindings()
         if self.record is None:
             after = f"after {progress.count} of {progress.plan.count} runs"
-            how = self._keys.told("{compare.again} runs it again, {compare.stop} goes back.")
+            how = self._keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
             self._view.show_message(
                 f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
                 f"judge: both ways have to run once. {how}",

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.ask import Ask
+from app.chat.pair_removal import Ask
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
@@ -88,7 +88,7 @@ class ComparisonsScreen(OpenedScreen[None]):
         rows.highlighted = 0 if kept.records else None
         count = counted(len(kept.records), "comparison")
         if not kept.records:
-            count = self._keys.told("No comparison yet: in the chat, {chat.compare} runs one")
+            count = self._keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
         bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
         self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
         if not kept.records:

@@ -98,7 +98,7 @@ with what answers now; on another row it shows that pair, with the key that down
         remember_first_run()
 
     def _show(self, machine: Machine, found: list[Suggestion]) -> None:
-        about = self._keys.told(about_suggestions(machine, found))
+        about = self._keys.fill_in(about_suggestions(machine, found))
         self.query_one("#suggestions", Static).update(Content(about))
         rows = (Option(_row(one, narrow=self._is_narrow), id=one.pair.name) for one in found)
         self.query_one(OptionList).add_options(rows)

@@ -53,7 +53,7 @@ class HelpScreen(ModalScreen[None], OpenedScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one("#help").border_title = "Help"
-        self.query_one("#help").border_subtitle = self.app.keys.told("{help.close} closes this help.")
+        self.query_one("#help").border_subtitle = self.app.keys.fill_in("{help.close} closes this help.")
         self.query_one("#help").focus()
 
 

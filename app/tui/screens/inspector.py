@@ -1,4 +1,4 @@
-"""The rounds of an answer, one per row, and where in the text each of them stands."""
+"""The rounds of an answer, one per row, and the place of each in the text."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -25,8 +25,8 @@ class InspectorScreen(OpenedScreen[None]):
     """Follows the newest round until the person walks away from it."""
 
     HELP = """\
-One row per round: milliseconds, who drafted, how many of the drafted tokens stood, the tokens themselves. \
-Up and down walk the rounds; the text above shows where the round stands in the answer."""
+One row per round: milliseconds, who drafted, how many of the drafted tokens were accepted, and the tokens. \
+Up and down walk the rounds; the text above shows the round's place in the answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close",
@@ -55,7 +55,7 @@ Up and down walk the rounds; the text above shows where the round stands in the 
     def compose(self) -> ComposeResult:
         yield Static(id="rounds-title")
         yield Static(id="rounds-text")
-        yield Static(id="rounds-told")
+        yield Static(id="rounds-sentence")
         yield OptionList(markup=False, id="rounds")
         yield KeyLine()
 
@@ -114,11 +114,13 @@ Up and down walk the rounds; the text above shows where the round stands in the 
         self.query_one("#rounds-title", Static).update(Content(title))
         if chosen is None:
             self.query_one("#rounds-text", Static).update(Content("Nothing was written yet."))
-            self.query_one("#rounds-told", Static).update(Content(""))
+            self.query_one("#rounds-sentence", Static).update(Content(""))
             return
         number = (self.query_one(OptionList).highlighted or 0) + 1
         self.query_one("#rounds-text", Static).update(excerpt(log.text, chosen, self.size.width - 4))
-        self.query_one("#rounds-told", Static).update(Content(f"Round {number}: {round_sentence(chosen)}"))
+        self.query_one("#rounds-sentence", Static).update(
+            Content(f"Round {number}: {round_sentence(chosen)}")
+        )
 
 
 def excerpt(text: str, played: DraftRound, width: int) -> Content:

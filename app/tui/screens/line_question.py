@@ -35,7 +35,7 @@ class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
             yield Static(Content(self._question))
             # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
             yield Input(one_line(self._value), select_on_focus=False)
-            keys = self.app.keys.told("Enter takes it, {title.leave} leaves it as it was.")
+            keys = self.app.keys.fill_in("Enter takes it, {title.leave} leaves it as it was.")
             yield Static(Content.styled(keys, "dim"))
         yield KeyLine()
 

@@ -1,13 +1,13 @@
 """Opens the screens over the chat."""
 
-from app.chat.ask import Ask
 from app.chat.history_actions import HistoryActions
 from app.chat.open_chat import OpenChat
+from app.chat.pair_removal import Ask
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.compare.record import Record
 from app.compare.request import CompareRequest, plan_of, read_compare
-from app.history.rows import ChatRow
+from app.history.records import ChatRow
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.compare import CompareScreen
@@ -64,7 +64,9 @@ class Opener:
         self.return_to_chat()
         keys, chat = self._app.keys, self._chat
         if chat.running is not None:
-            raise BadInput(keys.told("An answer is being written. Stop it with {chat.stop}, then compare."))
+            raise BadInput(
+                keys.fill_in("An answer is being written. Stop it with {chat.stop}, then compare.")
+            )
         plan = plan_of(request, chat.conversation, chat.settings.for_answer(drafting=True))
         self._app.push_screen(CompareScreen(chat.link, keys, plan=plan))
 

@@ -33,7 +33,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 
     def __init__(self, keys: Keys) -> None:
         super().__init__()
-        self._hint = keys.told("Enter checks both. {own.leave} closes.")
+        self._hint = keys.fill_in("Enter checks both. {own.leave} closes.")
         self._stop = threading.Event()
         self._checking = False
 

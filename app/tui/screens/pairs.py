@@ -9,9 +9,8 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.ask import Ask
 from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
-from app.chat.pair_removal import remove_after_asking
+from app.chat.pair_removal import Ask, remove_after_asking
 from app.chat.pull_queue import PullJob, PullQueue
 from app.compare.last_speeds import last_speeds
 from app.shell.pull_text import warning
@@ -68,7 +67,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self._keys = keys
         self._ask = ask
         self._highlight = chosen or in_use.name
-        self.hint = keys.told(HINT)
+        self.hint = keys.fill_in(HINT)
         """What can be done here."""
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
         """By name. The slow part is filled in on a thread."""
@@ -214,7 +213,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
-            nothing = self._keys.told("No pair has these words. {pairs.back} shows all.")
+            nothing = self._keys.fill_in("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
     @property

@@ -10,8 +10,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.chat.saved_chats import SavedChats
-from app.history.records import Chat, now
-from app.history.rows import ChatRow
+from app.history.records import Chat, ChatRow, now
 from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError
@@ -111,7 +110,7 @@ the chat at the message that was found."""
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            there = self._keys.told("in the archive ({sessions.archived} shows it)")
+            there = self._keys.fill_in("in the archive ({sessions.archived} shows it)")
             place = "out of the archive" if chat.archived else there
             self._do(self._saved.archive(chat), f"'{chat.title}' is {place}.")
 

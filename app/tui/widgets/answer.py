@@ -1,8 +1,9 @@
 """A finished answer: one widget, whatever its length."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
@@ -10,10 +11,9 @@ from textual.reactive import reactive
 from app.chat.thinking import thought_of
 from app.engine.events import Piece
 from app.shell.printable import printable
-from app.tui.widgets.broken_line import BrokenLine
-from app.tui.widgets.mark_styles import MARK_CLASSES, runs
+from app.tui.widgets.item_line import SEPARATOR
 from app.tui.widgets.markdown_text import markdown
-from app.tui.widgets.marked_lines import MarkedLines
+from app.tui.widgets.marked_lines import MARK_CLASSES, MarkedLines, runs
 from app.tui.widgets.message import Message
 
 UNBROKEN = 10**9
@@ -25,25 +25,24 @@ class Answer(Message):
 
     COMPONENT_CLASSES = {*MARK_CLASSES.values(), "answer--stats", "answer--thought"}
 
-    marks: reactive[bool] = reactive(False, layout=True)
-    unfolded: reactive[bool] = reactive(False, layout=True)
+    marks: reactive[bool] = reactive(False, layout=True, init=False)
+    unfolded: reactive[bool] = reactive(False, layout=True, init=False)
 
     def __init__(
         self, text: str, pieces: Sequence[Piece], stats: str, *, marks: bool = False, branch: str = ""
     ) -> None:
+        """`branch`: `‹2/3›` where there are others; else empty."""
         super().__init__()
         self.text = text
-        """The answer as the model gave it."""
         self.stats = stats
         self.branch = branch
-        """`‹2/3›` where there are others; else empty."""
-        self._pieces = tuple(pieces)
+        self._pieces = pieces
         self._thought = thought_of(text)
-        self._drawn_in: Style | None = None
         self.set_reactive(Answer.marks, marks)
 
     def on_mount(self) -> None:
         self._draw()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._draw))
 
     def watch_marks(self) -> None:
         self._draw()
@@ -51,33 +50,22 @@ class Answer(Message):
     def watch_unfolded(self) -> None:
         self._draw()
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        # Component styles follow the widget's own; only then is the theme's colour known.
-        self.call_after_refresh(self._follow_theme)
-
-    def _follow_theme(self) -> None:
-        # Taken out of the conversation meanwhile, it has no styles any more.
-        if self.is_mounted and self.is_attached and self._mark_style("answer--stats") != self._drawn_in:
-            self._draw()
-
     def _draw(self) -> None:
-        self._drawn_in = self._mark_style("answer--stats")
-        parts: list[RenderableType] = []
-        if self._thought.thought:
-            parts += self._thought_parts()
+        if not self.is_attached:
+            return
+        parts = self._thought_parts() if self._thought.thought else []
         if self.marks:
             parts.append(self._marked())
         elif answer := self.text[self._thought.answer_at :]:
-            parts.append(markdown(answer, self._code_theme()))
+            parts.append(markdown(answer, "monokai" if self.app.current_theme.dark else "friendly"))
         line = " ".join(part for part in (self.branch, self.stats) if part)
-        self.update(Group(*parts, BrokenLine(printable(line), self._mark_style("answer--stats"))))
+        self.update(Group(*parts, _Stats(printable(line), self.get_component_rich_style("answer--stats"))))
 
     def _thought_parts(self) -> list[RenderableType]:
         words = len(self._thought.thought.split())
         unfinished = "" if self._thought.finished else ", not to an end"
         sign, hint = ("▾", "fold") if self.unfolded else ("▸", "show")
-        style = self._mark_style("answer--thought")
+        style = self.get_component_rich_style("answer--thought")
         line = Text(f"{sign} thought in {words} words{unfinished} (/think: {hint})", style)
         if not self.unfolded:
             return [line]
@@ -87,23 +75,35 @@ class Answer(Message):
         """The answer's tokens; the parts of one visible character are drawn alike, so it stays whole."""
         whole = MarkedLines(UNBROKEN)
         whole.add(_from(self._pieces, self._thought.answer_at))
-        out = Text()
-        for number, line in enumerate(whole.lines):
-            out.append("\n" if number else "")
-            for piece in line:
-                for text, mark in runs(piece):
-                    out.append(text, self._mark_style(MARK_CLASSES[mark]))
-        return out
+        styles = {mark: self.get_component_rich_style(name) for mark, name in MARK_CLASSES.items()}
+        marked = ((run for piece in line for run in runs(piece)) for line in whole.lines)
+        return Text("\n").join(
+            Text.assemble(*((text, styles[mark]) for text, mark in line)) for line in marked
+        )
 
-    def _mark_style(self, name: str) -> Style:
-        return self.get_component_rich_style(name)
 
-    def _code_theme(self) -> str:
-        return "monokai" if self.app.current_theme.dark else "friendly"
+class _Stats:
+    def __init__(self, text: str, style: Style) -> None:
+        self._text, self._style = text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield Text("\n".join(broken(self._text, options.max_width)), self._style)
+
+
+def broken(text: str, width: int) -> list[str]:
+    """Lines with as many of the text's parts as fit; a part is never broken."""
+    first, *others = text.split(SEPARATOR)
+    lines = [first]
+    for part in others:
+        longer = f"{lines[-1]}{SEPARATOR}{part}"
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
 
 
 def _from(pieces: Sequence[Piece], start: int) -> list[Piece]:
-    """The pieces without their first characters."""
     out: list[Piece] = []
     for piece in pieces:
         if rest := piece.text[start:]:

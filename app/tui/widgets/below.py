@@ -1,50 +1,73 @@
-"""What stands under the transcript: numbers, what waits, the prompt, the state of the chat, the keys."""
-
-import time
+"""What lies below the transcript: numbers, waiting prompts, the prompt, the state of the chat, the keys."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
 
+from app.chat.answer_log import AnswerLog
 from app.chat.open_chat import OpenChat
 from app.shell.printable import one_line
 from app.tui.keys.keyed_app import KeyedApp
-from app.tui.widgets.figures import status_items
-from app.tui.widgets.gauges import Gauges
+from app.tui.widgets.figures import gauge_items, status_items
+from app.tui.widgets.item_line import ItemLine
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.legend import Legend
 from app.tui.widgets.prompt import Prompt
-from app.tui.widgets.queue_list import QueueList
-from app.tui.widgets.status_line import StatusLine
+from app.tui.widgets.token_text import ACCEPTED, OWN
 
 SHOW_SECONDS = 0.25
-"""How often the numbers follow a growing answer: often enough to read. They change together with the text, in
-one frame, and not with every piece: either would cost a percent of a core."""
+"""How often the numbers follow a growing answer."""
+
+MEANINGS = (
+    ("accepted", ACCEPTED, "drafted, right"),
+    ("bonus", OWN, "target, after a draft"),
+    ("plain", "", "target alone"),
+)
+QUEUE_SHOWN = 3
+QUEUE_HINT = "↑ takes back · {prompt.at_once} sends at once"
+
+
+class Legend(Static):
+    def on_resize(self) -> None:
+        parts = [
+            Content.styled(mark, style) + (f" {meaning}" if self.size.width >= 72 else "")
+            for mark, style, meaning in MEANINGS
+        ]
+        self.update(Content("   ").join(parts))
+
+
+class Gauges(ItemLine):
+    """The numbers of the answer in progress, or of the last one."""
+
+
+class StatusLine(ItemLine):
+    """Pair, drafting, context, queue."""
+
+
+class QueueList(Static):
+    """Prompts that wait for the running answer to end."""
 
 
 class Below(Vertical):
-    """Of what lies apart from the transcript, Textual draws nothing while text streams there."""
+    """Textual draws nothing of it while text streams in the transcript."""
 
     app: KeyedApp
-
     BLANK = True
-    """Textual draws it with each piece of text: nothing is its own."""
 
     def __init__(self, chat: OpenChat) -> None:
         super().__init__()
         self.prompt = Prompt()
-        self.gauges = Gauges()
         self._chat = chat
-        self._queue = QueueList()
-        self._status = StatusLine()
+        self._log: AnswerLog | None = None
+        self._gauges, self._queue, self._status = Gauges(), QueueList(), StatusLine()
+        self._queued: tuple[str, ...] = ()
         self._download = ""
-        self._shown_at = 0.0
         self._could_stop = False
         self._is_behind = False
-        """Something was not shown because it came too soon after what was."""
 
     def compose(self) -> ComposeResult:
         yield Legend()
-        yield self.gauges
+        yield self._gauges
         yield self._queue
         yield self.prompt
         yield self._status
@@ -53,51 +76,45 @@ class Below(Vertical):
     def on_mount(self) -> None:
         self.set_interval(SHOW_SECONDS, self._catch_up)
 
+    def follow(self, log: AnswerLog | None) -> None:
+        self._log = log
+        self.show()
+
     def show_download(self, text: str) -> None:
-        """One item on the downloads that run; empty takes it away."""
+        """Have an item for the running downloads; empty removes it."""
         if text != self._download:
             self._download = text
             self.show()
 
     def show(self, *, at_once: bool = True) -> None:
-        """Bring everything up to date; if not `at_once`, then only where it was not just done."""
-        if not at_once and time.monotonic() - self._shown_at < SHOW_SECONDS:
-            self._is_behind = True
+        """Bring everything up to date; if not `at_once`, within `SHOW_SECONDS`."""
+        self._is_behind = not at_once
+        if self._is_behind:
             return
-        self._shown_at, self._is_behind = time.monotonic(), False
         chat, area = self._chat, self.prompt.area
-        self._show_status()
+        self._gauges.items = gauge_items(self._log) if self._log else ()
+        self._status.items = status_items(chat, self._download, self.app.keys.name("chat.stop"))
+        self._show_queue(tuple(waiting.text for waiting in chat.queued))
         if chat.can_stop != self._could_stop:
             self._could_stop = chat.can_stop
             self.screen.refresh_bindings()
-        self.gauges.show()
-        # Text that grows is sign of life enough, and each blink is a frame.
+        # Each blink is a frame, and growing text shows that the program is alive.
         area.cursor_blink = chat.running is None
         self.prompt.others_wait = bool(chat.queued)
-        self._queue.texts = tuple(waiting.text for waiting in chat.queued)
-        title = self.app.keys.told("editing: {chat.stop} leaves it as it was")
-        title = title if chat.editing else self.prompt.title
-        if title != area.border_title:
-            area.border_title = title
+        editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
+        area.border_title = editing if chat.editing else self.prompt.title
 
-    def _show_status(self) -> None:
-        chat, link, context = self._chat, self._chat.link, self._chat.context
-        self._status.items = status_items(
-            one_line(link.pair.name),
-            link.state,
-            chat.settings,
-            (context.tokens, chat.context_limit),
-            context.latest,
-            len(chat.queued),
-            download=self._download,
-            stopping=chat.running is not None and chat.running.stopping,
-            tuning=link.tuning,
-            stop_key=self.app.keys.name("chat.stop"),
-            is_counted=context.is_counted,
-        )
+    def _show_queue(self, texts: tuple[str, ...]) -> None:
+        if texts == self._queued:
+            return
+        self._queued = texts
+        self._queue.display = bool(texts)
+        lines = [f"⋯ next: {one_line(text)[:200]}" for text in texts[:QUEUE_SHOWN]]
+        if len(texts) > QUEUE_SHOWN:
+            lines.append(f"⋯ and {len(texts) - QUEUE_SHOWN} more")
+        hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "dim")
+        self._queue.update(Content("\n").join([*map(Content, lines), hint]))
 
     def _catch_up(self) -> None:
-        """Show the last numbers where the text that would bring newer ones stays away."""
-        behind = self._is_behind and self.is_attached
-        if behind and time.monotonic() - self._shown_at >= 2 * SHOW_SECONDS:
+        if self._is_behind and self.is_attached:
             self.show()

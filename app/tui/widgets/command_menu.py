@@ -1,7 +1,6 @@
 """The list of what the typed beginning may become: `/` commands, or the files of an `@`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 
 from textual.content import Content
@@ -11,22 +10,14 @@ from textual.widgets.option_list import Option
 from app.chat.slash_commands import SlashCommand
 from app.shell.printable import one_line
 
-
-@dataclass(frozen=True, slots=True)
-class FileChoice:
-    """A path that an `@` may become."""
-
-    path: str
-
-
-Choice = SlashCommand | FileChoice
+Choice = SlashCommand | str
+"""A command, or a path."""
 
 FRAME = 6
 """Columns of margin, border and padding."""
 NARROW = 54
 """Columns inside below which commands are listed without their values."""
 SCROLL_BAR = 2
-"""Columns it takes inside."""
 USAGE = 27
 """Columns of a command with its values."""
 
@@ -38,7 +29,7 @@ class CommandMenu(OptionList, can_focus=False):
         super().__init__(markup=False)
         self._choices: tuple[Choice, ...] = ()
         self._whole: int | None = None
-        """The place of the command that is told to its end."""
+        """The place of the choice that is shown with all its text."""
         self.display = False
 
     @property
@@ -50,39 +41,33 @@ class CommandMenu(OptionList, can_focus=False):
         return None if self.highlighted is None else self._choices[self.highlighted]
 
     def offer(self, choices: Sequence[Choice]) -> None:
-        """Show these choices; none hides the list."""
         if tuple(choices) == self._choices:
             return
         self._choices = tuple(choices)
         self._whole = None
         self.clear_options()
-        self.add_options(Option(self._drawn(choice)) for choice in choices)
+        self.add_options(Option(self._drawn(choice, whole=False)) for choice in choices)
         self.highlighted = 0 if choices else None
         self.display = bool(choices)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Where little fits, the command that Enter would take is told to its end."""
         event.stop()
-        whole, self._whole = self._whole, self.highlighted
-        for place in (whole, self._whole):
+        before, self._whole = self._whole, self.highlighted
+        for place in (before, self._whole):
             if place is not None and place < len(self._choices):
                 drawn = self._drawn(self._choices[place], whole=place == self._whole)
                 self.replace_option_prompt_at_index(place, drawn)
         self.call_after_refresh(self.scroll_to_highlight)
 
-    def _drawn(self, choice: Choice, *, whole: bool = False) -> Content:
-        return _drawn(choice, self.app.size.width - FRAME, whole=whole)
-
-
-def _drawn(choice: Choice, width: int, *, whole: bool) -> Content:
-    if isinstance(choice, FileChoice):
-        return Content(one_line(choice.path))
-    if width < NARROW and whole:
-        lines = wrap(choice.summary, width - SCROLL_BAR, initial_indent="  ", subsequent_indent="  ")
-        return Content.assemble(choice.usage, "\n", ("\n".join(lines), "dim"))
-    if width < NARROW:
-        # What a command does says more than what may follow its name.
-        return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "dim"))
-    usage = f"{choice.usage:<{USAGE}} "
-    lines = wrap(choice.summary, width, initial_indent=usage, subsequent_indent=" " * (USAGE + 1))
-    return Content("\n".join(lines)).stylize("dim", len(usage))
+    def _drawn(self, choice: Choice, *, whole: bool) -> Content:
+        width = self.app.size.width - FRAME
+        if isinstance(choice, str):
+            return Content(one_line(choice))
+        if width < NARROW and not whole:
+            return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "dim"))
+        if width < NARROW:
+            lines = wrap(choice.summary, width - SCROLL_BAR, initial_indent="  ", subsequent_indent="  ")
+            return Content.assemble(choice.usage, "\n", ("\n".join(lines), "dim"))
+        usage = f"{choice.usage:<{USAGE}} "
+        lines = wrap(choice.summary, width, initial_indent=usage, subsequent_indent=" " * (USAGE + 1))
+        return Content("\n".join(lines)).stylize("dim", len(usage))

@@ -1,6 +1,7 @@
 """A comparison in figures: a plot of the lengths, every setting, every category."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from itertools import cycle
 
 from rich.measure import Measurement
 from rich.table import Table
@@ -10,17 +11,14 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from app.compare.record import Record
-from app.compare.series import Series, series
+from app.compare.series import series
 from app.compare.tables import category_table, settings_table
 
 POINTS_FOR_A_PLOT = 3
 
 
 class ComparisonFigures(VerticalScroll):
-    """Empty until a record is shown."""
-
     async def show(self, record: Record) -> None:
-        """Draw a record's figures in place of the ones before."""
         await self.remove_children()
         await self.mount_all(_parts(record))
 
@@ -29,24 +27,16 @@ def _parts(record: Record) -> Iterator[Widget]:
     lines = series(record)
     if any(len(line.lengths) >= POINTS_FOR_A_PLOT for line in lines):
         # Brings numpy along, which a chat does not need.
-        from app.tui.widgets.length_plot import LengthPlot
+        from app.tui.widgets.length_plot import LOOKS, LengthPlot
 
-        if len(lines) > 1:
-            yield Static(_legend(lines))
+        if len(lines) > 1:  # above the plot: inside it would hide points
+            looks = zip(lines, cycle(LOOKS))
+            marks = [Content.styled(f"{marker} {line.label}", color) for line, (color, marker) in looks]
+            yield Static(Content("   ").join(marks))
         yield LengthPlot(lines)
     yield FittedTable(lambda narrow: settings_table(record, narrow=narrow))
     if record.has_categories:
         yield FittedTable(lambda narrow: category_table(record, narrow=narrow))
-
-
-def _legend(lines: Sequence[Series]) -> Content:
-    """Above the plot: inside it would hide points."""
-    from app.tui.widgets.length_plot import look
-
-    marked = [
-        Content.styled(f"{look(place)[1]} {line.label}", look(place)[0]) for place, line in enumerate(lines)
-    ]
-    return Content("   ").join(marked)
 
 
 class FittedTable(Static):
@@ -56,9 +46,6 @@ class FittedTable(Static):
         super().__init__()
         self._draw_table = draw
         self._narrow: bool | None = None
-
-    def on_mount(self) -> None:
-        self._fit()
 
     def on_resize(self) -> None:
         # Laid out anew only afterwards: a height that changes while it is being given is not noticed.

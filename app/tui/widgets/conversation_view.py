@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from textual.widget import Widget
 
 from app.chat.answer_log import AnswerLog
-from app.chat.notice_kind import Kind
+from app.chat.chat_view import Kind
 from app.chat.open_chat import OpenChat
-from app.chat.waiting import Waiting
 from app.engine.events import Piece
 from app.history.records import ChatMessage, pieces_of
+from app.history.unsent import Unsent
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import Below
 from app.tui.widgets.figures import branch_label, stored_line
 from app.tui.widgets.live_answer import LiveAnswer
+from app.tui.widgets.message import UserMessage
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
-from app.tui.widgets.user_message import UserMessage
 
 
 class ConversationView:
@@ -25,7 +25,6 @@ class ConversationView:
     def __init__(
         self, chat: OpenChat, transcript: Transcript, below: Below, unsent: UnsentPrompts, *, marks: bool
     ) -> None:
-        """`marks`: finished answers are shown as marked tokens, not as Markdown."""
         self.marks = marks
         self._chat = chat
         self._transcript = transcript
@@ -46,17 +45,17 @@ class ConversationView:
         self._transcript.append(self._factory(prompt.id), prompt.id)
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
-        """Another pair that is to give the answer takes over its widget."""
+        """Begin one, or go on in its widget with another pair."""
         shown = next((e for e in self._transcript.entries if e.message_id == answer.id), None)
         if shown is None or not isinstance(shown.widget, LiveAnswer):
             live = self._live = LiveAnswer()
             if shown is None:
-                self._transcript.show(live, answer.id)
+                self._transcript.append(lambda: live, answer.id)
             else:
                 self._transcript.replace(answer.id, lambda: live)
             if answer.facts is not None and answer.text:
                 live.add(pieces_of(answer.text, answer.facts.marks))
-        self._below.gauges.follow(log)
+        self._below.follow(log)
         self._transcript.follow()
 
     def grow(self, pieces: Sequence[Piece]) -> None:
@@ -65,14 +64,14 @@ class ConversationView:
     def end_answer(self, answer: ChatMessage) -> None:
         self._transcript.replace(answer.id, self._factory(answer.id))
 
-    def return_prompts(self, prompts: list[Waiting]) -> None:
+    def return_prompts(self, prompts: list[Unsent]) -> None:
         self._unsent.return_prompts(prompts)
 
     def leave_editing(self) -> None:
         self._unsent.leave_editing()
 
-    def open(self, waited: list[Waiting]) -> None:
-        self._below.gauges.follow(None)
+    def open(self, waited: list[Unsent]) -> None:
+        self._below.follow(None)
         self.show_path()
         self._unsent.keep(waited)
         self._below.prompt.area.focus()
@@ -82,13 +81,11 @@ class ConversationView:
         self._below.show(at_once=at_once)
 
     def show_marks(self, marks: bool) -> None:
-        """Show finished answers as marked tokens, or as Markdown."""
         self.marks = marks
         for answer in self._transcript.query(Answer):
             answer.marks = marks
 
     def _factory(self, message_id: str) -> Callable[[], Widget]:
-        """Makes the widget of a message as it is then."""
         return lambda: self._widget(self._chat.conversation.tree[message_id])
 
     def _widget(self, message: ChatMessage) -> Widget:

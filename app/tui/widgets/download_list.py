@@ -27,27 +27,19 @@ class DownloadList(Static):
 
 
 def download_line(job: PullJob, keys: Keys) -> str:
-    """How far a download is, one line."""
     name = job.pair.name
-    match job.state:
-        case "waiting":
-            line = f"◌ {name}: waits for its turn"
-        case "failed":
-            line = f"✗ {name}: {job.error} {keys.told('{pairs.retry} tries again.')}"
-        case "paused":
-            how = keys.told("{pairs.retry} goes on, {pairs.cancel} gives it up.")
-            line = f"‖ {name}: paused. {how}"
-        case "cancelled":
-            line = f"- {name}: cancelled, what came is kept. {keys.told('{pairs.retry} goes on.')}"
-        case "done":
-            line = f"✓ {name}: installed"
-        case "running":
-            line = f"↓ {progress_line(name, job.progress)}"
-    return one_line(line)
+    lines = {
+        "waiting": f"◌ {name}: waits for its turn",
+        "failed": f"✗ {name}: {job.error} {keys.fill_in('{pairs.retry} tries again.')}",
+        "paused": f"‖ {name}: paused. {keys.fill_in('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
+        "cancelled": f"- {name}: cancelled, what came is kept. {keys.fill_in('{pairs.retry} goes on.')}",
+        "done": f"✓ {name}: installed",
+        "running": f"↓ {progress_line(name, job.progress)}",
+    }
+    return one_line(lines[job.state])
 
 
 def progress_line(name: str, progress: Progress | None) -> str:
-    """How far a running download is."""
     if progress is None:
         return one_line(f"{name}: starting the download")
     share = f"{bar(int(progress.fraction * BAR_CELLS), BAR_CELLS)} " if progress.total_bytes else ""
@@ -67,7 +59,6 @@ def short_line(jobs: Sequence[PullJob]) -> str:
 
 
 def outcome(job: PullJob, keys: Keys) -> str:
-    """How a download ended."""
     if job.state == "failed":
         return f"{job.pair.name} was not downloaded. {job.error}"
     if job.state == "cancelled":
@@ -79,5 +70,5 @@ def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:
     """For the start: downloads that an earlier run of the program did not finish."""
     names = ", ".join(job.pair.name for job in jobs)
     was = "The download of" if len(jobs) == 1 else "Downloads of"
-    how = keys.told("{app.pairs}, then {pairs.retry} goes on with what came.")
+    how = keys.fill_in("{app.pairs}, then {pairs.retry} goes on with what came.")
     return f"{was} {names} had not finished when the program ended. {how}"

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
-from app.chat.engine_link import EngineState
-from app.chat.settings import Settings
-from app.engine.events import DraftRound, PrefillProgressed, TextAdded, TurnEnded
-from app.engine.protocol import Tuning
+from app.chat.open_chat import OpenChat
+from app.engine.events import DraftRound, PrefillProgressed, TurnEnded
 from app.history.records import ChatMessage
 from app.shell.bars import bars
 from app.shell.printable import one_line
@@ -20,47 +18,41 @@ NEARLY_FULL = 0.8
 """The share of the context from which on it is marked."""
 
 
-def status_items(
-    pair: str,
-    state: EngineState,
-    settings: Settings,
-    context: tuple[int, int | None],
-    event: PrefillProgressed | TextAdded | TurnEnded | None,
-    queued: int,
-    *,
-    download: str,
-    stopping: bool,
-    tuning: Tuning | None,
-    stop_key: str,
-    is_counted: bool,
-) -> tuple[LineItem, ...]:
-    """The status line's items. `context` is tokens in use, and the limit once it is known."""
-    items = [LineItem(_state(state, pair), 9, "bold $error" if state in ("failed", "dead") else "bold")]
-    drafting = f"drafting {'on' if settings.drafts else 'off'}"
-    items.append(LineItem(drafting, 8, "$text-success" if settings.drafts else "$text-warning bold"))
-    if tuning is not None:
+def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem, ...]:
+    link, context = chat.link, chat.context
+    pair = one_line(link.pair.name)
+    states = {
+        "ready": f"● {pair}",
+        "loading": f"◌ loading {pair}",
+        "failed": f"✗ {pair} not loaded",
+        "dead": "✗ engine stopped",
+    }
+    items = [LineItem(states[link.state], 9, "bold $error" if link.state in ("failed", "dead") else "bold")]
+    if chat.settings.drafts:
+        items.append(LineItem("drafting on", 8, "$text-success"))
+    else:
+        items.append(LineItem("drafting off", 8, "$text-warning bold"))
+    if tuning := link.tuning:
         items.append(
             LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
         )
-    if stopping:
+    if chat.running is not None and chat.running.stopping:
         items.append(LineItem("stopping", 11, "$text-warning bold"))
-    if isinstance(event, PrefillProgressed):
-        items.append(LineItem(f"reading {event.done}/{event.total}", 10))
-    used, limit = context
-    if limit:
-        about, share = "" if is_counted else "~", f"{used / limit:.0%}"
-        style = "$text-warning bold" if used > NEARLY_FULL * limit else ""
-        whole = f"context {about}{used}/{limit} ({share})"
+    if isinstance(context.latest, PrefillProgressed):
+        items.append(LineItem(f"reading {context.latest.done}/{context.latest.total}", 10))
+    if limit := chat.context_limit:
+        about, share = "" if context.is_counted else "~", f"{context.tokens / limit:.0%}"
+        style = "$text-warning bold" if context.tokens > NEARLY_FULL * limit else ""
+        whole = f"context {about}{context.tokens}/{limit} ({share})"
         items.append(LineItem(whole, 10, style, short=f"context {about}{share}"))
     if download:
         items.append(LineItem(download, 7, "$text-accent"))
-    if queued:
-        items.append(LineItem(f"{queued} queued", 7))
+    if chat.queued:
+        items.append(LineItem(f"{len(chat.queued)} queued", 7))
     return tuple(items)
 
 
 def stored_line(message: ChatMessage) -> str:
-    """The line under an answer of the history."""
     facts = message.facts
     if facts is None:
         return ""
@@ -89,10 +81,8 @@ def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:
     if len(log.rates) > 1:
         rates = log.rates[-SAMPLES_SHOWN:]
         items.append(LineItem(bars(rates, max(rates)), 5, "$text-primary"))
-    if latest.seconds >= SAMPLE_SECONDS or log.over:
-        items.append(LineItem(f"{latest.tokens_per_second:.0f} tok/s", 10, "bold"))
-    else:
-        items.append(LineItem("… tok/s", 10, "dim"))
+    measured = latest.seconds >= SAMPLE_SECONDS or log.over
+    items.append(LineItem(f"{latest.tokens_per_second:.0f} tok/s" if measured else "… tok/s", 10, "bold"))
     if latest.drafted:
         rounds = max(latest.rounds, 1)
         per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
@@ -100,15 +90,13 @@ def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:
         items.append(LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}"))
     if log.rounds:
         items.append(_drafter(log.rounds[-1]))
-    share = log.draft_share
-    if share is not None:
+    if (share := log.draft_share) is not None:
         whole = f"draft {share:.0%} verify {1 - share:.0%}"
         items.append(LineItem(f"time: {whole}", 6, short=whole))
     elif latest.drafted:
         items.append(LineItem("draft/verify time n/a", 2, short="time n/a"))
-    items.append(
-        LineItem(f"engine {size_text(latest.memory_bytes)}", 4, short=size_text(latest.memory_bytes))
-    )
+    memory = size_text(latest.memory_bytes)
+    items.append(LineItem(f"engine {memory}", 4, short=memory))
     return tuple(items)
 
 
@@ -120,10 +108,7 @@ def _drafter(played: DraftRound) -> LineItem:
 
 
 def stats_line(event: TurnEnded, max_tokens: int) -> str:
-    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits.
-
-    `max_tokens`: how long the answer was allowed to become.
-    """
+    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits."""
     stats = event.stats
     parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
     if stats.draft_n:
@@ -131,29 +116,11 @@ def stats_line(event: TurnEnded, max_tokens: int) -> str:
         parts.append(f"{accepted}, {stats.accepted_per_round:.2f}/round")
     else:
         parts.append("no draft")
-    parts.append(f"first token {_wait(stats.time_to_first_token)}")
+    wait = stats.time_to_first_token
+    parts.append(f"first token {f'{wait * 1000:.0f} ms' if wait < 0.9995 else f'{wait:.1f} s'}")
     if event.finish_reason == "cancelled":
         parts.append("stopped by you")
     elif event.finish_reason == "length":
         is_full = stats.tokens < max_tokens
         parts.append("cut: the context is full" if is_full else "cut at the length limit (/max-tokens)")
     return SEPARATOR.join(parts)
-
-
-def _wait(seconds: float) -> str:
-    """At most six characters until a thousand seconds."""
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
-
-
-def _state(state: EngineState, pair: str) -> str:
-    match state:
-        case "ready":
-            return f"● {pair}"
-        case "loading":
-            return f"◌ loading {pair}"
-        case "failed":
-            return f"✗ {pair} not loaded"
-        case "dead":
-            return "✗ engine stopped"

@@ -4,11 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from textual.fuzzy import FuzzySearch
-
 LIMIT = 5000
-"""Files looked at; a home folder has more than anybody wants to list."""
-
 SHOWN = 8
 LEFT_OUT = {"node_modules", "__pycache__", "build", "dist", "target", "venv"}
 
@@ -29,13 +25,11 @@ def matching(paths: list[str], typed: str) -> list[str]:
     """The paths that have the typed characters in their order, the best first; a folder ends with a /."""
     if typed.startswith(("/", "~", "..")):
         return _in_folder(typed)
-    order = re.compile(".*".join(map(re.escape, typed)), re.IGNORECASE)
-    fitting = [path for path in paths if order.search(path)]
-    if not typed:
-        return fitting[:SHOWN]
-    search = FuzzySearch()
-    scored = [(search.match(typed, path)[0], -len(path), path) for path in fitting[: LIMIT // 10]]
-    return [path for _, _, path in sorted(scored, reverse=True)[:SHOWN]]
+    order = re.compile(".*?".join(map(re.escape, typed)), re.IGNORECASE)
+    found = [
+        (match.end() - match.start(), len(path), path) for path in paths if (match := order.search(path))
+    ]
+    return [path for _, _, path in (sorted(found) if typed else found)[:SHOWN]]
 
 
 def _in_folder(typed: str) -> list[str]:

@@ -1,7 +1,4 @@
-"""The words of a search, marked wherever they are shown.
-
-They are looked for in the text as it is drawn: nothing that a text contains can pass for a mark.
-"""
+"""The words of a search, marked in the text as it is drawn: no text can pass for a mark."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -17,7 +14,6 @@ from app.shell.printable import one_line
 from app.tui.widgets.marked_lines import graphemes
 
 FOUND = "bold underline $text-warning on $warning-muted"
-"""How they look, in lists and in messages."""
 
 
 def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -33,14 +29,13 @@ def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def with_found(text: Content, words: Sequence[str]) -> Content:
-    """The text with the words marked."""
     for start, end in places(text.plain, words):
         text = text.stylize(FOUND, start, end)
     return text
 
 
 def strip_with_found(strip: Strip, words: Sequence[str], style: Style) -> Strip:
-    """A drawn line with the words marked; one that is broken over two lines is not."""
+    """A drawn line with the words marked, except those that are broken over two lines."""
     text = strip.text
     cuts: list[int] = []
     for start, end in places(text, words):
@@ -48,9 +43,9 @@ def strip_with_found(strip: Strip, words: Sequence[str], style: Style) -> Strip:
     if not cuts:
         return strip
     parts = strip.divide([*cuts, strip.cell_length])
-    return Strip.join(_styled(part, style) if n % 2 else part for n, part in enumerate(parts))
-
-
-def _styled(strip: Strip, style: Style) -> Strip:
-    """`Strip.apply_style` would let the text's own colours win."""
-    return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)
+    # `Strip.apply_style` would let the text's own colours win.
+    marked = (
+        Strip(Segment.apply_style(part, post_style=style), part.cell_length) if number % 2 else part
+        for number, part in enumerate(parts)
+    )
+    return Strip.join(marked)

@@ -1,5 +1,6 @@
 """One line of numbers; where it does not fit, items are shortened, then left out, the lightest first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -12,35 +13,27 @@ SEPARATOR = " · "
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
-    """A part of the line."""
+    """A part of the line; `short` replaces its text on a narrow line."""
 
     text: str
     weight: int
-    """The lightest items go first when the line is narrow."""
     style: str = ""
     short: str = ""
-    """What stands for the text where the line is narrow."""
 
 
 class ItemLine(Static):
-    """Shows as many of its items as fit, in their order."""
-
     items: reactive[tuple[LineItem, ...]] = reactive(())
 
     def watch_items(self) -> None:
-        self._draw()
-
-    def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
-        parts = [
-            Content.styled(item.text, item.style) for item in fitting(self.items, self.content_size.width)
-        ]
+        items = fitting(self.items, self.content_size.width)
+        parts = [Content.styled(item.text, item.style) for item in items]
         self.update(Content(SEPARATOR).join(parts), layout=False)
 
+    def on_resize(self) -> None:
+        self.watch_items()
 
-def fitting(items: tuple[LineItem, ...], width: int) -> tuple[LineItem, ...]:
+
+def fitting(items: Sequence[LineItem], width: int) -> list[LineItem]:
     """The items, shortened from the lightest on and then dropped, until they fit; always at least one."""
     kept = list(items)
     for item in sorted(items, key=lambda item: item.weight):
@@ -48,7 +41,7 @@ def fitting(items: tuple[LineItem, ...], width: int) -> tuple[LineItem, ...]:
             kept[kept.index(item)] = replace(item, text=item.short)
     while len(kept) > 1 and not _fit(kept, width):
         kept.remove(min(kept, key=lambda item: item.weight))
-    return tuple(kept)
+    return kept
 
 
 def _fit(items: list[LineItem], width: int) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import cycle
 
 from textual_plot import HiResMode, PlotWidget
 
@@ -12,11 +13,6 @@ LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"
 
 TICKS = 4
 """Above 0, at most: the plot may be six lines high, and two ticks on one line would hide each other."""
-
-
-def look(number: int) -> tuple[str, str]:
-    """Colour and marker of a line."""
-    return LOOKS[number % len(LOOKS)]
 
 
 class LengthPlot(PlotWidget, can_focus=False):
@@ -35,8 +31,7 @@ class LengthPlot(PlotWidget, can_focus=False):
         self.call_after_refresh(self.refresh, layout=True)
 
     def _draw(self) -> None:
-        for number, line in enumerate(self.lines):
-            color, marker = look(number)
+        for line, (color, marker) in zip(self.lines, cycle(LOOKS)):
             self.plot(line.lengths, line.speeds, line_style=color, hires_mode=HiResMode.BRAILLE)
             self.scatter(line.lengths, line.speeds, marker=marker, marker_style=f"bold {color}")
         longest = max(max(line.lengths) for line in self.lines)

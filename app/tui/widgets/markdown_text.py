@@ -1,14 +1,11 @@
 """A model's text as Rich Markdown that hides nothing and lets nothing through to the terminal."""
 
-from collections.abc import Iterable
-
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from rich.markdown import Markdown
 
 from app.shell.printable import printable
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("newline")
 
 MARKDOWN_STYLES = {
     "markdown.code": "bold",
@@ -27,18 +24,9 @@ def markdown(text: str, code_theme: str) -> Markdown:
     out = Markdown("", code_theme=code_theme, hyperlinks=False)
     out.markup = printable(text)
     out.parsed = _PARSER.parse(out.markup)
-    _keep_line_breaks(out.parsed)
     return out
 
 
 def code_blocks(text: str) -> list[str]:
     """The contents of a text's code blocks."""
     return [token.content for token in _PARSER.parse(text) if token.type in ("fence", "code_block")]
-
-
-def _keep_line_breaks(tokens: Iterable[Token]) -> None:
-    for token in tokens:
-        if token.type == "softbreak":
-            token.type = "hardbreak"
-        if token.children:
-            _keep_line_breaks(token.children)

@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterable
+from typing import get_args
 
 from rich.cells import cell_len, split_graphemes
 
-from app.engine.events import Mark, Piece
-from app.engine.pieces import append, merged, text_of
+from app.engine.events import Mark, Piece, append, merged, text_of
 from app.shell.printable import printable
 
 Line = tuple[Piece, ...]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _TAB = "    "
-_FLAG_HALVES = {chr(code) for code in range(0x1F1E6, 0x1F200)}
+
+MARK_CLASSES: dict[Mark, str] = {mark: f"mark--{mark}" for mark in get_args(Mark)}
+"""Component classes; chat.tcss gives accepted text an underline and slants bonus text."""
 
 
 class MarkedLines:
@@ -26,7 +28,6 @@ class MarkedLines:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All of it, unbroken."""
         return tuple(self._pieces)
 
     @property
@@ -43,7 +44,6 @@ class MarkedLines:
         return last
 
     def resize(self, width: int) -> None:
-        """Break everything again for another width."""
         self.width = max(1, width)
         self.lines = _broken(self._pieces, self.width)
 
@@ -56,14 +56,14 @@ def _broken(pieces: Iterable[Piece], width: int) -> list[Line]:
     start = 0
     for paragraph in text.split("\n"):
         for length in _line_lengths(paragraph, width):
-            lines.append(_cut(text, marks, start, start + length))
-            start += length
+            end = start + length
+            lines.append(merged(map(Piece, text[start:end], marks[start:end])))
+            start = end
         start += 1
     return lines
 
 
 def _line_lengths(text: str, width: int) -> list[int]:
-    """How many characters each line takes."""
     lengths: list[int] = []
     length = cells = 0
     for match in _WORD.finditer(text):
@@ -90,7 +90,7 @@ def graphemes(text: str) -> list[tuple[int, int, int]]:
     out: list[tuple[int, int, int]] = []
     half = False
     for start, end, cells in split_graphemes(text)[0]:
-        is_half = text[start] in _FLAG_HALVES
+        is_half = "\U0001f1e6" <= text[start] <= "\U0001f1ff"
         if half and is_half:
             before = out.pop()
             start, cells = before[0], before[2] + cells
@@ -109,5 +109,9 @@ def _marks(pieces: tuple[Piece, ...], text: str) -> list[Mark]:
     return marks
 
 
-def _cut(text: str, marks: list[Mark], start: int, end: int) -> Line:
-    return merged([Piece(text[i], marks[i]) for i in range(start, end)])
+def runs(piece: Piece) -> list[tuple[str, Mark]]:
+    """The piece as texts to draw: blanks at its borders are not underlined with it."""
+    word = piece.text.strip(" ")
+    before, _, after = piece.text.partition(word) if word else (piece.text, "", "")
+    parts: list[tuple[str, Mark]] = [(before, "plain"), (word, piece.mark), (after, "plain")]
+    return [(text, mark) for text, mark in parts if text]

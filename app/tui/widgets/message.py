@@ -1,20 +1,33 @@
-"""A message of the conversation: it shows where the words of a search stand."""
+"""The messages of the conversation: they show the words of a search."""
 
+from collections.abc import Sequence
+
+from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
+from app.shell.printable import one_line, printable
 from app.tui.widgets.found_words import FOUND, strip_with_found
 
 
 class Message(Static):
-    """What prompts and answers have in common."""
+    """A prompt or an answer; `found` are the words to mark."""
 
     found: reactive[tuple[str, ...]] = reactive(())
-    """The words to mark."""
 
     def render_line(self, y: int) -> Strip:
         line = super().render_line(y)
         if not self.found:
             return line
         return strip_with_found(line, self.found, self.app.stylesheet.parse_style(FOUND).rich_style)
+
+
+class UserMessage(Message):
+    def __init__(self, text: str, files: Sequence[str] = (), branch: str = "") -> None:
+        parts = [Content(printable(text))]
+        if notes := [*([branch] if branch else []), *(f"▤ {one_line(name)}" for name in files)]:
+            parts.append(Content.styled(" · ".join(notes), "dim"))
+        super().__init__(Content("\n").join(parts))
+        self.text = text
+        self.branch = branch

@@ -1,8 +1,13 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
 import secrets
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from textual.app import App
 
 from app.chat.open_chat import OpenChat
 from app.chat.thinking import thought_of
@@ -11,17 +16,13 @@ from app.shell.counted import counted
 from app.shell.errors import BadInput
 from app.tui.keys.in_force import Keys
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.clipboard import copy
 from app.tui.widgets.markdown_text import code_blocks
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
 
 
 class MessageActions:
-    """Acts on the chosen message of the transcript, or on the last one.
-
-    Every method raises `BadInput`, with what to do instead, where it cannot.
-    """
+    """Acts on the chosen message of the transcript, or on the last one; raises `BadInput` where it cannot."""
 
     def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts, keys: Keys) -> None:
         self._chat = chat
@@ -31,7 +32,7 @@ class MessageActions:
         self._copied: tuple[str, int] = ("", 0)
 
     def edit(self) -> None:
-        """Put a prompt back into the input; what is sent then begins a branch of its own."""
+        """Put a prompt back into the input; sending it begins a new branch."""
         self._idle("edit")
         prompt = self._prompt()
         self._unsent.begin_editing(prompt.text)
@@ -46,24 +47,20 @@ class MessageActions:
         self._idle("ask again")
         prompt = self._prompt()
         chat = self._chat
-        settings = chat.settings
-        before = self._chosen() if self._chosen(or_last=False) else chat.conversation.last_answer
+        options = chat.settings.options
+        before = self._chosen() or chat.conversation.last_answer
         if seed == "new":
-            number = secrets.randbelow(2**32)
+            options = replace(options, seed=secrets.randbelow(2**32))
         elif before is not None and before.facts is not None:
-            number = before.facts.options.seed
-        else:
-            number = settings.options.seed
+            options = replace(options, seed=before.facts.options.seed)
         chat.view.cut(prompt, keep=True)
-        if seed == "new" and settings.options.temperature == 0:
+        if seed == "new" and options.temperature == 0:
             chat.view.note(
                 "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."
             )
-        settings = replace(settings, options=replace(settings.options, seed=number))
-        chat.answer(prompt, settings)
+        chat.answer(prompt, replace(chat.settings, options=options))
 
     def continue_answer(self) -> None:
-        """Have a stopped answer written on."""
         self._idle("continue")
         answer = self._answer()
         if answer.facts is not None and answer.facts.finish == "stop":
@@ -73,21 +70,19 @@ class MessageActions:
         self._chat.go_on(answer)
 
     def walk(self, direction: int) -> None:
-        """Bring the branch before or after this one into view."""
         self._idle("change the branch")
         chat = self._chat
-        message = self._chosen(or_last=False) or self._branching()
+        message = self._chosen() or self._branching()
         branches = chat.conversation.tree.branches(message)
+        if len(branches) < 2:
+            raise BadInput("There are no branches here.")
         place = [branch.id for branch in branches].index(message.id) + direction
         if not 0 <= place < len(branches):
-            raise BadInput(
-                "There is no branch on that side." if len(branches) > 1 else "There are no branches here."
-            )
-        other = branches[place]
-        chat.stand_at(other)
-        entries = self._transcript.entries
+            raise BadInput("There is no branch on that side.")
+        chat.stand_at(branches[place])
         if self._transcript.has_focus:
-            self._transcript.select_entry(entries[self._transcript.place_of(other.id)])
+            entry = self._transcript.entries[self._transcript.place_of(branches[place].id)]
+            self._transcript.select_entry(entry)
 
     def show_hit(self, message_id: str, words: Sequence[str]) -> None:
         """Go to a message that a search found, on whichever branch it is, and choose it."""
@@ -103,8 +98,7 @@ class MessageActions:
         self._transcript.go_to(message_id, words)
 
     def copy(self) -> None:
-        """Copy a message."""
-        message = self._chosen(or_last=False) or self._answer()
+        message = self._chosen() or self._answer()
         copy(self._transcript.app, message.text)
         what = "answer" if message.role == "assistant" else "prompt"
         self._chat.view.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
@@ -126,12 +120,10 @@ class MessageActions:
         self._chat.view.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
 
     def fold(self) -> None:
-        """Show or fold the thoughts of an answer."""
         answer = self._answer()
         if not thought_of(answer.text).thought:
             raise BadInput("There are no thoughts in this answer.")
-        place = self._transcript.place_of(answer.id)
-        widget = self._transcript.entries[place].widget
+        widget = self._transcript.entries[self._transcript.place_of(answer.id)].widget
         if isinstance(widget, Answer):
             widget.unfolded = not widget.unfolded
 
@@ -140,27 +132,24 @@ class MessageActions:
             stop = self._keys.name("chat.stop")
             raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
 
-    def _chosen(self, *, or_last: bool = True) -> ChatMessage | None:
-        entry = self._transcript.selected
-        tree = self._chat.conversation.tree
-        if entry is not None and entry.message_id in tree:
-            return tree[entry.message_id]
-        path = self._chat.conversation.path
-        return path[-1] if or_last and path else None
+    def _chosen(self) -> ChatMessage | None:
+        entry, tree = self._transcript.selected, self._chat.conversation.tree
+        if entry is None or entry.message_id not in tree:
+            return None
+        return tree[entry.message_id]
 
     def _prompt(self) -> ChatMessage:
-        """The chosen prompt, or the one the chosen answer is for."""
-        message = self._chosen()
-        tree = self._chat.conversation.tree
-        if message is not None and message.role == "assistant" and message.parent in tree:
-            message = tree[message.parent]
+        """The chosen prompt, or the one of the chosen answer; the last one if none is chosen."""
+        conversation = self._chat.conversation
+        message = self._chosen() or next(reversed(conversation.path), None)
         if message is None:
             raise BadInput("There is no prompt yet. Send one first.")
+        if message.role == "assistant" and message.parent in conversation.tree:
+            return conversation.tree[message.parent]
         return message
 
     def _answer(self) -> ChatMessage:
-        """The chosen answer, or the last one."""
-        message = self._chosen(or_last=False)
+        message = self._chosen()
         if message is None or message.role != "assistant":
             message = self._chat.conversation.last_answer
         if message is None:
@@ -174,3 +163,10 @@ class MessageActions:
             if len(tree.branches(message)) > 1:
                 return message
         raise BadInput("There are no branches in this chat. /edit and /regenerate make some.")
+
+
+def copy(app: App[Any], text: str) -> None:
+    """Put text on the clipboard; macOS' Terminal ignores the escape sequence that others understand."""
+    if sys.platform == "darwin":
+        subprocess.run(["/usr/bin/pbcopy"], input=text.encode(), check=False)
+    app.copy_to_clipboard(text)

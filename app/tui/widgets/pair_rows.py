@@ -1,4 +1,4 @@
-"""The rows of the pairs screen, as wide as the terminal has room for."""
+"""The rows of the pairs screen."""
 
 from app.chat.pair_facts import Facts
 from app.chat.pull_queue import PullJob
@@ -14,7 +14,6 @@ SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
 
 def header(*, width: int, predicts: bool) -> str:
-    """The titles over the columns of `row`."""
     if width < 80:
         return f"{'pair':<17} {'size':>7} here"
     line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13}"
@@ -24,7 +23,6 @@ def header(*, width: int, predicts: bool) -> str:
 
 
 def row(facts: Facts, state: str, *, width: int, predicts: bool) -> str:
-    """One line of the list."""
     pair = facts.pair
     size = size_text(pair.download_bytes) if pair.download_bytes else "here"
     if width < 80:

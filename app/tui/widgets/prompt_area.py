@@ -1,8 +1,15 @@
-"""The text being written, in the prompt: which keys send it, break its lines, walk away from it."""
+"""The text being written, in the prompt: which keys send it, break its lines, edit it elsewhere."""
 
-from typing import ClassVar
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
+from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.message import Message
@@ -12,20 +19,15 @@ from app.shell.errors import BadInput
 from app.shell.printable import printable
 from app.tui.keys.keyed_app import KeyedApp
 from app.tui.messages import PromptSubmitted
-from app.tui.widgets.editor import edited
-
-MENU_KEYS = ("up", "down", "tab", "enter", "escape")
 
 JOINERS = ("\u200c", "\u200d")
-"""They hold an emoji of several parts together and keep letters apart; Python counts them as unprintable."""
+"""Part of emoji and of words, though Python counts them as unprintable."""
 
 HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, {app.help} for help")
-"""What stands where nothing is written yet: the first that is no wider than the prompt."""
+"""For an empty prompt: the first that is no wider than it."""
 
 
 class PromptArea(TextArea):
-    """The text being written."""
-
     app: KeyedApp
 
     HELP = """\
@@ -35,7 +37,7 @@ first line brings earlier prompts back."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
         Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", id="prompt.newline", show=False,
-                tooltip="Begin another line (few terminals tell Shift+Enter from Enter)"),
+                tooltip="Begin another line (few terminals send Shift+Enter)"),
         Binding("ctrl+b", "submit_at_once", "Send at once", id="prompt.at_once", show=False,
                 tooltip="Stop the answer in progress: the prompt, or what waits, is sent in its place"),
         Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
@@ -54,36 +56,13 @@ first line brings earlier prompts back."""
                 tooltip="Go to the end of the conversation and follow it"),
     ]  # fmt: skip
 
-    class MenuKeyPressed(Message):
-        """A key that belongs to the open command list."""
-
-        def __init__(self, key: str) -> None:
-            super().__init__()
-            self.key = key
-
-    class PastAskedFor(Message):
-        """Up at the first line, or Down at the last one."""
-
-        def __init__(self, direction: int) -> None:
-            super().__init__()
-            self.direction = direction
-
     class QueueSentAtOnce(Message):
         """The key that sends at once, where there is no text."""
 
-    class AttachmentDropped(Message):
-        """Backspace where there is no text."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            soft_wrap=True,
-            show_line_numbers=False,
-            compact=True,
-            highlight_cursor_line=False,
-        )
-        self._hints = [self.app.keys.told(hint) for hint in HINTS]
-        self.placeholder = self._hints[0]
-        self.menu_is_open = False
+    def __init__(self, takes_key: Callable[[str], bool]) -> None:
+        """`takes_key`: is asked first about every key."""
+        super().__init__(compact=True, highlight_cursor_line=False)
+        self._takes_key = takes_key
 
     def action_submit(self) -> None:
         self._submit(at_once=False)
@@ -108,41 +87,58 @@ first line brings earlier prompts back."""
 
     def on_key(self, event: Key) -> None:
         """Not left to priority bindings: those overtake letters that were typed before them."""
-        if self.menu_is_open and event.key in MENU_KEYS:
-            self.post_message(self.MenuKeyPressed(event.key))
+        if self._takes_key(event.key):
+            pass
         elif event.key in self.app.keys.of("prompt.send"):
             self.action_submit()
         elif event.key in self.app.keys.of("prompt.newline"):
-            self.action_newline()
-        elif event.key == "up" and self._row == 0:
-            self.post_message(self.PastAskedFor(-1))
-        elif event.key == "down" and self._row == self.wrapped_document.height - 1:
-            self.post_message(self.PastAskedFor(1))
+            self.insert("\n")
         elif event.character in JOINERS:
             self.insert(event.character)
-        elif event.key == "backspace" and not self.text:
-            self.post_message(self.AttachmentDropped())
         else:
             return
         event.stop()
         event.prevent_default()
 
     def on_resize(self) -> None:
-        """Where the terminal has become smaller, the place that is written at is seen, and the hint whole."""
-        fitting = (hint for hint in self._hints if cell_len(hint) <= self.content_size.width)
-        self.placeholder = next(fitting, self._hints[-1])
+        hints = [self.app.keys.fill_in(hint) for hint in HINTS]
+        fitting = (hint for hint in hints if cell_len(hint) <= self.content_size.width)
+        self.placeholder = next(fitting, hints[-1])
         self.call_after_refresh(self.scroll_cursor_visible)
 
     def load_text(self, text: str) -> None:
-        """Put a text in place of this one: of an old prompt too, which a file may have brought."""
         super().load_text(printable(text))
 
     @property
-    def _row(self) -> int:
-        """The cursor's line as it is seen, long lines broken."""
+    def row(self) -> int:
+        """The cursor's line, long lines broken."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
 
     def _submit(self, *, at_once: bool) -> None:
         if self.text.strip():
             self.post_message(PromptSubmitted(self.text, at_once=at_once))
             self.clear()
+
+
+def edited(app: App[Any], text: str) -> str:
+    """The text after `$VISUAL` or `$EDITOR` was left.
+
+    Raises:
+        BadInput: there is no editor, it failed, or it cannot run here.
+    """
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not command:
+        raise BadInput("No editor is named. Set EDITOR, for example: export EDITOR=nano")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "prompt.md"
+        file.write_text(text, "utf-8")
+        try:
+            with app.suspend():
+                code = subprocess.call([*shlex.split(command), str(file)])
+        except SuspendNotSupported as error:
+            raise BadInput("An editor cannot run in this terminal.") from error
+        except (OSError, ValueError) as error:
+            raise BadInput(f"The editor '{command}' cannot be started: {error}.") from error
+        if code != 0:
+            raise BadInput(f"The editor '{command}' ended with exit code {code}; the prompt is as it was.")
+        return file.read_text("utf-8", "replace").rstrip("\n")

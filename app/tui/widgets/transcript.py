@@ -4,7 +4,8 @@ A long conversation has thousands of messages; widgets exist for the part around
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -13,7 +14,7 @@ from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
-from app.chat.notice_kind import Kind
+from app.chat.chat_view import Kind
 from app.shell.printable import printable
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message
@@ -21,38 +22,35 @@ from app.tui.widgets.notice import Notice, shortened
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20
-"""Messages made at once when the person comes to the end of what is there."""
+"""Messages made at once when the person comes to the end of those that have widgets."""
 
 KEPT = 80
 """Messages that have a widget at most, the answer in progress excepted."""
 
+NEAR = 4
+"""Lines from the first or last widget at which more are made."""
+
 SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 
-NEAR = 4
-"""Lines from the end of what is there at which more is made."""
 
-
+@dataclass(eq=False, slots=True)
 class Entry:
     """One message or notice: how to make its widget, and the widget while there is one."""
 
-    def __init__(self, make: Callable[[], Widget], message_id: str | None = None) -> None:
-        self.make = make
-        self.message_id = message_id
-        """None for a notice."""
-        self.widget: Widget | None = None
+    make: Callable[[], Widget]
+    message_id: str | None = None
+    """None for a notice."""
+    widget: Widget | None = None
 
 
 class Transcript(VerticalScroll, can_focus=True):
     """Holds one widget per message. A click does not take the focus: what is typed goes to the prompt."""
 
     FOCUS_ON_CLICK = False
-
     BLANK = True
-    """Nothing but a background behind the messages."""
 
     virtual_size = var(Size(0, 0))
-    """Textual would lay out and draw everything a second time whenever it grows; the scrollbar's coming and
-    the scrolling ask for that themselves."""
+    """Without a layout of its own: Textual would lay out and draw everything twice whenever it grows."""
 
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
@@ -87,7 +85,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self.entries: list[Entry] = []
         self.selected: Entry | None = None
         """The message that keys and commands are about; None: the last one."""
-        self._first = self._last = 0
+        self._window = range(0)
         self._moving = False
 
     def on_mount(self) -> None:
@@ -96,121 +94,105 @@ class Transcript(VerticalScroll, can_focus=True):
     def update_node_styles(self, animate: bool = True) -> None:
         """Nothing below depends on this container's focus; walking all messages for it costs seconds."""
 
-    def _size_updated(
-        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
-    ) -> bool:
-        """The layout that moves the scrollbar also draws it; Textual would do so once more."""
-        changed = super()._size_updated(size, virtual_size, container_size, layout)
-        if changed:
-            self.vertical_scrollbar._repaint_regions.clear()
-        return changed
-
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if new_value < old_value and new_value < NEAR:
-            self._make_more("earlier")
-        elif new_value > old_value and new_value > self.max_scroll_y - NEAR:
-            self._make_more("later")
+        first, last, count = self._window.start, self._window.stop, len(self.entries)
+        if self._moving:
+            return
+        if new_value < old_value and new_value < NEAR and first > 0:
+            first = max(0, first - BATCH)
+            self._show(first, min(last, first + KEPT))
+        elif new_value > old_value and new_value > self.max_scroll_y - NEAR and last < count:
+            last = min(count, last + BATCH)
+            self._show(max(first, last - KEPT), last)
 
-    def show(self, widget: Widget, message_id: str | None = None) -> Entry:
-        """Append a widget; it is not made again, so a notice or the answer in progress."""
-        return self.append(lambda: widget, message_id)
-
-    def append(self, make: Callable[[], Widget], message_id: str | None = None) -> Entry:
-        """Append a message."""
-        if self._last < len(self.entries):
+    def append(self, make: Callable[[], Widget], message_id: str | None = None) -> None:
+        if self._window.stop < len(self.entries):
             self.follow()
-        return self._add(make, message_id)
+        self._add(Entry(make, message_id))
 
     def note(self, text: str, kind: Kind = "info") -> None:
-        """Append a line from the program; who reads further up stays there and is told all the same."""
+        """Append a line from the program; as a toast too, where the person reads further up."""
         text = shortened(text)
-        self._add(lambda: Notice(text, kind))
+        self._add(Entry(lambda: Notice(text, kind)))
         if self._anchor_released:
             self.app.clear_notifications()  # a pile of them would hide what is below; all are lines above
             self.notify(printable(text), severity=SEVERITIES[kind], markup=False)
 
     def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
-        """Show a whole conversation, from its end."""
         self.cut(0)
         self.entries = [Entry(make, message_id) for message_id, make in messages]
-        self._first = self._last = 0
         self.follow()
 
     def cut(self, start: int) -> None:
-        """Take out everything from a place on."""
         self.select_entry(None)
-        removed = [entry.widget for entry in self.entries[start:] if entry.widget is not None]
+        removed = [entry.widget for entry in self.entries[start:] if entry.widget]
         del self.entries[start:]
-        self._first, self._last = min(self._first, start), min(self._last, start)
-        if removed:
-            self.remove_children(removed)
+        self._window = range(min(self._window.start, start), min(self._window.stop, start))
+        self.remove_children(removed)
         self._show_beginning()
 
     def place_of(self, message_id: str) -> int:
-        """Where a message stands; the end if it is not there."""
+        """The place of a message's entry; the end if it is not there."""
         places = (n for n, entry in enumerate(self.entries) if entry.message_id == message_id)
         return next(places, len(self.entries))
 
     def replace(self, message_id: str, make: Callable[[], Widget]) -> None:
-        """Have another widget for a message."""
         entry = self.entries[self.place_of(message_id)]
         entry.make = make
-        old, entry.widget = entry.widget, None
-        if old is not None:
-            self.mount(self._widget(entry), after=old)
+        if (old := entry.widget) is not None:
+            entry.widget = make()
+            self.mount(entry.widget, after=old)
             old.remove()
             if entry is self.selected:
                 self.select_entry(entry)
 
     def follow(self) -> None:
-        """Go to the end and stay there."""
         last = len(self.entries)
-        if self._last < last or last - self._first > KEPT:
-            self._set_window(max(0, last - BATCH), last, hold=False)
+        if self._window.stop < last or len(self._window) > KEPT:
+            self._show(max(0, last - BATCH), last, hold=False)
         self.anchor()
 
     def action_select(self, direction: int) -> None:
-        """Choose the message before or after the chosen one; the last one if none is."""
-        places = [n for n, entry in enumerate(self.entries) if entry.message_id is not None]
-        if not places:
+        messages = [entry for entry in self.entries if entry.message_id is not None]
+        if not messages:
             return
-        if self.selected is None or self.selected not in self.entries:
-            place = places[-1]
-        else:
-            at = places.index(self.entries.index(self.selected)) + direction
-            place = places[max(0, min(at, len(places) - 1))]
-        self._make_around(place)
-        self.select_entry(self.entries[place])
+        place = len(messages) - 1
+        if self.selected in messages:
+            place = max(0, min(messages.index(self.selected) + direction, place))
+        self._choose(messages[place])
 
     def go_to(self, message_id: str, words: Sequence[str] = ()) -> None:
         """Choose a message and bring it into view, at the first line with one of the words, all marked."""
-        place = self.place_of(message_id)
+        entry = self.entries[self.place_of(message_id)]
         self.release_anchor()
-        self._make_around(place)
-        self.select_entry(self.entries[place])
-        if isinstance(widget := self.entries[place].widget, Message):
-            widget.found = tuple(words)
-        self.call_after_refresh(self._show_words, self.entries[place], words)
+        self._choose(entry)
+        if isinstance(entry.widget, Message):
+            entry.widget.found = tuple(words)
+            self.call_after_refresh(self._show_words, entry.widget, words)
 
     def select_entry(self, entry: Entry | None) -> None:
-        """Mark a message as the chosen one, or none."""
         for widget in self.query(".-selected"):
             widget.remove_class("-selected")
             if isinstance(widget, Message):
                 widget.found = ()
         self.selected = entry
-        if entry is not None and (widget := entry.widget) is not None:
-            widget.add_class("-selected")
-            self.call_after_refresh(self._show_widget, widget)
+        if entry is not None and entry.widget is not None:
+            entry.widget.add_class("-selected")
+            self.call_after_refresh(self._show_widget, entry.widget)
+
+    def _choose(self, entry: Entry) -> None:
+        place = self.entries.index(entry)
+        if place not in self._window:
+            self._show(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
+        self.select_entry(entry)
 
     def _show_widget(self, widget: Widget) -> None:
         if widget.is_mounted:
             self.scroll_to_widget(widget, animate=False, top=widget.size.height > self.size.height)
 
-    def _show_words(self, entry: Entry, words: Sequence[str]) -> None:
-        widget = entry.widget
-        if widget is None or not widget.is_mounted or widget.size.height <= self.size.height:
+    def _show_words(self, widget: Widget, words: Sequence[str]) -> None:
+        if not widget.is_mounted or widget.size.height <= self.size.height:
             return
         wanted = [word.casefold() for word in words]
         for y, line in enumerate(widget.render_lines(widget.size.region)):
@@ -219,63 +201,40 @@ class Transcript(VerticalScroll, can_focus=True):
                 self.scroll_to(y=top, animate=False, force=True)
                 return
 
-    def _make_around(self, place: int) -> None:
-        if not self._first <= place < self._last:
-            self._set_window(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
-
-    def _add(self, make: Callable[[], Widget], message_id: str | None = None) -> Entry:
-        """Put an entry at the end; its widget comes later where the end is not made."""
-        entry = Entry(make, message_id)
-        if self._last == len(self.entries):
-            self.mount(self._widget(entry))
-            self._last += 1
+    def _add(self, entry: Entry) -> None:
+        """Put an entry at the end; its widget comes later where the end has no widgets."""
         self.entries.append(entry)
-        return entry
+        if self._window.stop == len(self.entries) - 1:
+            self._window = range(self._window.start, len(self.entries))
+            self.mount(*self._made([entry]))
 
-    def _widget(self, entry: Entry) -> Widget:
-        entry.widget = entry.make()
-        return entry.widget
+    def _made(self, entries: Sequence[Entry]) -> list[Widget]:
+        widgets = [entry.make() for entry in entries]
+        for entry, widget in zip(entries, widgets, strict=True):
+            entry.widget = widget
+        return widgets
 
-    def _make_more(self, side: Literal["earlier", "later"]) -> None:
-        if self._moving:
-            return
-        first, last = self._first, self._last
-        if side == "earlier" and first > 0:
-            first = max(0, first - BATCH)
-            self._set_window(first, min(last, first + KEPT))
-        elif side == "later" and last < len(self.entries):
-            last = min(len(self.entries), last + BATCH)
-            self._set_window(max(first, last - KEPT), last)
-
-    def _set_window(self, first: int, last: int, *, hold: bool = True) -> None:
+    def _show(self, first: int, last: int, *, hold: bool = True) -> None:
         """Have widgets for these entries only; `hold`: what is in view stays where it is."""
         live = next((n for n, e in enumerate(self.entries) if isinstance(e.widget, LiveAnswer)), None)
         if live is not None:
-            last = len(self.entries)  # the answer in progress grows; it is never made again
-            first = min(first, live)
+            first, last = min(first, live), len(self.entries)  # it grows; it is never made again
         held = self._in_view() if hold else None
-        gone = [e for n, e in enumerate(self.entries) if e.widget and not first <= n < last]
-        removed = [entry.widget for entry in gone if entry.widget]
-        for entry in gone:
-            entry.widget = None
         window = self.entries[first:last]
         kept = [entry for entry in window if entry.widget]
-        missing = [entry for entry in window if not entry.widget]
-        before = missing[: max(0, self._first - first)] if kept else []
-        after = missing[len(before) :]
-        self._first, self._last, self._moving = first, last, True
+        removed = [entry for entry in self.entries if entry.widget and entry not in window]
+        self.remove_children([entry.widget for entry in removed if entry.widget])
+        for entry in removed:
+            entry.widget = None
+        if kept:
+            self.mount_all(self._made(window[: window.index(kept[0])]), before=kept[0].widget)
+        self.mount_all(self._made([entry for entry in window if not entry.widget]))
+        self._window, self._moving = range(first, last), True
         self._show_beginning()
-        if before:
-            self.mount_all([self._widget(e) for e in before], before=kept[0].widget)
-        if after:
-            self.mount_all([self._widget(e) for e in after])
-        if removed:
-            self.remove_children(removed)
         self.call_after_refresh(self._moved, held)
 
     def _in_view(self) -> tuple[Widget, float] | None:
-        """A widget in view, and how far below the top edge it begins."""
-        for entry in self.entries[self._first : self._last]:
+        for entry in self.entries[self._window.start : self._window.stop]:
             widget = entry.widget
             if widget is not None and widget.is_mounted and widget.virtual_region.bottom > self.scroll_y:
                 return widget, widget.virtual_region.y - self.scroll_y
@@ -288,4 +247,4 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def _show_beginning(self) -> None:
         for welcome in self.query(Welcome):
-            welcome.display = self._first == 0
+            welcome.display = self._window.start == 0

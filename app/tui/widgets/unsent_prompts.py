@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import replace
 
 from app.chat.open_chat import OpenChat
-from app.chat.waiting import Waiting
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
 from app.tui.widgets.prompt import Prompt
@@ -20,22 +19,20 @@ class UnsentPrompts:
         """What was being written when an earlier prompt came in its place."""
 
     def stash(self) -> bool:
-        """Empty the prompt; return whether there was any text."""
         self._keep([Unsent(self._prompt.area.text)])
         return self._prompt.stash()
 
     def begin_editing(self, text: str) -> None:
-        """Put an earlier prompt in place of what is being written."""
         if self._chat.editing is None:
             self._aside = self._prompt.area.text
         self._prompt.fill(text)
 
     def leave_editing(self) -> None:
-        """What was written before is in the prompt again; Up brings back what was made of the earlier one."""
+        """Return to what was written before; Up brings the edited text back."""
         self.stash()
         self._prompt.fill(self._aside)
 
-    def return_prompts(self, waited: list[Waiting]) -> None:
+    def return_prompts(self, waited: list[Unsent]) -> None:
         """Put what was not sent into an empty prompt, or behind Up."""
         if self._prompt.area.text:
             self.keep(waited)
@@ -43,29 +40,24 @@ class UnsentPrompts:
             self._prompt.fill("\n".join(one.text for one in waited))
             self._prompt.attach(*(file for one in waited for file in one.attachments))
 
-    def keep(self, waited: list[Waiting]) -> None:
-        """These waited for an answer when another chat came into view, or came back to a prompt in use."""
+    def keep(self, waited: list[Unsent]) -> None:
+        """Keep prompts that came to nothing: Up brings them back."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])
             self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
-            what = (
-                "A prompt that waited was" if len(waited) == 1 else f"{len(waited)} prompts that waited were"
-            )
+            count = len(waited)
+            what = "A prompt that waited was" if count == 1 else f"{count} prompts that waited were"
             files = ", with its files" if any(one.attachments for one in waited) else ""
             self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def end(self) -> None:
-        """The program ends: everything that waits or is being written, with its files."""
         waiting = [Unsent(one.text, one.attachments) for one in self._chat.queued]
         before = [Unsent(self._aside)] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
         self._keep([*waiting, *before, written], self._chat.conversation.chat.id)
 
     async def put_back(self, chat_id: str | None) -> None:
-        """Put the last prompt that was not sent in a chat into an empty prompt, the others behind Up.
-
-        Without an id, those of chats that were never saved, because nothing was sent in them.
-        """
+        """Put the last unsent prompt of a chat, or of unsaved ones, into an empty prompt."""
         prompt, ask = self._prompt, self._chat.history.ask
         try:
             found = await asyncio.wrap_future(ask(lambda history: unsent(history, chat_id)))

@@ -68,7 +68,7 @@ def test_a_mac_tells_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
         ("-n", "kern.memorystatus_vm_pressure_level"): "1\n",
     }
     monkeypatch.setattr(conditions.sys, "platform", "darwin")
-    monkeypatch.setattr(conditions, "said", lambda program, *rest: answers[rest])
+    monkeypatch.setattr(conditions, "output_of", lambda program, *rest: answers[rest])
     found = conditions.conditions()
     monkeypatch.undo()
     assert found["power_source"] == "Battery Power"
@@ -102,4 +102,4 @@ def test_linux_tells_what_its_files_hold(tmp_path: Path) -> None:
 def test_this_machine_tells_what_it_is() -> None:
     found = conditions.system()
     assert found["cores"] >= 1 and found["memory_for_models_bytes"] > 0
-    assert conditions.said("/no/such/program") == ""
+    assert conditions.output_of("/no/such/program") == ""

@@ -6,12 +6,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from app.engine.client import EngineClient, describe_death
-from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, text_of
 from app.engine.protocol import (
     Answer,
     Answered,
@@ -22,7 +23,6 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadFailed,
-    Quit,
     SkipTuning,
     Tuning,
     TuningEnded,
@@ -65,14 +65,13 @@ def collect(client: EngineClient, enough: Callable[[list[EngineEvent]], bool]) -
 
 
 def ended(answer_id: int) -> Callable[[list[EngineEvent]], bool]:
-    def is_there(events: list[EngineEvent]) -> bool:
-        return any(
-            (isinstance(e, Answered) and e.id == answer_id and isinstance(e.event, TurnEnded))
-            or (isinstance(e, AnswerFailed) and e.id == answer_id)
-            for e in events
-        )
+    def is_end(event: EngineEvent) -> bool:
+        match event:
+            case Answered(id, TurnEnded()) | AnswerFailed(id):
+                return id == answer_id
+        return False
 
-    return is_there
+    return lambda events: any(map(is_end, events))
 
 
 def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
@@ -85,40 +84,40 @@ def has(kind: type[EngineEvent]) -> Callable[[list[EngineEvent]], bool]:
     return lambda events: any(isinstance(e, kind) for e in events)
 
 
-def test_an_answer_sent_before_the_pair_is_loaded_waits_and_runs(client: EngineClient) -> None:
+def texts(events: list[EngineEvent], answer_id: int) -> str:
+    answered = (e.event for e in events if isinstance(e, Answered) and e.id == answer_id)
+    return "".join(text_of(event.pieces) for event in answered if isinstance(event, TextAdded))
+
+
+def is_answering(events: list[EngineEvent]) -> bool:
+    return sum(isinstance(e, Answered) for e in events) > 3
+
+
+def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next_alone(
+    client: EngineClient,
+) -> None:
     client.send(Load(spec()))
-    client.send(ask(1, "hello"))
+    client.send(ask(1, "hello"))  # before the pair is loaded: it waits
     events = collect(client, ended(1))
     assert isinstance(events[0], Loaded)
     assert events[1] == Answered(1, PrefillProgressed(10, 10))
-    shown = "".join(
-        piece.text
-        for e in events
-        if isinstance(e, Answered) and isinstance(e.event, TextAdded)
-        for piece in e.event.pieces
-    )
-    assert shown == answer_of(events, 1).text
+    assert texts(events, 1) == answer_of(events, 1).text
+    client.send(ask(2, "slow"))
+    events = collect(client, is_answering)
+    client.send(Cancel(2))
+    client.send(ask(3, "fail"))
+    client.send(ask(4, "hello"))
+    events += collect(client, ended(4))
+    cancelled = answer_of(events, 2)
+    assert cancelled.finish_reason == "cancelled" and cancelled.text.startswith("The target")
+    assert cancelled.text == texts(events, 2)
+    (failure,) = [e for e in events if isinstance(e, AnswerFailed)]
+    assert "scripted failure" in failure.message and "Traceback" not in failure.message
+    assert "Traceback" in client.log_path.read_text()
+    assert answer_of(events, 4).finish_reason == "stop"
 
 
-def test_a_cancel_stops_the_answer_and_keeps_its_text(client: EngineClient) -> None:
-    client.send(Load(spec()))
-    client.send(ask(1, "slow"))
-    collect(client, lambda events: sum(isinstance(e, Answered) for e in events) > 3)
-    client.send(Cancel(1))
-    end = answer_of(collect(client, ended(1)), 1)
-    assert end.finish_reason == "cancelled"
-    assert end.text.startswith("The target")
-
-
-def test_an_answer_after_a_cancel_runs_to_its_end(client: EngineClient) -> None:
-    client.send(Load(spec()))
-    client.send(ask(1, "slow"))
-    client.send(Cancel(1))
-    client.send(ask(2, "hello"))
-    assert answer_of(collect(client, ended(2)), 2).finish_reason == "stop"
-
-
-def test_measuring_at_a_pairs_first_use_is_told_and_can_be_skipped(client: EngineClient) -> None:
+def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
     client.send(Load(spec("untuned")))
     client.send(ask(1, "hello"))
     events = collect(client, lambda events: sum(isinstance(e, Tuning) for e in events) > 3)
@@ -129,21 +128,16 @@ def test_measuring_at_a_pairs_first_use_is_told_and_can_be_skipped(client: Engin
     assert answer_of(events, 1).finish_reason == "stop"
 
 
-def test_closing_ends_the_process_in_the_middle_of_measuring(client: EngineClient) -> None:
-    client.send(Load(spec("untuned")))
-    collect(client, has(Tuning))
+@pytest.mark.parametrize(("name", "busy"), [("untuned", Tuning), ("scripted", Answered)])
+def test_closing_ends_the_process_in_the_middle_of_its_work(
+    client: EngineClient, name: str, busy: type[EngineEvent]
+) -> None:
+    client.send(Load(spec(name)))
+    client.send(ask(1, "slow"))
+    collect(client, has(busy))
     client.close()
     assert not client.alive and client.returncode == 0
-
-
-def test_a_failed_answer_is_told_in_words_and_the_next_one_works(client: EngineClient) -> None:
-    client.send(Load(spec()))
-    client.send(ask(1, "fail"))
-    client.send(ask(2, "hello"))
-    events = collect(client, ended(2))
-    (failure,) = [e for e in events if isinstance(e, AnswerFailed)]
-    assert "scripted failure" in failure.message and "Traceback" not in failure.message
-    assert "Traceback" in client.log_path.read_text()
+    assert not has(Died)(client.poll())
 
 
 def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_reason(
@@ -161,7 +155,7 @@ def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_r
 def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClient) -> None:
     client.send(Load(spec()))
     client.send(ask(1, "slow"))
-    collect(client, lambda events: sum(isinstance(e, Answered) for e in events) > 3)
+    collect(client, is_answering)
     assert client.pid is not None
     os.kill(client.pid, signal.SIGKILL)
     (died,) = [e for e in collect(client, has(Died)) if isinstance(e, Died)]
@@ -177,50 +171,17 @@ def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClie
 def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
     client = EngineClient(tmp_path / "engine.log", [str(tmp_path / "no such program")])
     before = os.listdir("/dev/fd")
-    with pytest.raises(FileNotFoundError) as told:
+    with suppress(FileNotFoundError):
         client.start()
-    # Its traceback holds what was left open.
-    assert told.tb is not None and os.listdir("/dev/fd") == before
+    assert os.listdir("/dev/fd") == before
     assert not client.alive
 
 
-def test_closing_ends_the_process_in_the_middle_of_an_answer(client: EngineClient) -> None:
-    client.send(Load(spec()))
-    client.send(ask(1, "slow"))
-    collect(client, lambda events: sum(isinstance(e, Answered) for e in events) > 3)
-    client.close()
-    assert not client.alive
-    assert not has(Died)(client.poll())
-
-
-def test_a_process_told_to_end_does_so_even_if_its_work_never_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_process_ends_by_itself_when_its_parent_is_killed_even_if_its_work_never_ends(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-    client = EngineClient(tmp_path / "engine.log", [sys.executable, "-c", SOON_ORPHANED, str(SCRIPT)])
-    client.start()
-    try:
-        client.send(Load(spec()))
-        client.send(ask(1, "deaf"))
-        collect(client, has(Answered))
-        client.send(Quit())  # and no more: who asked for the end is gone
-        assert collect(client, has(Died))[-1] == Died(1)
-    finally:
-        client.close()
-
-
-SOON_ORPHANED = """
-import runpy, sys
-from app.engine import process as engine_process
-
-engine_process.ORPHAN_SECONDS = 0.5
-runpy.run_path(sys.argv.pop(1), run_name="__main__")
-"""
-
-
-def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(SCRIPT), str(tmp_path / "log")],
+        [sys.executable, "-c", PARENT, str(tmp_path / "log"), SOON_ORPHANED, str(SCRIPT)],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])},
@@ -228,6 +189,7 @@ def test_the_process_ends_by_itself_when_its_parent_is_killed(tmp_path: Path) ->
     assert parent.stdout is not None
     with parent.stdout:
         engine = int(parent.stdout.readline())
+    assert _is_running(engine)
     parent.kill()
     parent.wait()
     end = time.monotonic() + 60
@@ -243,32 +205,31 @@ from app.engine.client import EngineClient
 from app.engine.protocol import Answer, Load
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
-from tests.app.tiny_pair import write_tiny_pair
 
-client = EngineClient(Path(sys.argv[2]), [sys.executable, sys.argv[1]])
+client = EngineClient(Path(sys.argv[1]), [sys.executable, "-c", *sys.argv[2:]])
 client.start()
 client.send(Load(PairSpec("scripted", Source("/target"), None)))
-client.send(Answer(1, ({"role": "user", "content": "slow"},), Options()))
-while len(client.poll()) < 2:
-    time.sleep(0.05)
+client.send(Answer(1, ({"role": "user", "content": "deaf"},), Options()))
+events = []
+while len(events) < 2:
+    events += client.poll()
+    time.sleep(0.01)
 print(client.pid, flush=True)
 time.sleep(60)
 """
 
+SOON_ORPHANED = """
+import runpy, sys
+from app.engine import process as engine_process
+
+engine_process.ORPHAN_SECONDS = 0.5
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
 
 def _is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        return state != "Z"
-    except FileNotFoundError:
-        pass
-    if Path("/proc").exists():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return bool(state) and not state.startswith("Z")
 
 
 def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(

@@ -72,16 +72,11 @@ def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
 
 
 def test_text_that_only_begins_like_a_stop_text_is_shown_in_the_end() -> None:
-    session, _ = scripted_session("say EN")
+    session, _ = scripted_session("say EN", draft_length=3)
     added, ended = play(session, stop_texts=["END"])
     assert shown(added) == ended.text == "say EN"
-
-
-def test_the_answers_tokens_leave_the_stop_token_out() -> None:
-    session, _ = scripted_session("abc", draft_length=3)
-    _, ended = play(session)
-    assert ended.token_ids == tuple(b"abc")
-    assert (ended.finish_reason, ended.stats.tokens) == ("stop", 4)
+    assert ended.token_ids == tuple(b"say EN")
+    assert (ended.finish_reason, ended.stats.tokens) == ("stop", 7)
 
 
 def test_an_answer_cut_by_max_tokens_says_length() -> None:
@@ -102,39 +97,27 @@ def test_cancelling_between_rounds_keeps_the_text() -> None:
 
 def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
     session, engine = scripted_session("abc")
-    added, ended = play(session, cancelled=lambda: True)
+    seen: list[PrefillProgressed] = []
+    added, ended = play(session, progress=seen.append, cancelled=lambda: len(seen) > 1)
     assert (added, ended.text, ended.finish_reason) == ([], "", "cancelled")
+    assert (seen[0].done, seen[0].total) == (0, len("<user>hi")) and 0 < seen[-1].done < seen[-1].total
     assert engine.closed == 1
 
 
-def test_the_prompts_progress_is_reported_while_it_is_read() -> None:
-    session, _ = scripted_session("abc")
-    seen: list[PrefillProgressed] = []
-    play(session, progress=seen.append)
-    assert seen[0].done == 0
-    assert seen[-1].done == seen[-1].total
-
-
-def test_oldest_turns_are_dropped_only_after_saying_so() -> None:
-    history: list[Message] = [{"role": "system", "content": "be kind"}]
-    for turn in range(6):
-        history.append({"role": "user", "content": f"question {turn}"})
-        history.append({"role": "assistant", "content": "x" * 20})
-    history.append({"role": "user", "content": "last"})
-    session, engine = scripted_session("ok", context_limit=200)
-    events = list(session.answer(history, Options(max_tokens=40)))
-    first = events[0]
+def test_oldest_turns_are_dropped_only_after_an_event_and_instructions_stay() -> None:
+    history: list[Message] = [{"role": "system", "content": "be kind"}, *long_history(6)]
+    session, engine = scripted_session("ok", context_limit=150)
+    first = next(iter(session.answer(history, Options(max_tokens=40))))
     assert isinstance(first, TurnsDropped)
-    read = bytes(engine.prompts[0]).decode()
-    assert first.count == 2 * next(turn for turn in range(6) if f"question {turn}" in read)
-    assert read.startswith("<system>be kind<user>question")
-    assert read.endswith("<user>last")
-    assert len(engine.prompts[0]) <= 160
-    assert len(history) == 14
+    ids, dropped = session.prompt_ids(history, 40)
+    text = bytes(ids).decode()
+    assert first.count == dropped == 2 * next(turn for turn in range(6) if f"question {turn}" in text)
+    assert text.startswith("<system>be kind<user>question") and text.endswith("<user>last")
+    assert len(ids) <= 150 - 37
 
 
 class CountingTokenizer(ByteTokenizer):
-    """Knows how often a conversation was read."""
+    """Counts how often a conversation was read."""
 
     def __init__(self) -> None:
         self.read = 0
@@ -147,12 +130,11 @@ class CountingTokenizer(ByteTokenizer):
 
 
 def long_history(turns: int, last: str = "last") -> list[Message]:
-    said: list[Message] = []
+    messages: list[Message] = []
     for turn in range(turns):
-        said.append({"role": "user", "content": f"question {turn} "})
-        said.append({"role": "assistant", "content": "x" * (turn % 7)})
-    said.append({"role": "user", "content": last})
-    return said
+        messages.append({"role": "user", "content": f"question {turn} "})
+        messages.append({"role": "assistant", "content": "x" * (turn % 7)})
+    return [*messages, {"role": "user", "content": last}]
 
 
 @pytest.mark.parametrize("limit", [40, 200, 1000, 3000, 60_000])
@@ -186,45 +168,27 @@ def test_cancelling_while_a_conversation_is_fitted_ends_at_once_without_text() -
     assert tokenizer.read == 1 and not engine.prompts
 
 
-def test_a_conversation_that_fits_loses_nothing() -> None:
-    session, _ = scripted_session("ok")
-    assert not any(isinstance(e, TurnsDropped) for e in session.answer(USER, Options()))
-
-
-def test_raw_text_is_read_as_it_stands() -> None:
+def test_raw_text_is_read_as_it_is_and_documents_reach_the_engine_as_tokens() -> None:
     session, engine = scripted_session("ok")
-    play(session, prompt="just this")
+    play(session, prompt="just this", documents=["copy me"])
     assert bytes(engine.prompts[0]) == b"just this"
-
-
-def test_an_empty_raw_prompt_is_refused() -> None:
-    session, _ = scripted_session("ok")
-    with pytest.raises(BadInput, match="empty"):
-        play(session, prompt="")
-
-
-def test_an_empty_stop_text_is_refused() -> None:
-    session, _ = scripted_session("ok")
-    with pytest.raises(BadInput, match="stop text"):
-        play(session, stop_texts=[""])
-
-
-def test_a_model_without_a_chat_template_says_what_to_use_instead() -> None:
-    tokenizer = ByteTokenizer()
-    tokenizer.has_chat_template = False
-    session, _ = scripted_session("ok", tokenizer=tokenizer)
-    with pytest.raises(BadInput, match="--raw"):
-        play(session)
-
-
-def test_documents_reach_the_engine_as_tokens() -> None:
-    session, engine = scripted_session("ok")
-    play(session, documents=["copy me"])
     assert engine.documents == [[list(b"copy me")]]
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [({"prompt": ""}, "empty"), ({"stop_texts": [""]}, "stop text"), ({}, "--raw")],
+)
+def test_what_cannot_be_answered_is_refused(asked: dict[str, object], why: str) -> None:
+    tokenizer = ByteTokenizer()
+    tokenizer.has_chat_template = False
+    session, _ = scripted_session("ok", tokenizer=tokenizer)
+    with pytest.raises(BadInput, match=why):
+        play(session, **asked)
+
+
 @pytest.mark.parametrize("draft_length", [0, 1, 3])
-def test_rounds_are_told_as_text_and_cover_the_answer_without_gap_or_overlap(draft_length: int) -> None:
+def test_rounds_are_described_as_text_and_cover_the_answer_without_gap_or_overlap(draft_length: int) -> None:
     session, _ = scripted_session(WIDE, draft_length)
     added, ended = play(session)
     rounds = [played for event in added for played in event.played]
@@ -236,7 +200,7 @@ def test_rounds_are_told_as_text_and_cover_the_answer_without_gap_or_overlap(dra
     assert (first.accepted, first.own) == (draft_length, "naï"[draft_length : draft_length + 1] or "\ufffd")
 
 
-def test_a_rejected_draft_is_told_beside_what_the_target_said() -> None:
+def test_a_rejected_draft_is_described_beside_the_targets_own_token() -> None:
     session, _ = scripted_session("ab", draft_length=3)
     added, _ = play(session)
     played = added[0].played[0]
@@ -256,7 +220,7 @@ def test_room_is_kept_for_what_the_answer_began_with() -> None:
         {"role": "user", "content": "x" * 60}, {"role": "assistant", "content": "y" * 60}, *USER,
     ]  # fmt: skip
     session, engine = scripted_session("ok", context_limit=200)
-    assert not any(isinstance(e, TurnsDropped) for e in session.answer(history, Options(max_tokens=40)))
+    assert session.prompt_ids(history, 40)[1] == 0
     events = list(session.answer(history, Options(max_tokens=40), begun="z" * 60))
     assert events[0] == TurnsDropped(2)
     assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60

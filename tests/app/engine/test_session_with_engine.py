@@ -53,17 +53,6 @@ def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(ti
     assert after.token_ids == ended(list(fresh(tiny_pair).answer(user("hello"), OPTIONS))).token_ids
 
 
-@pytest.mark.parametrize("draft_length", [0, 1, 2, 3, 5])
-def test_a_stop_text_cuts_drafted_text_where_it_cuts_plain_text(session: Session, draft_length: int) -> None:
-    whole = ended(list(session.answer("the large", OPTIONS))).text
-    stop = whole[9:14]
-    options = Options(max_tokens=24, temperature=0.9, seed=7, draft_length=draft_length)
-    events = list(session.answer("the large", options, stop_texts=[stop]))
-    shown = "".join(p.text for e in events if isinstance(e, TextAdded) for p in e.pieces)
-    assert shown == ended(events).text == whole.partition(stop)[0]
-    assert ended(events).finish_reason == "stop"
-
-
 def test_marks_count_what_the_numbers_count(session: Session) -> None:
     events = list(session.answer("the small model", Options(max_tokens=40, draft_length=3)))
     stats = ended(events).stats

@@ -42,7 +42,7 @@ def test_streamed_text_is_the_whole_text(tokenizer: Tokenizer, seed: int) -> Non
     stream = TextStream(lambda tokens: tokenizer.decode(list(tokens), skip_special_tokens=False))
     parts = [stream.add(token) for token in ids]
     assert not any("\ufffd" in part for part in parts)
-    assert "".join(parts) + stream.end() == tokenizer.decode(ids)
+    assert "".join(parts) + stream.rest() == tokenizer.decode(ids)
 
 
 def test_text_comes_as_soon_as_it_is_certain() -> None:

@@ -1,8 +1,9 @@
-"""Histories are closed with time to write, however busy the machine is."""
+"""Histories save at once, and are closed with time to write, however busy the machine is."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def closing_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def saving_is_quick_and_closing_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.history.saving.SAVE_SECONDS", 0.02)
     monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)

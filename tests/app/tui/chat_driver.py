@@ -13,6 +13,7 @@ from textual.screen import Screen
 from app.tui.app import ChatApp
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.message import UserMessage
 from app.tui.widgets.notice import Notice
 from app.tui.widgets.prompt_area import PromptArea
 
@@ -105,3 +106,13 @@ def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]
+
+
+def shown(chat: Chat) -> list[str]:
+    widgets = chat.app.chat.query("UserMessage, Answer").results()
+    return [f"{w.branch}{w.text}" for w in widgets if isinstance(w, UserMessage | Answer)]
+
+
+async def settled(chat: Chat) -> None:
+    await chat.until(lambda: chat.app.state.running is None)
+    await chat.pilot.pause()

@@ -38,7 +38,7 @@ class _EngineThread(subprocess.Popen[bytes]):
     def _serve(self, request_read: int, event_write: int) -> None:
         with Connection(request_read, writable=False) as requests:
             with Connection(event_write, readable=False) as events:
-                engine_process.serve(requests, events, _ThreadedSession)
+                engine_process.serve(requests, events, _ThreadedSession)  # type: ignore[arg-type]
                 self.returncode = 0
 
     def poll(self) -> int | None:

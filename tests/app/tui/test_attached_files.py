@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.widgets.attachment_list import AttachmentList
 from app.tui.widgets.file_paths import files_below, matching
+from app.tui.widgets.prompt import AttachmentList
 from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
@@ -30,7 +30,7 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_to_the_lookup_draft
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
         await chat.pilot.press(*"echo @nts")
-        await chat.until(lambda: area.menu_is_open)
+        await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
         await chat.pilot.press("tab")
         await chat.until(lambda: area.text == "echo @notes.md ")
         await chat.pilot.press(*"x", "enter")
@@ -49,10 +49,10 @@ async def test_a_file_written_while_the_chat_is_open_is_offered_too(
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
         await chat.pilot.press(*"see @nts")
-        await chat.until(lambda: area.menu_is_open)
+        await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
         (folder / "later.md").write_text("new")
         await chat.pilot.press("tab", *"and @later")
-        await chat.until(lambda: area.menu_is_open)
+        await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
         await chat.pilot.press("tab")
         await chat.until(lambda: area.text == "see @notes.md and @later.md ")
 
@@ -113,7 +113,7 @@ async def test_a_path_that_is_written_out_is_sent_with_one_enter(open_chat: Open
     async with open_chat() as chat:
         area = chat.app.chat.query_one(PromptArea)
         await chat.pilot.press(*"echo @notes.md")
-        await chat.until(lambda: area.menu_is_open)
+        await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
         await chat.pilot.press("enter")
         await chat.until(lambda: bool(chat.answers))
         assert chat.prompts == ["echo @notes.md"] and not area.text
@@ -123,9 +123,8 @@ async def test_an_enter_that_overtakes_the_text_that_closes_the_list_sends_the_p
     open_chat: OpenChat,
 ) -> None:
     async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
         await chat.pilot.press(*"echo @notes.md")
-        await chat.until(lambda: area.menu_is_open)
+        await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
         chat.press_at_once("space", "x", "enter")
         await chat.until(lambda: bool(chat.answers))
         assert chat.prompts == ["echo @notes.md x"]
@@ -144,8 +143,10 @@ async def test_a_folder_is_gone_into_while_a_path_is_completed(open_chat: OpenCh
         area = chat.app.chat.query_one(PromptArea)
         area.load_text(f"see @{folder}/m")
         area.move_cursor(area.document.end)
-        await chat.until(lambda: area.menu_is_open)
+        await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
         await chat.pilot.press("tab")
-        await chat.until(lambda: area.text == f'see @"{folder}/my folder/' and area.menu_is_open)
+        await chat.until(
+            lambda: area.text == f'see @"{folder}/my folder/' and chat.app.chat.prompt.menu.is_open
+        )
         await chat.pilot.press("tab")
         await chat.until(lambda: area.text == f'see @"{folder}/my folder/a.txt" ')

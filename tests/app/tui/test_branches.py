@@ -1,34 +1,17 @@
 """Messages asked again, edited, continued, copied; branches walked."""
 
 from contextlib import nullcontext
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from app.engine.events import Mark, Piece
-from app.history.records import AnswerFacts
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.prompt_area import PromptArea
-from app.tui.widgets.user_message import UserMessage
 from mlx_spec.types import Options
-from tests.app.history.some_chat import answer, prompt
-from tests.app.history.some_chat import chat as chat_record
-from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.chat_driver import OpenChat, settled, shown
 from tests.app.tui.test_chat import TEXT
-from tests.app.tui.test_saved_chats import put
 
 MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
-
-
-def shown(chat: Chat) -> list[str]:
-    widgets = chat.app.chat.query("UserMessage, Answer").results()
-    return [f"{w.branch}{w.text}" for w in widgets if isinstance(w, UserMessage | Answer)]
-
-
-async def settled(chat: Chat) -> None:
-    await chat.until(lambda: chat.app.state.running is None)
-    await chat.pilot.pause()
 
 
 async def test_an_edited_prompt_begins_a_branch_and_both_can_be_walked(open_chat: OpenChat) -> None:
@@ -123,132 +106,6 @@ async def test_asking_again_at_temperature_0_says_that_every_seed_gives_the_same
         assert any("every seed gives the same text" in notice for notice in chat.notices)
 
 
-async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(max_tokens=2)) as chat:
-        first = await chat.ask("echo x")
-        assert first.text == "echo x|" and "length limit" in first.stats
-        await chat.type("/continue")
-        await settled(chat)
-        await chat.until(lambda: chat.answers[0].text == "echo x|echo x|echo x|")
-        assert len(chat.app.state.conversation.tree) == 2
-        await chat.ask("fail or not")
-        prompt = chat.app.state.conversation.last
-        assert prompt is not None
-        chat.app.state.conversation.tree.put(replace(prompt, text="fail"))
-        before = chat.answers[-1].text
-        await chat.type("/continue")
-        await chat.until(lambda: any("scripted failure" in notice for notice in chat.notices))
-        assert chat.answers[-1].text == before
-
-
-async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(max_tokens=60)) as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.state.running and len(chat.app.state.running.log.rounds) > 3))
-        await chat.pilot.press("escape")
-        await settled(chat)
-        first = chat.app.state.conversation.last_answer
-        assert first is not None and first.facts is not None and first.facts.stats is not None
-        assert 6 < first.facts.stats.tokens < 60
-        await chat.type("/continue")
-        await chat.until(lambda: any("length limit" in answer.stats for answer in chat.answers))
-        whole = chat.app.state.conversation.last_answer
-        assert whole is not None and whole.facts is not None and whole.facts.stats is not None
-        assert whole.facts.stats.tokens == first.facts.stats.tokens + 60
-        assert chat.answers[0].stats.startswith(f"{first.facts.stats.tokens + 60} tokens")
-        assert whole.facts.rounds[: len(first.facts.rounds)] == first.facts.rounds
-        assert whole.facts.rounds[-1].end == len(whole.text) and whole.facts.covers_all
-        (log,) = chat.app.state.logs
-        assert log.tokens == whole.facts.stats.tokens and log.text == whole.text
-        line = chat.answers[0].stats
-    async with open_chat() as chat:
-        await chat.type("/resume last")
-        await chat.until(lambda: [answer.stats for answer in chat.answers] == [line])
-        assert [(log.tokens, len(log.rounds)) for log in chat.app.state.logs] == [
-            (whole.facts.stats.tokens, len(whole.facts.rounds))
-        ]
-
-
-async def test_numbers_of_a_continuation_alone_say_so(open_chat: OpenChat, tmp_path: Path) -> None:
-    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
-    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [prompt("p1", "hello"), begun]))
-    async with open_chat() as chat:
-        await chat.type("/resume last")
-        await chat.until(lambda: any("not finished" in answer.stats for answer in chat.answers))
-        await chat.type("/continue")
-        await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
-        assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
-
-
-async def test_an_answer_taken_out_of_view_while_its_colours_are_looked_up_harms_nothing(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        answer = await chat.ask("one")
-        answer.notify_style_update()
-        chat.app.chat.transcript.cut(0)
-        await chat.until(lambda: not answer.is_attached)
-        assert (await chat.ask("two")).text == TEXT
-
-
-async def test_esc_stops_what_is_on_the_screen_at_once(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
-        chat.app.chat.action_stop()
-        running = chat.app.state.running
-        assert running is not None
-        text = running.text
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.answers[0].text == text
-
-
-async def test_the_numbers_of_a_stopped_answer_are_those_of_the_text_that_is_kept(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
-        running = chat.app.state.running
-        assert running is not None
-        running.stopping = True  # the engine hears of it later
-        taken = len(running.log.rounds)
-        await chat.pilot.pause(0.3)
-        chat.app.chat.action_stop()
-        await chat.until(lambda: bool(chat.answers))
-        facts = chat.app.state.conversation.path[-1].facts
-        assert facts is not None and facts.stats is not None
-        assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
-        assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
-        await chat.until(lambda: f"context {10 + 2 * taken}/" in chat.screen)
-
-
-async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("one")
-        await chat.until(lambda: "context 16/" in chat.screen)
-        await chat.pilot.press("tab", "e")
-        await chat.until(lambda: chat.app.state.editing is not None)
-        await chat.type("echo")
-        await chat.until(lambda: "context 14/" in chat.screen)
-        await chat.pilot.press("tab", "up", "left")
-        await chat.until(lambda: shown(chat)[0] == "‹1/2›one")
-        await chat.until(lambda: "context 16/" in chat.screen)
-
-
-async def test_a_continued_answer_says_which_limit_cut_it_and_heeds_the_one_that_is_set_now(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(options=Options(max_tokens=4)) as chat:
-        assert "cut at the length limit" in (await chat.ask("full")).stats
-        for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):
-            await chat.type(f"/max-tokens {limit}")
-            await chat.type("/continue")
-            told = f"{tokens} tokens"
-            await chat.until(lambda told=told: any(told in answer.stats for answer in chat.answers))
-            assert why in chat.answers[-1].stats
-
-
 async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_back(
     open_chat: OpenChat,
 ) -> None:
@@ -308,7 +165,7 @@ async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: O
         texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
         pieces = [Piece(text, mark) for text, mark in zip(texts, MARKS, strict=True)]
         answer = Answer("".join(p.text for p in pieces), pieces, "", marks=True)
-        chat.app.chat.transcript.show(answer)
+        chat.app.chat.transcript.append(lambda: answer)
         await chat.until(lambda: answer.size.height > 0)
         drawn = [segment.text for segment in answer.render_line(0)]
         for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):

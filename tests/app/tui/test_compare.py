@@ -8,13 +8,13 @@ from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 
 from app.chat.attachments import attach
-from app.chat.engine_events import PairLoaded
 from app.compare import store
 from app.compare.record import Record
+from app.engine.protocol import Loaded
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
-from app.tui.widgets.compare_pane import ComparePane
+from app.tui.widgets.comparison_view import ComparePane
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -132,16 +132,14 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         answer = await chat.ask("echo")
         assert "what the notes say" in answer.text and "|1 documents" in answer.text
         for command in ("/compare", "/sweep length=1 repeats=1"):
-            await chat.type(command)
-            screen = await chat.reached(CompareScreen)
-            await chat.until(lambda screen=screen: screen.record is not None)
-            assert screen.record is not None
-            assert {outcome.text for outcome in screen.record.outcomes} == {answer.text}
-            assert screen.record.prompts[0].prompt == "echo (with notes.txt)"
-            await chat.pilot.press("s")
-            await chat.until(lambda screen=screen: screen.progress is not None)
-            await chat.until(lambda screen=screen: screen.progress is None)
-            assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
+            screen, record = await compared(chat, command)
+            assert {outcome.text for outcome in record.outcomes} == {answer.text}
+            assert record.prompts[0].prompt == "echo (with notes.txt)"
+            if command != "/compare":
+                await chat.pilot.press("s")
+                await chat.until(lambda screen=screen: screen.progress is not None)
+                await chat.until(lambda screen=screen: screen.progress is None)
+                assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
             await chat.pilot.press("escape")
             await chat.until(lambda: chat.app.screen is chat.app.chat)
 
@@ -234,7 +232,7 @@ async def test_a_pair_that_is_loaded_while_the_program_ends_disturbs_nothing(ope
         info = chat.app.link.info
         assert info is not None
         await chat.app.chat.remove_children()
-        chat.app.post_message(PairChanged(PairLoaded(info)))
+        chat.app.post_message(PairChanged(Loaded(info)))
         await chat.pilot.pause()
         chat.app.exit()
 

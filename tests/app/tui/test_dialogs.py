@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
-import pytest
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.screen import ModalScreen
@@ -20,7 +20,7 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from models.pairs.catalogue import find
-from tests.app.tui.chat_driver import Chat, OpenChat, pairs_screen
+from tests.app.tui.chat_driver import Chat, OpenChat
 
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
@@ -33,17 +33,16 @@ DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("keys", [["escape"], ["ctrl+c"]])
 async def test_ctrl_c_closes_a_dialog_as_escape_does_and_leaves_the_prompt_alone(
-    open_chat: OpenChat, keys: list[str]
+    open_chat: OpenChat,
 ) -> None:
     async with open_chat() as chat:
         chat.app.chat.prompt.area.load_text("not sent yet")
-        for make in DIALOGS:
+        for make, key in product(DIALOGS, ("escape", "ctrl+c")):
             dialog, given = make(), []
             chat.app.push_screen(dialog, given.append)
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)
-            await chat.pilot.press(*keys)
+            await chat.pilot.press(key)
             await chat.until(lambda: chat.app.screen is chat.app.chat)
             assert not any(given), f"{dialog} was answered with {given}"
         assert chat.app.chat.prompt.area.text == "not sent yet"
@@ -170,20 +169,3 @@ async def test_what_a_thread_finds_out_for_a_screen_that_was_closed_is_dropped(o
         await chat.until(lambda: not screen.is_running)
         await asyncio.to_thread(screen.from_thread, shown.append, "after")
         assert shown == ["before"] and chat.app.screen is chat.app.chat
-
-
-async def test_what_a_screen_repeats_ends_with_it_though_its_timers_live_on(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        screen = pairs_screen(chat.app)
-        chat.app.push_screen(screen)
-        await chat.until(lambda: chat.app.screen is screen and screen.is_mounted)
-        repeated = [timer._callback for timer in screen._timers if timer._callback is not None]
-        rows = screen.query_one(OptionList)
-        highlighted = OptionList.OptionHighlighted(rows, rows.options[0], 0)
-        closing = screen.dismiss(None)
-        await screen.query("*").remove()
-        assert repeated
-        for again in repeated:
-            again()
-        screen.on_option_list_option_highlighted(highlighted)
-        await closing

@@ -10,8 +10,8 @@ from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.widgets.below import StatusLine
 from app.tui.widgets.download_list import DownloadList, progress_line
-from app.tui.widgets.status_line import StatusLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import ModelProgress, Progress
 from models.pairs.catalogue import find
@@ -193,15 +193,6 @@ async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go
     async with open_chat() as chat:
         await open_pairs(chat, FIRST)
         assert chat.app.pulls.jobs == [] and not any("Downloads" in notice for notice in chat.notices)
-
-
-async def test_what_downloads_say_while_the_program_closes_meets_no_screen(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        app = chat.app
-    app.pulls.problem = "the list cannot be written"
-    app._announce()
-    app._pump()
-    assert app.pulls.problem
 
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:

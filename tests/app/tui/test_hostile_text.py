@@ -45,14 +45,14 @@ async def look(chat: Chat, holds: Callable[[], bool], text: str = "") -> str:
 
 
 async def test_nothing_that_a_history_holds_is_obeyed(open_chat: OpenChat, tmp_path: Path) -> None:
-    history = History.open(tmp_path / "history.db")
+    history = History(tmp_path / "history.db")
     asked = replace(prompt("p1", f"needle {HOSTILE}"), attachments=(Attachment(HOSTILE, HOSTILE),))
-    said = answer("a1", "p1", HOSTILE)
-    assert said.facts is not None
+    answered = answer("a1", "p1", HOSTILE)
+    assert answered.facts is not None
     played = DraftRound(HOSTILE, (HOSTILE,), 0, HOSTILE, 0.1, 0.05, 0, 5)
-    said = replace(said, facts=replace(said.facts, pair=HOSTILE, rounds=(played,)))
+    answered = replace(answered, facts=replace(answered.facts, pair=HOSTILE, rounds=(played,)))
     one = chat("c1", HOSTILE, leaf="a1", system=HOSTILE)
-    history.save([one], [asked, said])
+    history.save([one], [asked, answered])
     history.save_preset(Preset(HOSTILE, HOSTILE, one.options))
     history.close()
     async with open_chat() as opened:
@@ -100,7 +100,7 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         app, press = opened.app, opened.pilot.press
         area = app.chat.prompt.area
         await press("at", "a")
-        shown = await look(opened, lambda: area.menu_is_open)
+        shown = await look(opened, lambda: opened.app.chat.prompt.menu.is_open)
         assert "about" in shown and "owned" not in shown
         await press("tab", "enter")
         await look(opened, lambda: bool(opened.answers), "▤ about")
@@ -148,6 +148,6 @@ async def test_nothing_that_a_hub_says_is_obeyed(
                 app.screen.query_one(field, Input).value = "org/hostile"
             app.screen.query_one("#own-draft").focus()
             await press("enter")
-            said = app.screen.query_one("#own-message")
-            shown = await look(opened, lambda: str(said.render()).startswith("✗"))
+            message = app.screen.query_one("#own-message")
+            shown = await look(opened, lambda: str(message.render()).startswith("✗"))
             assert "owned" in shown, shown

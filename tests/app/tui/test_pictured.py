@@ -10,7 +10,7 @@ import pytest
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.widgets.gauges import Gauges
+from app.tui.widgets.below import Gauges
 from models.speed.chips import find_chip
 from models.speed.machine import Machine
 from tests.app.scripted_engine import HELD

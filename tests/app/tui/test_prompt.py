@@ -11,17 +11,33 @@ from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
 from app.tui.app import ChatApp
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
 
-async def test_typed_joiners_hold_emoji_and_words_together(open_chat: OpenChat) -> None:
+async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to_it_after_a_click(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
+        area = chat.app.chat.prompt.area
         for character in "👩\u200d👧 می\u200cخواهم":
             area.post_message(Key(_character_to_key(character), character))
         await chat.until(lambda: area.text == "👩\u200d👧 می\u200cخواهم")
+        area.clear()
+        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
+        await chat.until(lambda: area.size.height == 3 and area.text == "a\nb\nc")
+        await chat.pilot.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.prompts[0] == "a\nb\nc"
+        await chat.until(lambda: area.text == "" and area.size.height == 1)
+        await chat.pilot.click(Answer)
+        await chat.pilot.press("x")
+        assert area.text == "x"
+        area.clear()
+        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
+        await chat.until(lambda: area.size.height == 8)
+        assert area.text.startswith("␛[31mlong line")
+        assert area.text.count("\n") == 5000 and "\r" not in area.text
 
 
 async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
@@ -39,65 +55,17 @@ async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
         await chat.until(lambda: not chat.app.is_running)
 
 
-async def test_enter_that_overtakes_the_text_of_a_command_runs_it_whole(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        area.load_text("/length 3")
-        await chat.pilot.pause()
-        # As the key is heard where the list, still open for `/len`, has not been told of the rest.
-        area.post_message(PromptArea.MenuKeyPressed("enter"))
-        await chat.until(lambda: any("ength is 3" in notice for notice in chat.notices))
-        assert area.text == ""
-
-
-async def test_a_command_with_a_typing_error_comes_back_with_up(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.type("/sweep lenght=3")
-        await chat.until(lambda: any("Did you mean length=" in notice for notice in chat.notices))
-        await chat.pilot.press("up")
-        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "/sweep lenght=3")
-
-
-async def test_a_pasted_escape_sequence_becomes_signs_and_long_text_stays_whole(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
-        await chat.until(lambda: bool(area.text))
-        assert area.text.startswith("␛[31mlong line")
-        assert area.text.count("\n") == 5000 and "\r" not in area.text
-        await chat.until(lambda: area.size.height == 8)
-
-
-async def test_the_prompt_grows_with_its_lines(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        assert area.size.height == 1
-        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
-        await chat.until(lambda: area.size.height == 3)
-        assert area.text == "a\nb\nc"
-        await chat.pilot.press("enter")
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.prompts[0] == "a\nb\nc"
-        await chat.until(lambda: area.text == "" and area.size.height == 1)
-
-
-async def test_a_click_into_the_conversation_leaves_the_prompt_ready_to_type(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        await chat.pilot.click(Answer)
-        await chat.pilot.press("x")
-        assert chat.app.chat.query_one(PromptArea).text == "x"
-
-
-async def test_in_a_narrow_terminal_commands_have_a_line_each_and_the_chosen_one_is_told_whole(
+async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen_one(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat(size=(40, 24)) as chat:
+    async with open_chat(size=(80, 24)) as chat:
+        menu = chat.app.chat.prompt.menu
         await chat.pilot.press("slash")
-        menu = chat.app.chat.query_one(CommandMenu)
-        await chat.until(lambda: menu.is_open)
-        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
-        await chat.pilot.press("down", "down")
+        await chat.until(lambda: "file, with and without drafting" in chat.screen)
+        assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
+        await chat.pilot.press("escape", "backspace")
+        await chat.pilot.resize_terminal(40, 24)
+        await chat.pilot.press("slash", "down", "down")
         whole = [
             "/sweep [length=0-8 drafter=...]",
             "Several settings in a row:",
@@ -109,41 +77,36 @@ async def test_in_a_narrow_terminal_commands_have_a_line_each_and_the_chosen_one
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
-async def test_what_commands_do_is_read_whole_at_eighty_columns(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.pilot.press("slash")
-        menu = chat.app.chat.query_one(CommandMenu)
-        await chat.until(lambda: menu.is_open)
-        assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
-        await chat.until(lambda: "file, with and without drafting" in chat.screen)
-
-
-async def test_typing_a_slash_offers_commands_and_enter_picks_one(open_chat: OpenChat) -> None:
+async def test_a_slash_offers_commands_enter_picks_one_and_mistakes_are_explained(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
+        area, menu = chat.app.chat.prompt.area, chat.app.chat.prompt.menu
         await chat.pilot.press("slash", "d", "r", "a")
-        menu = chat.app.chat.query_one(CommandMenu)
         await chat.until(lambda: menu.is_open)
         assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
         await chat.pilot.press("enter")
-        area = chat.app.chat.query_one(PromptArea)
         await chat.until(lambda: area.text == "/draft ")
         await chat.pilot.press("o", "f", "f", "enter")
         await chat.until(lambda: not chat.app.state.settings.drafting)
         assert not menu.is_open
-
-
-async def test_a_wrong_command_names_the_nearest_and_a_wrong_value_says_the_range(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
+        chat.press_at_once("slash", *"length", "space", "3", "enter")
+        await chat.until(lambda: any("ength is 3" in notice for notice in chat.notices))
+        await chat.type("/length auto")
+        await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
         await chat.type("/temprature 1")
         await chat.until(lambda: any("/temperature" in notice for notice in chat.notices))
         await chat.type("/temperature 99")
         await chat.until(lambda: any("between 0.0001 and 10" in notice for notice in chat.notices))
-        await chat.type("/length 4")
-        await chat.until(lambda: chat.app.state.settings.options.draft_length == 4)
-        await chat.type("/length auto")
-        await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
+        await chat.type("/think")
+        await chat.until(lambda: "There is no answer yet." in chat.notices)
+        await chat.ask("hello")
+        await chat.type("/think")
+        await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
+        await chat.type("/sweep lenght=3")
+        await chat.until(lambda: any("Did you mean length=" in notice for notice in chat.notices))
+        await chat.pilot.press("up")
+        await chat.until(lambda: area.text == "/sweep lenght=3")
 
 
 async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
@@ -161,12 +124,16 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
         await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "/temperature ")
 
 
-async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
+async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.until(lambda: "pairs" in chat.screen)
         await chat.until(lambda: "/ for commands, F1 for help" in chat.screen)
+        toasts = ToastRack()  # under a pilot Textual has none of its own
+        await chat.app.chat.mount(toasts)
+        await chat.until(lambda: toasts.styles.dock == "top")
         await chat.pilot.resize_terminal(80, 24)
         await chat.until(lambda: "Ask something. / for commands, F1 for help" in chat.screen)
+        await chat.until(lambda: toasts.styles.dock == "bottom")
         await chat.pilot.resize_terminal(40, 24)
         chat.app.chat.prompt.put_back("one", 12)
         chat.app.chat.view.show()
@@ -181,15 +148,6 @@ async def test_hints_are_whole_at_forty_columns(open_chat: OpenChat) -> None:
         await chat.until(lambda: "Ctrl+B sends at once" in chat.screen)
         chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
         await chat.until(lambda: "Backspace without text drops one" in chat.screen)
-
-
-async def test_in_a_narrow_terminal_a_notice_stands_over_no_prompt(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        notices = ToastRack()  # under a pilot Textual has none of its own
-        await chat.app.chat.mount(notices)
-        await chat.until(lambda: notices.styles.dock == "top")
-        await chat.pilot.resize_terminal(80, 24)
-        await chat.until(lambda: notices.styles.dock == "bottom")
 
 
 async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(

@@ -69,7 +69,7 @@ def test_every_binding_that_a_sentence_names_is_there() -> None:
 
 def test_a_key_is_named_as_people_read_it_and_other_text_is_left_alone() -> None:
     keys = Keys({"chat.stop": "ctrl+x,f7"})
-    assert keys.told("{chat.stop} or {app.help}, {} and {chat}") == "Ctrl+X or F1, {} and {chat}"
+    assert keys.fill_in("{chat.stop} or {app.help}, {} and {chat}") == "Ctrl+X or F1, {} and {chat}"
     assert keys.of("chat.stop") == ["ctrl+x", "f7"]
 
 

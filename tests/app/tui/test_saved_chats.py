@@ -9,8 +9,8 @@ import pytest
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
 from app.history.store import History
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.status_line import StatusLine
-from app.tui.widgets.user_message import UserMessage
+from app.tui.widgets.below import StatusLine
+from app.tui.widgets.message import UserMessage
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
@@ -19,7 +19,7 @@ from tests.app.tui.test_chat import TEXT
 
 
 def saved(home: Path) -> list[tuple[Chat, list[ChatMessage]]]:
-    history = History.open(home / "history.db")
+    history = History(home / "history.db")
     try:
         return [(row.chat, history.messages(row.chat)) for row in history.chats()]
     finally:
@@ -27,7 +27,7 @@ def saved(home: Path) -> list[tuple[Chat, list[ChatMessage]]]:
 
 
 def put(home: Path, *chats: tuple[Chat, list[ChatMessage]]) -> None:
-    history = History.open(home / "history.db")
+    history = History(home / "history.db")
     for one, messages in chats:
         history.save([one], [replace(message, chat=one.id) for message in messages])
     history.close()

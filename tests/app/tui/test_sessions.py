@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from app.chat.saved_chats import SavedChats
-from app.history.rows import ChatRow
+from app.history.records import ChatRow
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from mlx_spec.types import Options

@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.chat.chat_setup import setup_rows
-from app.chat.settings import FIELDS, Settings, change, describe
+from app.chat.settings import FIELDS, Settings, change, describe, setup_rows
 from app.chat.slash_commands import SLASH_COMMANDS, completions, parse
 from app.shell.errors import BadInput
 from mlx_spec.types import Options

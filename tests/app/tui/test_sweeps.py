@@ -10,8 +10,8 @@ from app.compare import store
 from app.compare.last_speeds import last_speeds
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
-from app.tui.widgets.compare_pane import ComparePane
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
+from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_compare import compared
@@ -77,14 +77,15 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
         await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
 
 
-@pytest.mark.parametrize(("rows", "height"), [(24, 12), (48, 19)])
-async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat, rows: int, height: int) -> None:
-    async with open_chat(size=(80, rows)) as chat:
+async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
         await chat.ask("hello")
         await chat.type("/sweep length=0-2 repeats=1")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(screen.query(LengthPlot)))
-        await chat.until(lambda: screen.query_one(LengthPlot).size.height >= height)
+        for rows, height in ((24, 12), (48, 19)):
+            await chat.pilot.resize_terminal(80, rows)
+            await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:

@@ -52,4 +52,3 @@ def test_the_terminal_is_read_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.drivers.linux_driver.XTermParser", XTermParser)
     read_pastes_whole()
     assert vars(linux_driver)["XTermParser"] is WholePastes
-    assert "XTermParser" in linux_driver.LinuxDriver.run_input_thread.__code__.co_names

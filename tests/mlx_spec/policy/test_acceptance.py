@@ -1,4 +1,4 @@
-"""How likely drafted tokens are accepted, told from rounds and shadow drafts."""
+"""How likely drafted tokens are accepted, learned from rounds and shadow drafts."""
 
 import numpy as np
 import pytest
@@ -17,14 +17,14 @@ def test_positions_past_the_first_rejection_are_not_counted():
     assert np.array_equal(rounds[2].now, rounds[8].now)
 
 
-def test_what_was_accepted_and_what_would_have_been_say_the_same():
+def test_what_was_accepted_and_what_would_have_been_teach_the_same():
     drafted, shadowed = Acceptance(), Acceptance()
     drafted.count(8, 5)
     shadowed.shadow([True] * 5 + [False])
     assert rate(shadowed) == pytest.approx(rate(drafted), abs=0.05)
 
 
-def test_an_answer_of_another_kind_is_told_within_a_few_tokens_and_the_usual_remains():
+def test_an_answer_of_another_kind_shows_within_a_few_tokens_and_the_usual_remains():
     known = Acceptance()
     for _ in range(20):
         known.begin()

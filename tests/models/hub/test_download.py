@@ -1,147 +1,69 @@
 """Pulling, against a Hub on a local port: real sockets, the real library, real (tiny) models."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from models.errors import (
-    DownloadFailed,
-)
-from models.hub.download import Progress, check, pull
-from models.hub.incomplete import incomplete_files
+from models.errors import MachineTrouble
+from models.hub.download import check, pull
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed, is_installed
 from models.pairs.pair import PairSpec, Source
-from models.pairs.revisions import recorded_commit
-from models.paths import revisions_file
-from tests.models.conftest import own_home
 from tests.models.hub.pulling import SPEC, last
-from tests.models.hub_server import MAIN, OLD, HostedModel, HubServer
-from tests.models.tiny_models import files_of, make_pair
+from tests.models.hub_server import OLD, HubServer
 
 
-@dataclass(frozen=True)
-class Pulled:
-    """What one whole pull said and asked for."""
+def test_a_pull_brings_what_mlx_lm_reads_of_both_models_small_files_first(hub: HubServer) -> None:
+    heavy = ("pytorch_model.bin", "q4.gguf", "consolidated.pth", "evil.py", "original/model.safetensors")
+    hub.models["org/target"].files |= {name: b"x" * 1000 for name in (*heavy, "README.md")}
 
-    seen: list[Progress]
-    requests: list[str]
-    downloads: list[str]
-    sent_bytes: int
-    drafters: list[str]
-    unfinished: int
+    seen = list(pull(SPEC))
 
-
-@pytest.fixture(scope="module")
-def pulled(tmp_path_factory: pytest.TempPathFactory) -> Pulled:
-    """One pull of a pair whose target's repository holds much that is not needed."""
-    folder = tmp_path_factory.mktemp("pulled")
-    target, draft = make_pair(folder / "made")
-    heavy = (
-        "pytorch_model.bin",
-        "q4.gguf",
-        "consolidated.pth",
-        "evil.py",
-        "original/model.safetensors",
-        "README.md",
-    )
-    files = files_of(target) | {name: b"x" * 1000 for name in heavy}
-    hosted = {"org/target": HostedModel(files), "org/draft": HostedModel(files_of(draft))}
-    with pytest.MonkeyPatch.context() as patch, HubServer(hosted) as hub:
-        own_home(folder, patch)
-        patch.setenv("HF_ENDPOINT", hub.url)
-        seen = list(pull(SPEC))
-        unfinished = len(incomplete_files(["org/target", "org/draft"]))
-        drafters = [drafter.name for drafter in load(SPEC).engine.drafters]
-        return Pulled(seen, hub.requests, hub.downloads(), hub.sent_bytes, drafters, unfinished)
-
-
-def test_a_pull_brings_both_models_and_its_progress_ends_at_100_percent(pulled: Pulled) -> None:
-    end = pulled.seen[-1]
+    end = seen[-1]
     assert end.phase == "done" and end.fraction == 1.0
     assert [m.done_bytes for m in end.models] == [m.total_bytes for m in end.models]
-    assert end.transferred_bytes == pulled.sent_bytes == end.total_bytes > 0
-    fractions = [progress.fraction for progress in pulled.seen]
+    assert end.transferred_bytes == hub.sent_bytes == end.total_bytes > 0
+    fractions = [progress.fraction for progress in seen]
     assert fractions == sorted(fractions) and max(fractions[:-1]) < 1
-    assert pulled.unfinished == 0
-    assert pulled.drafters == ["lookup", "model"]
-
-
-def test_only_what_mlx_lm_reads_is_fetched_and_asked_for(pulled: Pulled) -> None:
     needed = {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
-    assert set(pulled.downloads) == needed
+    assert set(hub.downloads()) == needed
     requests = 2 + 2 * len(needed) + 1
-    assert len(pulled.requests) == 2 * requests, "revision, tree, HEAD and GET per file, a redirected GET"
-
-
-def test_small_files_of_both_models_come_before_any_weights(pulled: Pulled) -> None:
-    weights = [name.endswith(".safetensors") for name in pulled.downloads]
+    assert len(hub.requests) == 2 * requests, "revision, tree, HEAD and GET per file, a redirected GET"
+    weights = [name.endswith(".safetensors") for name in hub.downloads()]
     assert weights == sorted(weights)
+    assert [drafter.name for drafter in load(SPEC).engine.drafters] == ["lookup", "model"]
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
-def test_a_second_pull_transfers_nothing_and_works_offline(
+def test_a_second_pull_transfers_nothing_though_the_branch_moves_and_works_offline(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last()
+    before = find_folder(SPEC.target)
+    hub.models["org/target"].commits["main"] = OLD
     hub.requests.clear()
 
     assert last().transferred_bytes == 0
-    assert hub.requests == []
+    assert hub.requests == [] and find_folder(SPEC.target) == before
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert last().phase == "done"
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
-def test_a_pull_mends_our_own_record_of_commits_and_without_it_the_caches_branches_do(hub: HubServer) -> None:
-    revisions_file().parent.mkdir(parents=True)
-    revisions_file().write_text('{"org/target": 1}')
-    assert not installed(SPEC)
-
-    last()
-
-    assert installed(SPEC) and recorded_commit(SPEC.target) == MAIN
-    revisions_file().write_text('{"org/target": 1}')
-    assert installed(SPEC), "by the cache's branches"
-
-
-@pytest.mark.usefixtures("quick_tokenizers")
-@pytest.mark.parametrize("revision", [None, "v1", OLD])
-def test_a_pull_succeeds_though_our_own_folder_cannot_be_written(
-    hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch, revision: str | None
+def test_a_revision_is_fetched_at_its_commit_though_our_own_folder_cannot_be_written(
+    hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.models["org/target"].commits["v1"] = OLD
-    spec = PairSpec("tiny", Source("org/target", revision), None)
+    spec = PairSpec("tiny", Source("org/target", "v1"), None)
     (home / "file").write_text("not by its mode, which root may ignore")
     monkeypatch.setenv("MLX_SPEC_HOME", str(home / "file"))
 
     assert last(spec).phase == "done"
     assert installed(spec)
-
-
-@pytest.mark.usefixtures("quick_tokenizers")
-def test_a_pinned_revision_is_fetched_at_its_commit(hub: HubServer) -> None:
-    hub.models["org/target"].commits["v1"] = OLD
-    spec = PairSpec("tiny", Source("org/target", "v1"), None)
-
-    last(spec)
-
     folder = find_folder(spec.target)
     assert folder is not None and folder.name == OLD
     assert not is_installed(Source("org/target")), "another revision is another model"
-
-
-@pytest.mark.usefixtures("quick_tokenizers")
-def test_a_pulled_model_stays_at_its_commit_when_the_branch_moves(hub: HubServer) -> None:
-    last()
-    before = find_folder(SPEC.target)
-    hub.models["org/target"].commits["main"] = OLD
-
-    last()
-
-    assert find_folder(SPEC.target) == before
 
 
 def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
@@ -152,7 +74,7 @@ def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
     assert not installed(SPEC)
 
 
-def test_what_the_download_process_prints_before_it_dies_is_said(
+def test_what_the_download_process_prints_before_it_dies_is_shown(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not read as one of its messages."""
@@ -160,5 +82,5 @@ def test_what_the_download_process_prints_before_it_dies_is_said(
     (home / "sitecustomize.py").write_text(dying)
     monkeypatch.setenv("PYTHONPATH", str(home))
 
-    with pytest.raises(DownloadFailed, match=r"exit status 3: Error importing something: it is broken"):
+    with pytest.raises(MachineTrouble, match=r"exit status 3: Error importing something: it is broken"):
         last()

@@ -11,7 +11,6 @@ from models.pairs.catalogue import find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
-from models.pairs.revisions import record_commit, recorded_commit
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 
@@ -27,55 +26,49 @@ def place(source: Source, commit: str, made: Path) -> int:
         blob = blobs / f"{commit[:8]}-{name}"
         blob.write_bytes(body)
         (snapshot / name).symlink_to(blob)
-    record_commit(source, commit)
+    if not source.is_pinned:
+        (repository / "refs").mkdir(exist_ok=True)
+        (repository / "refs" / source.asked_revision).write_text(commit)
     return sum(len(body) for body in files_of(made).values())
 
 
-def test_a_pair_is_deleted_and_the_freed_bytes_are_foretold(home: Path) -> None:
+def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_are_told(home: Path) -> None:
     spec = PairSpec("tiny", Source("org/target"), Source("org/draft"))
     size = place(spec.sources[0], "a" * 40, home / "a") + place(spec.sources[1], "b" * 40, home / "b")
     assert installed(spec)
-
-    assert removable_bytes(spec) == size
-    removal = remove(spec)
-
-    assert removal.freed_bytes == size and removal.deleted == spec.sources and removal.kept == ()
-    assert not installed(spec) and not repository_folder("org/target").exists()
-    assert recorded_commit(spec.target) is None
-
-
-def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) -> None:
-    one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
-    both = PairSpec("tiny", Source("org/one"), Source("org/two"))
-    sizes = {spec.target: place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two)}
-
-    assert remove(two).freed_bytes == sizes[two.target]
-    assert installed(one) and not installed(two)
-
-    sizes[two.target] = place(two.target, "a" * 40, home / "again")
-    assert remove(both).freed_bytes == sum(sizes.values())
-    assert not installed(one) and not installed(two)
-
-
-def test_what_a_cancelled_pull_left_is_deleted_and_counted(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-    size = place(spec.target, "a" * 40, home / "a")
     part = partial_file("org/target", "f" * 64)
     part.write_bytes(b"x" * 5000)
 
     assert removable_bytes(spec) == size + 5000
-    assert remove(spec).freed_bytes == size + 5000
-    assert not part.exists()
+    removal = remove(spec)
+
+    assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and removal.kept == ()
+    assert not installed(spec) and not repository_folder("org/target").exists()
 
 
-def test_another_revision_of_the_same_repository_stays(home: Path) -> None:
+def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) -> None:
+    one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
+    sizes = [place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two)]
+
+    assert remove(two).freed_bytes == sizes[1]
+    assert installed(one) and not installed(two)
+
+
+def test_another_revision_of_the_same_repository_stays_with_what_both_share(home: Path) -> None:
     spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
-    place(spec.target, "a" * 40, home / "a")
+    size = place(spec.target, "a" * 40, home / "a")
     place(other.target, "b" * 40, home / "b")
+    mine, theirs = (find_folder(pair.target) for pair in (spec, other))
+    assert mine and theirs
+    (theirs / "tokenizer.json").unlink()
+    (theirs / "tokenizer.json").symlink_to((mine / "tokenizer.json").resolve())
+    weights = (mine / "model.safetensors").resolve()
+    weights.unlink()  # a link to nothing
+    left = size - sum((theirs / name).stat().st_size for name in ("model.safetensors", "tokenizer.json"))
 
-    remove(spec)
+    assert removable_bytes(spec) == remove(spec).freed_bytes == left
 
-    assert not installed(spec) and installed(other)
+    assert not mine.exists() and find_folder(spec.target) is None and installed(other)
 
 
 def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> None:
@@ -94,73 +87,41 @@ def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> Non
     assert find_folder(small.draft) is None
 
 
-def test_a_pair_that_was_cut_off_can_be_removed(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), Source("org/draft"))
+def test_a_pair_that_was_cut_off_and_a_branch_that_leads_nowhere_are_removed(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target", "v1"), Source("org/draft"))
     place(spec.target, "a" * 40, home / "a")
-    (repository_folder("org/target") / "snapshots" / ("a" * 40) / "model.safetensors").unlink()
+    repository = repository_folder("org/target")
+    (repository / "snapshots" / ("a" * 40) / "model.safetensors").unlink()
+    (repository / "refs" / "main").write_text("b" * 40)
     assert not installed(spec)
 
     assert remove(spec).deleted == (spec.target,)
+    assert not repository.exists()
 
 
-def test_a_model_with_a_link_to_nothing_is_deleted_and_the_freed_bytes_are_said(home: Path) -> None:
-    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
-    place(spec.target, "a" * 40, home / "a")
-    place(other.target, "b" * 40, home / "b")
-    snapshot = find_folder(spec.target)
-    assert snapshot is not None
-    (snapshot / "model.safetensors").resolve().unlink()
-    left = sum(file.stat().st_size for file in snapshot.iterdir() if file.is_file())
-
-    assert removable_bytes(spec) == left
-    assert remove(spec).freed_bytes == left
-
-    assert not snapshot.exists() and find_folder(spec.target) is None
-    assert installed(other)
-
-
-def test_a_branch_that_leads_nowhere_does_not_keep_a_model_from_being_deleted(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target", "v1"), None)
-    size = place(spec.target, "a" * 40, home / "a")
-    (repository_folder("org/target") / "refs").mkdir()
-    (repository_folder("org/target") / "refs" / "main").write_text("b" * 40)
-
-    assert removable_bytes(spec) == remove(spec).freed_bytes == size
-    assert not repository_folder("org/target").exists()
-
-
-def test_a_model_that_could_not_be_deleted_is_said(home: Path) -> None:
+def test_a_model_that_could_not_be_deleted_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = PairSpec("tiny", Source("org/target"), None)
     place(spec.target, "a" * 40, home / "a")
-    (repository_folder("org/target") / "snapshots" / "stray").write_text("the library skips this repository")
 
-    with pytest.raises(MachineTrouble, match="org/target could not be deleted. Delete .*models--org--target"):
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(MachineTrouble, match=r"tiny could not be deleted \(Permission denied\): .*blobs"):
         remove(spec)
-    assert installed(spec) and recorded_commit(spec.target) == "a" * 40
-
-
-def test_a_model_that_another_tool_deleted_and_fetched_anew_is_found(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-    place(spec.target, "a" * 40, home / "a")
-    record_commit(spec.target, "b" * 40)
-    assert not installed(spec)
-    (repository_folder("org/target") / "refs").mkdir()
-    (repository_folder("org/target") / "refs" / "main").write_text("a" * 40)
-
     assert installed(spec)
-    assert remove(spec).deleted == (spec.target,) and not installed(spec)
 
 
-def test_a_model_is_deleted_though_our_own_folder_cannot_be_written(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = PairSpec("tiny", Source("org/target", "a" * 40), None)
-    place(spec.target, "a" * 40, home / "a")
-    (home / "file").write_text("not by its mode, which root may ignore")
-    monkeypatch.setenv("MLX_SPEC_HOME", str(home / "file"))
+def test_what_a_snapshot_only_links_to_elsewhere_is_left_alone(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    (home / "mine.txt").write_text("of the person's own")
+    folder = find_folder(spec.target)
+    assert folder is not None
+    (folder / "README.md").symlink_to(home / "mine.txt")
 
-    assert remove(spec).deleted == (spec.target,)
-    assert find_folder(spec.target) is None
+    assert remove(spec).freed_bytes == size
+    assert (home / "mine.txt").read_text() == "of the person's own" and not installed(spec)
 
 
 def test_folders_are_never_deleted(home: Path) -> None:
@@ -176,14 +137,11 @@ def test_folders_are_never_deleted(home: Path) -> None:
 
 
 def test_the_builtin_pair_is_never_deleted() -> None:
-    try:
-        plan = plan_removal(resolve("builtin"))
-    except NotInstalled:
-        return
+    plan = plan_removal(resolve("builtin"))
     assert plan.deleted == () and plan.freed_bytes == 0
 
 
-def test_removing_what_is_not_here_is_said(home: Path) -> None:
+def test_removing_what_is_not_here_is_refused(home: Path) -> None:
     spec = PairSpec("tiny", Source("org/target"), None)
 
     assert removable_bytes(spec) == 0

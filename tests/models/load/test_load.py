@@ -12,9 +12,11 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
-from models.errors import BrokenFiles, IncompatibleTokenizers, NotInstalled, UnsupportedFormat
-from models.load.context import context_limit
-from models.load.engine import load
+from mlx_spec.policy.kernels import TargetShape
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, NotInstalled
+from models.load.configuration import check_architecture, context_limit, target_shape
+from models.load.engine import LoadedPair, check_memory, load, weight_bytes
+from models.pairs.folder import check_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from tests.models.tiny_models import make_model, make_pair, make_tokenizer, model_config
@@ -33,57 +35,51 @@ def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | changes))
 
 
-def test_a_pair_of_folders_answers(pair: tuple[Path, Path]) -> None:
-    loaded = load(spec_of(*pair))
-
-    prompt = loaded.tokenizer.encode("the small model")
-    rounds = list(loaded.engine.generate(prompt, Options(max_tokens=8, drafter="model")))
-    assert sum(len(r.tokens) for r in rounds) == 8
-    assert [drafter.name for drafter in loaded.engine.drafters] == ["lookup", "model"]
-    assert loaded.context_limit == 512
+def answer(loaded: LoadedPair, **options: Any) -> list[int]:
+    rounds = loaded.engine.generate(loaded.tokenizer.encode("the small model"), Options(**options))
+    return [token for one in rounds for token in one.tokens]
 
 
-def test_loading_opens_no_connection(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_of_folders_answers_and_loading_opens_no_connection(
+    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a connection was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    load(spec_of(*pair))
+    loaded = load(spec_of(*pair))
 
+    assert len(answer(loaded, max_tokens=8, drafter="model")) == 8
+    assert [drafter.name for drafter in loaded.engine.drafters] == ["lookup", "model"]
+    assert loaded.context_limit == 512
 
-def test_a_pair_without_a_draft_model_loads(pair: tuple[Path, Path]) -> None:
-    loaded = load(spec_of(pair[0], None))
-
-    assert [drafter.name for drafter in loaded.engine.drafters] == ["lookup"]
-    assert loaded.memory_bytes < load(spec_of(*pair)).memory_bytes
+    alone = load(spec_of(pair[0], None))
+    assert [drafter.name for drafter in alone.engine.drafters] == ["lookup"]
+    assert alone.memory_bytes < loaded.memory_bytes
 
 
 def test_embedding_rows_may_differ_where_the_tokenizer_is_the_same(pair: tuple[Path, Path]) -> None:
     """As Qwen2.5: 152,064 rows from 7B on, 151,936 below."""
     make_model(pair[1], seed=1, num_hidden_layers=1, vocab_size=352)
 
-    loaded = load(spec_of(*pair))
+    assert len(answer(load(spec_of(*pair)), max_tokens=12, drafter="model", temperature=1.0)) == 12
 
-    prompt = loaded.tokenizer.encode("the large one")
-    rounds = list(loaded.engine.generate(prompt, Options(max_tokens=12, drafter="model", temperature=1.0)))
-    assert sum(len(r.tokens) for r in rounds) == 12
+
+def quantize(folder: Path, config: dict[str, Any], *, group_size: int, bits: int) -> None:
+    """Write a quantized model of this configuration."""
+    model = Model(ModelArgs.from_dict(config))
+    model.set_dtype(mx.bfloat16)
+    nn.quantize(model, group_size=group_size, bits=bits)
+    quantization = {"group_size": group_size, "bits": bits}
+    mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(model.parameters())))
+    (folder / "config.json").write_text(json.dumps(config | {"quantization": quantization}))
 
 
 def test_a_quantized_model_becomes_float32_on_a_cpu(pair: tuple[Path, Path]) -> None:
-    config = model_config(hidden_size=64, intermediate_size=128)
-    model = Model(ModelArgs.from_dict(config))
-    model.set_dtype(mx.bfloat16)
-    nn.quantize(model, group_size=32, bits=8)
-    mx.save_safetensors(str(pair[0] / "model.safetensors"), dict(tree_flatten(model.parameters())))
-    edit(pair[0] / "config.json", **config, quantization={"group_size": 32, "bits": 8})
+    quantize(pair[0], model_config(hidden_size=64, intermediate_size=128), group_size=32, bits=8)
 
-    loaded = load(spec_of(*pair))
-
-    dtypes = {
-        array.dtype
-        for _, array in tree_flatten(loaded.engine.target.model.parameters())
-        if isinstance(array, mx.array)
-    }
+    parameters = tree_flatten(load(spec_of(*pair)).engine.target.model.parameters())
+    dtypes = {array.dtype for _, array in parameters if isinstance(array, mx.array)}
     assert (dtypes == {mx.float32}) == (mx.default_device() == mx.cpu)
 
 
@@ -109,14 +105,6 @@ def test_a_folder_that_is_gone_is_said(pair: tuple[Path, Path]) -> None:
         load(spec)
 
 
-def test_truncated_weights_are_refused(pair: tuple[Path, Path]) -> None:
-    path = pair[1] / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-10])
-
-    with pytest.raises(BrokenFiles, match="model.safetensors in .*draft is damaged"):
-        load(spec_of(*pair))
-
-
 @pytest.mark.parametrize("changes", [{"num_hidden_layers": 3}, {"num_hidden_layers": 1}, {"vocab_size": 400}])
 def test_weights_of_another_model_are_refused(pair: tuple[Path, Path], changes: dict[str, int]) -> None:
     edit(pair[0] / "config.json", **changes)
@@ -125,84 +113,112 @@ def test_weights_of_another_model_are_refused(pair: tuple[Path, Path], changes: 
         load(spec_of(*pair))
 
 
-def test_an_unknown_architecture_is_refused_by_name(pair: tuple[Path, Path]) -> None:
-    edit(pair[0] / "config.json", model_type="telepathy")
-
-    with pytest.raises(UnsupportedFormat, match="telepathy"):
-        load(spec_of(*pair))
-
-
-def test_a_configuration_without_its_numbers_is_refused(pair: tuple[Path, Path]) -> None:
-    (pair[0] / "config.json").write_text('{"model_type": "llama"}')
-
-    with pytest.raises(UnsupportedFormat, match="mlx-lm cannot load the model in .*hidden_size"):
-        load(spec_of(*pair))
+def test_what_mlx_lm_cannot_build_is_refused(pair: tuple[Path, Path]) -> None:
+    for config, message in (
+        ({"model_type": "telepathy"}, "telepathy"),
+        ({"model_type": "llama"}, "mlx-lm cannot load the model in .*hidden_size"),
+    ):
+        (pair[0] / "config.json").write_text(json.dumps(config))
+        with pytest.raises(BadChoice, match=message):
+            load(spec_of(*pair))
 
 
 def test_code_from_a_repository_is_never_run(pair: tuple[Path, Path]) -> None:
     (pair[0] / "mine.py").write_text("raise SystemExit('the code ran')")
-    edit(pair[0] / "config.json", model_file="mine.py")
-
-    with pytest.raises(UnsupportedFormat, match="never executed"):
-        load(spec_of(*pair))
-
-
-def test_a_tokenizer_of_a_repository_s_own_code_is_never_run(pair: tuple[Path, Path]) -> None:
-    (pair[0] / "mine.py").write_text("raise SystemExit('the code ran')")
-    edit(
-        pair[0] / "tokenizer_config.json",
-        auto_map={"AutoTokenizer": ["mine.Mine", None]},
-        tokenizer_class="Mine",
-    )
-
+    own = {"auto_map": {"AutoTokenizer": ["mine.Mine", None]}, "tokenizer_class": "Mine"}
+    edit(pair[0] / "tokenizer_config.json", **own)
     try:
         load(spec_of(*pair))
-    except UnsupportedFormat as refusal:
+    except BadChoice as refusal:
         assert "never executed" in str(refusal)
+
+    edit(pair[0] / "config.json", model_file="mine.py")
+    with pytest.raises(BadChoice, match="never executed"):
+        load(spec_of(*pair))
 
 
 def test_a_draft_that_reads_text_differently_is_refused(pair: tuple[Path, Path]) -> None:
     make_tokenizer(pair[1], text=("entirely other words " * 30,))
 
-    with pytest.raises(IncompatibleTokenizers, match="to the target and .* to the draft"):
+    with pytest.raises(BadChoice, match="to the target and .* to the draft"):
         load(spec_of(*pair))
+
+
+def yarn(kind: str, limit: int, trained: int, factor: float) -> dict[str, Any]:
+    scaling = {kind: "yarn", "factor": factor, "original_max_position_embeddings": trained}
+    return {"max_position_embeddings": limit, "rope_scaling": scaling}
+
+
+LLAMA3 = {"rope_type": "llama3", "factor": 32.0, "original_max_position_embeddings": 8192}
 
 
 @pytest.mark.parametrize(
     ("config", "limit"),
     [
         ({"model_type": "llama", "max_position_embeddings": 2048}, 2048),
-        (
-            {
-                "model_type": "x",
-                "text_config": {"max_position_embeddings": 1000},
-                "max_position_embeddings": 5,
-            },
-            1000,
-        ),
+        ({"text_config": {"max_position_embeddings": 1000}, "max_position_embeddings": 5}, 1000),
         ({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}}, 131072),
-        (
-            {
-                "model_type": "qwen2",
-                "max_position_embeddings": 32768,
-                "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
-            },
-            131072,
-        ),
-        (
-            {
-                "model_type": "llama",
-                "max_position_embeddings": 131072,
-                "rope_scaling": {
-                    "rope_type": "llama3",
-                    "factor": 32.0,
-                    "original_max_position_embeddings": 8192,
-                },
-            },
-            131072,
-        ),
+        (yarn("type", 32768, 32768, 4.0), 131072),
+        (yarn("rope_type", 131072, 32768, 4.0), 131072),
+        ({"max_position_embeddings": 131072, "rope_scaling": LLAMA3}, 131072),
         ({"model_type": "no such thing"}, 4096),
     ],
 )
 def test_the_context_limit_is_the_model_s_own(config: dict[str, Any], limit: int) -> None:
     assert context_limit(config) == limit
+
+
+SHAPED = {
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "group", "mode"),
+    [
+        ({**SHAPED, "quantization": {"bits": 4, "group_size": 64}}, 4, "affine"),
+        ({**SHAPED, "quantization": {"bits": 4, "mode": "mxfp4"}}, 4, "mxfp4"),
+        ({"text_config": SHAPED, "num_attention_heads": 1}, 4, None),
+        ({**SHAPED, "num_key_value_heads": None}, 1, None),
+    ],
+)
+def test_the_shape_that_chooses_kernels_is_read(config: dict[str, Any], group: int, mode: str | None) -> None:
+    assert target_shape(config) == TargetShape(group, ((4096, 4096), (4096, 14336)), mode)
+
+
+@pytest.mark.parametrize("config", [{}, {"num_attention_heads": 4}, {**SHAPED, "num_key_value_heads": 64}])
+def test_a_configuration_without_attention_heads_has_no_shape(config: dict[str, Any]) -> None:
+    assert target_shape(config) is None
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "mistral", "mistral3"])
+def test_known_architectures_pass_under_any_of_their_names(kind: str) -> None:
+    check_architecture({"model_type": kind}, "org/name")
+
+
+@pytest.mark.parametrize("kind", ["telepathy", "../utils", "cache.x", ""])
+def test_an_unknown_architecture_is_named(kind: str) -> None:
+    with pytest.raises(BadChoice, match=f"org/name is of type '{kind}'"):
+        check_architecture({"model_type": kind}, "org/name")
+
+
+def test_weights_larger_than_memory_are_refused_with_both_numbers(pair: tuple[Path, Path]) -> None:
+    needed = sum(check_folder(folder) for folder in pair)
+
+    check_memory([*pair], needed, as_float32=False)
+    with pytest.raises(MachineTrouble, match=r"need 222\.2 kB of memory, and 222\.2 kB can be used"):
+        check_memory([*pair], needed - 1, as_float32=False)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_weights_are_counted_as_the_float32_they_become(tmp_path: Path, bits: int) -> None:
+    config = model_config(hidden_size=64, intermediate_size=128)
+    parameters = tree_flatten(Model(ModelArgs.from_dict(config)).parameters())
+    plain = sum(array.nbytes for _, array in parameters if isinstance(array, mx.array))
+    quantize(tmp_path, config, group_size=64, bits=bits)
+
+    assert plain < weight_bytes(tmp_path, as_float32=True) < 1.05 * plain
+    assert weight_bytes(tmp_path, as_float32=False) < plain * bits / 28

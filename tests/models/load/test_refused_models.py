@@ -1,67 +1,50 @@
 """Models that could not be used are refused before their weights are fetched."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from models.errors import (
-    BrokenFiles,
-    IncompatibleTokenizers,
-    UnsupportedFormat,
-)
-from models.pairs.pair import PairSpec, Source
+from models.errors import ModelsError
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 from tests.models.tiny_models import files_of, make_tokenizer
 
 
-def test_tokenizers_that_do_not_fit_are_refused_before_any_weights(hub: HubServer, home: Path) -> None:
+def another_tokenizer(hub: HubServer, home: Path) -> None:
     make_tokenizer(home / "made/draft", text=("entirely other words " * 30,))
     hub.models["org/draft"].files = files_of(home / "made/draft")
 
-    with pytest.raises(IncompatibleTokenizers, match=r"id \d+ is .* to the target and .* to the draft"):
-        last()
 
-    assert "model.safetensors" not in hub.downloads()
-
-
-@pytest.mark.parametrize("draft", [Source("org/draft"), None])
-def test_a_tokenizer_that_cannot_be_read_is_refused_before_any_weights(
-    hub: HubServer, draft: Source | None
-) -> None:
+def no_tokenizer(hub: HubServer, home: Path) -> None:
     for model in hub.models.values():
         model.files["tokenizer.json"] = b"{}"
 
-    with pytest.raises(BrokenFiles, match=r"org/target cannot be used: The tokenizer in .* cannot be read"):
-        last(PairSpec("tiny", Source("org/target"), draft))
 
-    assert "model.safetensors" not in hub.downloads()
-
-
-@pytest.mark.usefixtures("quick_tokenizers")
-def test_a_repository_without_safetensors_is_refused(hub: HubServer) -> None:
+def no_safetensors(hub: HubServer, home: Path) -> None:
     files = hub.models["org/target"].files
     files["model.Q4.gguf"] = files.pop("model.safetensors")
 
-    with pytest.raises(UnsupportedFormat, match=r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)"):
-        last()
 
-    assert hub.downloads() == []
+def an_unknown_architecture(hub: HubServer, home: Path) -> None:
+    hub.models["org/target"].files["config.json"] = b'{"model_type": "telepathy"}'
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("change", "message"),
     [
-        (b'{"model_type": "telepathy"}', "type 'telepathy', which mlx-lm does not know"),
-        (b'{"model_type": "llama", "model_file": "mine.py"}', "needs its own Python code"),
+        (another_tokenizer, r"id \d+ is .* to the target and .* to the draft"),
+        (no_tokenizer, r"org/target cannot be used: The tokenizer in .* cannot be read"),
+        (no_safetensors, r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)"),
+        (an_unknown_architecture, "type 'telepathy', which mlx-lm does not know"),
     ],
 )
-def test_a_model_that_cannot_run_is_refused_before_its_weights(
-    hub: HubServer, config: bytes, said: str
+def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
+    hub: HubServer, home: Path, change: Callable[[HubServer, Path], None], message: str
 ) -> None:
-    hub.models["org/target"].files["config.json"] = config
+    change(hub, home)
 
-    with pytest.raises(UnsupportedFormat, match=said):
+    with pytest.raises(ModelsError, match=message):
         last()
 
     assert "model.safetensors" not in hub.downloads()

@@ -1,4 +1,4 @@
-"""What is said of a pair of one's own, whatever its files say."""
+"""What is known of a pair of one's own, whatever its files hold."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from models.pairs.catalogue import all_pairs
-from models.pairs.own_pairs import _cache_bytes, add_own
+from models.pairs.own_pairs import add_own, cache_bytes
 from tests.models.tiny_models import model_config
 
 
 def test_caches_take_what_the_config_says() -> None:
-    assert _cache_bytes(model_config()) == 2 * 2 * 4096 * 2 * 2 * 16
-    assert _cache_bytes({"text_config": model_config()}) == _cache_bytes(model_config())
+    assert cache_bytes(model_config()) == 2 * 2 * 4096 * 2 * 2 * 16
+    assert cache_bytes({"text_config": model_config()}) == cache_bytes(model_config())
 
 
 @pytest.mark.parametrize("name", ["num_hidden_layers", "num_attention_heads", "hidden_size"])
-@pytest.mark.parametrize("value", [-1, 0, 10**30, "2", None, True, 2.5, [], float("nan")])
+@pytest.mark.parametrize("value", [-1, 10**30, "2", None, True, float("nan")])
 def test_numbers_that_no_model_has_count_as_unknown(name: str, value: Any) -> None:
     config = model_config(num_key_value_heads=None, head_dim=None)
-    assert _cache_bytes(config | {name: value}) == 0
-    assert _cache_bytes(config | {"num_key_value_heads": value, "head_dim": value}) == _cache_bytes(config)
+    assert cache_bytes(config | {name: value}) == 0
+    assert cache_bytes(config | {"num_key_value_heads": value, "head_dim": value}) == cache_bytes(config)
 
 
 def test_what_several_programs_add_at_once_is_all_kept(home: Path) -> None:

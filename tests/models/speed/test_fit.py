@@ -24,9 +24,6 @@ def test_a_pair_fits_is_tight_or_does_not_fit_by_memory(home: Path) -> None:
     assert fit(pair, mac(needed * 1.05)).verdict == "tight"
     assert fit(pair, mac(needed * 0.95)).verdict == "does not fit"
     assert fit(pair, mac(8)).why == "needs about 10.1 GB of memory, 8.0 GB can be used here"
-
-
-def test_too_little_disk_is_said(home: Path) -> None:
     assert fit(find("qwen3-32b"), mac(100, disk=5)).why == "downloads 18.8 GB, 5.0 GB of disk are free"
 
 
@@ -39,23 +36,20 @@ def test_without_metal_weights_count_as_float32(home: Path) -> None:
     assert "float32, without Metal" in fit(pair, Machine(100 * GB, 1000 * GB, has_metal=False)).why
 
 
-def test_the_builtin_pair_fits_everywhere(home: Path) -> None:
+def test_the_builtin_pair_fits_everywhere_and_every_pair_gets_a_verdict_on_this_machine(home: Path) -> None:
     assert fit(find("builtin"), Machine(2 * GB, 0, has_metal=False)).verdict == "fits"
-
-
-def test_every_pair_gets_a_verdict_on_this_machine(home: Path) -> None:
-    machine = this_machine()
-
-    assert 0 < machine.memory_bytes <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < this_machine().memory_bytes <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for pair in all_pairs():
         assert fit(pair).verdict in ("fits", "tight", "does not fit")
 
 
-def test_asking_imports_no_mlx(home: Path) -> None:
+def test_predicting_and_asking_for_pairs_import_no_mlx(home: Path) -> None:
     script = (
         "import sys; from models.speed.fit import fit; from models.pairs.catalogue import all_pairs; "
+        "from models.speed.roofline import expect; from models.speed.chips import find_chip; "
+        "[expect(pair, find_chip('M5')) for pair in all_pairs()]; "
         "import models.hub.download, models.pairs.resolve; [fit(pair) for pair in all_pairs()]; "
-        "sys.exit(sorted({'mlx', 'mlx_lm', 'transformers', 'huggingface_hub'} & set(sys.modules)) or 0)"
+        "sys.exit(sorted({'mlx', 'mlx_lm', 'numpy', 'huggingface_hub'} & set(sys.modules)) or 0)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

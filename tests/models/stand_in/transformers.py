@@ -1,4 +1,4 @@
-"""Stands in for transformers where it is first on the path, as in the download processes of most tests.
+"""In place of transformers where it is first on the path, as in the download processes of most tests.
 
 Importing the real one takes a second of a core, more than all else that those processes do.
 """

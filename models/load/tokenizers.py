@@ -1,22 +1,21 @@
-"""Do two tokenizers read text alike? Decided on the tokenizers, never on sizes of vocabularies or embeddings.
+"""Do two tokenizers read text alike? Decided on themselves, never on sizes of vocabularies or embeddings.
 
-The rule: a drafted id must mean the same text to both. Refused: an ordinary token whose string differs,
-a text that gives other ids, an end of text that differs, a token of the chat templates that only one
-side knows (Qwen3's <think> for a Qwen2.5 draft). Only noted: added tokens outside the templates that
-differ (reserved or unused ones). Such an id is a draft that will not be accepted; with verification it
-cannot change the text.
+A drafted id must mean the same text to both. Refused: an ordinary token whose string differs, a text that
+gives other ids, an end of text that differs, a token of the chat templates that only one side knows (Qwen3's
+<think> for a Qwen2.5 draft). Only noted: added tokens outside the templates that differ (reserved or unused
+ones). Such a draft is never accepted; with verification it cannot change the text.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from filecmp import cmp
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from models.errors import IncompatibleTokenizers
-from models.load.tokenizer import Tokenizer, read_tokenizer
+from models.errors import BadChoice, BrokenFiles, ModelsError, reason_of
 from models.pairs.folder import read_json
 
+LOCAL_ONLY = {"trust_remote_code": False, "local_files_only": True}
 PROBES = (
     "The quick brown fox jumps over the lazy dog. Don't panic, it's only 42!",
     "Größe, naïve café, œuvre, Łódź, ñandú, İstanbul, Þórr",
@@ -36,12 +35,28 @@ _CHUNK = 40
 _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space", "auto_map")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing the two tokenizers see differently."""
+def read_tokenizer(folder: Path) -> Any:
+    """Hugging Face's tokenizer: no code of the repository runs, nothing asks the network.
 
-    what: str
-    fatal: bool
+    Raises BrokenFiles or BadChoice.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, **LOCAL_ONLY)
+    except Exception as error:
+        raise tokenizer_trouble(folder, error) from error
+
+
+def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
+    """The error in the user's words: transformers raises whatever its parsers raise."""
+    reason = reason_of(error)
+    if "trust_remote_code" in str(error):
+        return BadChoice(
+            f"The tokenizer in {folder} needs its own Python code; "
+            "code from model repositories is never executed here."
+        )
+    return BrokenFiles(f"The tokenizer in {folder} cannot be read ({reason}).")
 
 
 def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> tuple[str, ...]:
@@ -51,32 +66,28 @@ def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> t
         fitting: a draft to name in a refusal.
 
     Raises:
-        IncompatibleTokenizers: the two do not read text alike; the message names what differs.
+        BadChoice: the two do not read text alike; the message names what differs.
     """
     if _same_files(target, draft):
         return ()
-    return check_tokenizers(read_tokenizer(target), read_tokenizer(draft), fitting=fitting)
-
-
-def check_tokenizers(target: Tokenizer, draft: Tokenizer, *, fitting: str | None = None) -> tuple[str, ...]:
-    """As `check_folders`, on two tokenizers."""
-    tokens = list(token_differences(target, draft))
-    fatal = [d.what for d in tokens if d.fatal] or list(text_differences(target, draft))
+    tokenizers = read_tokenizer(target), read_tokenizer(draft)
+    tokens = list(_token_differences(*tokenizers))
+    fatal = [what for what, is_fatal in tokens if is_fatal] or list(_text_differences(*tokenizers))
     if fatal:
         more = f" (and {len(fatal) - 2} more)" if len(fatal) > 2 else ""
         advice = f"Use the draft {fitting}" if fitting else "Choose a draft of the target's own family"
-        raise IncompatibleTokenizers(
+        raise BadChoice(
             f"Target and draft read text differently: {'; '.join(fatal[:2])}{more}. "
             f"{advice}, or none (on the command line: --draft none)."
         )
     if not tokens:
         return ()
-    return (f"{len(tokens)} unused tokens differ and will not be drafted well: {tokens[0].what}.",)
+    return (f"{len(tokens)} unused tokens differ and will not be drafted well: {tokens[0][0]}.",)
 
 
-def token_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[Difference]:
-    """The ids that are not the same token to both, in order."""
-    ours, theirs = _by_id(target), _by_id(draft)
+def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
+    """The ids that are not the same token to both, in order, and whether that is fatal."""
+    ours, theirs = ({i: name for name, i in side.get_vocab().items()} for side in (target, draft))
     added = [set(side.get_added_vocab().values()) for side in (target, draft)]
     templates = f"{target.chat_template}\n{draft.chat_template}"
     for token in sorted(ours.keys() | theirs.keys()):
@@ -84,19 +95,19 @@ def token_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[Differenc
         if names[0] == names[1]:
             continue
         ordinary = any(name and token not in side for name, side in zip(names, added, strict=True))
-        spoken = any(name and name.strip() and name in templates for name in names)
-        what = f"id {token} is {_quoted(names[0])} to the target and {_quoted(names[1])} to the draft"
-        yield Difference(what, ordinary or spoken or token == target.eos_token_id)
+        in_template = any(name and name.strip() and name in templates for name in names)
+        ours_is, theirs_is = ("unknown" if name is None else f"'{name}'" for name in names)
+        what = f"id {token} is {ours_is} to the target and {theirs_is} to the draft"
+        yield what, ordinary or in_template or token == target.eos_token_id
 
 
-def text_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[str]:
+def _text_differences(target: Any, draft: Any) -> Iterator[str]:
     """Texts that give other ids: the probes, and texts made of the target's own tokens."""
     for text in (*PROBES, *_vocabulary_texts(target)):
         ours = list(target.encode(text, add_special_tokens=False))
         theirs = list(draft.encode(text, add_special_tokens=False))
         if ours != theirs:
-            same = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
-            start = min(len(ours), len(theirs)) if same is None else same
+            start = len(commonprefix([ours, theirs]))
             here = target.decode(ours[max(start - 1, 0) : start + 2])
             yield (
                 f"the text {here!r} is {ours[start : start + 3]} to the target "
@@ -104,7 +115,7 @@ def text_differences(target: Tokenizer, draft: Tokenizer) -> Iterator[str]:
             )
 
 
-def _vocabulary_texts(tokenizer: Tokenizer) -> Iterator[str]:
+def _vocabulary_texts(tokenizer: Any) -> Iterator[str]:
     """Ordinary tokens from all over the vocabulary, strung together."""
     added = set(tokenizer.get_added_vocab().values())
     ordinary = [token for token in sorted(tokenizer.get_vocab().values()) if token not in added]
@@ -113,29 +124,10 @@ def _vocabulary_texts(tokenizer: Tokenizer) -> Iterator[str]:
         yield tokenizer.decode(some[start : start + _CHUNK])
 
 
-def _by_id(tokenizer: Tokenizer) -> dict[int, str]:
-    return {token: name for name, token in tokenizer.get_vocab().items()}
-
-
-def _quoted(name: str | None) -> str:
-    return "unknown" if name is None else f"'{name}'"
-
-
 def _same_files(target: Path, draft: Path) -> bool:
     """Whether the files alone already say that the tokenizers are one; reading both takes seconds."""
     files = target / "tokenizer.json", draft / "tokenizer.json"
-    if not all(file.is_file() for file in files):
+    if not all(file.is_file() for file in files) or not cmp(*files, shallow=False):
         return False
     ours, theirs = (read_json(folder / "tokenizer_config.json") or {} for folder in (target, draft))
-    if any(ours.get(key) != theirs.get(key) for key in _WHAT_IDS_MEAN):
-        return False
-    return cmp(*files, shallow=False) or _content(files[0]) == _content(files[1])
-
-
-def _content(file: Path) -> dict[str, Any]:
-    """tokenizer.json without what does not touch ids, its merges in one of the two ways of writing them."""
-    content = read_json(file) or {}
-    model = content.get("model") or {}
-    merges = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in model.get("merges") or ()]
-    kept = {key: value for key, value in content.items() if key not in ("version", "truncation", "padding")}
-    return kept | {"model": model | {"merges": merges}}
+    return all(ours.get(key) == theirs.get(key) for key in _WHAT_IDS_MEAN)

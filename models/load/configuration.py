@@ -1,0 +1,77 @@
+"""What a model's config.json tells: whether mlx-lm knows it, how many tokens it reads, its shape."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mlx_spec.policy.kernels import TargetShape
+from models.errors import BadChoice
+from models.pairs.folder import check_config
+
+_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length")
+_UNKNOWN_LIMIT = 4096
+
+
+def check_architecture(config: dict[str, Any], where: str) -> None:
+    """Raise BadChoice for what mlx-lm cannot build, before gigabytes are fetched."""
+    check_config(config, where)
+    kind = config["model_type"]
+    if not _is_module(kind):
+        from mlx_lm.utils import MODEL_REMAPPING
+
+        if not _is_module(str(MODEL_REMAPPING.get(kind, kind))):
+            raise BadChoice(f"{where} is of type '{kind}', which mlx-lm does not know. Choose another model.")
+
+
+def context_limit(config: dict[str, Any]) -> int:
+    """Tokens, prompt and answer together.
+
+    A rotation stretched by YaRN counts with its stretch; other stretches are in the named limit already.
+    Where none is named the architecture's default holds, and 4096 where that is unknown too.
+    """
+    text = config | (config.get("text_config") or {})
+    limit = _named_limit(text) or _default_limit(str(text.get("model_type"))) or _UNKNOWN_LIMIT
+    scaling = text.get("rope_scaling") or {}
+    if "yarn" not in (scaling.get("type"), scaling.get("rope_type")):
+        return limit
+    trained = scaling.get("original_max_position_embeddings") or limit
+    return max(limit, int(trained * scaling.get("factor", 1)))
+
+
+def target_shape(config: dict[str, Any]) -> TargetShape | None:
+    """What decides how a target's passes are computed; None where no attention heads are named."""
+    text = config | config.get("text_config", {})
+    try:
+        heads, hidden = int(text["num_attention_heads"]), int(text["hidden_size"])
+        groups = int(text.get("num_key_value_heads") or heads)
+        inner = int(text.get("intermediate_size") or hidden)
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not 0 < groups <= heads:
+        return None
+    quantization = config.get("quantization") or {}
+    mode = str(quantization.get("mode", "affine")) if quantization else None
+    return TargetShape(heads // groups, ((hidden, hidden), (hidden, inner)), mode)
+
+
+def _is_module(kind: str) -> bool:
+    """Whether mlx-lm has a file for the type; finding out by importing mlx-lm would take seconds."""
+    spec = find_spec("mlx_lm")
+    assert spec is not None and spec.submodule_search_locations, "mlx-lm is a dependency"
+    folder = Path(spec.submodule_search_locations[0]) / "models"
+    return kind.isidentifier() and (folder / f"{kind}.py").is_file()
+
+
+def _named_limit(values: dict[str, Any]) -> int | None:
+    found = (values.get(key) for key in _LIMITS)
+    return next((value for value in found if isinstance(value, int) and value > 0), None)
+
+
+def _default_limit(model_type: str) -> int | None:
+    """What transformers fills in for a configuration that leaves the limit out."""
+    from transformers import AutoConfig
+
+    try:
+        return _named_limit(AutoConfig.for_model(model_type).get_text_config().to_dict())
+    except ValueError:
+        return None

@@ -1,0 +1,91 @@
+"""Terminals of forty columns and of ten rows: what is typed and what is chosen stay in view."""
+
+from textual.widgets import Input, OptionList
+
+from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.prompt_area import PromptArea
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
+
+
+def is_whole(chat: Chat) -> bool:
+    """Nothing of the screen in front is pushed off its end."""
+    return chat.app.screen.query_one(KeyLine).region.bottom == 10 and chat.app.screen.max_scroll_y == 0
+
+
+def has_rows(chat: Chat) -> bool:
+    """Of the list on the screen in front two are in view at least."""
+    return chat.app.screen.query_one(OptionList).content_size.height >= 2 and is_whole(chat)
+
+
+def list_width(chat: Chat) -> int:
+    return chat.app.screen.query_one(OptionList).region.width
+
+
+async def test_in_ten_rows_the_prompt_is_seen_below_the_commands_and_the_lines_below_a_long_one(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 10)) as chat:
+        await chat.pilot.press("slash", "t", "e")
+        await chat.until(lambda: "/te" in chat.screen and "likeliest" in chat.screen)
+        await chat.pilot.press("backspace", "backspace")
+        await chat.until(lambda: chat.app.chat.prompt.query_one(OptionList).option_count > 9)
+        assert is_whole(chat) and chat.app.chat.query_one(PromptArea).region.bottom == 8
+        chat.app.chat.query_one(PromptArea).clear()
+        await chat.pilot.press(*["ctrl+j"] * 9, "x")
+        await chat.until(lambda: "x" in chat.app.chat.query_one(PromptArea).text)
+        await chat.pilot.pause()
+        assert is_whole(chat)
+
+
+async def test_in_ten_rows_pairs_rounds_comparisons_and_chats_can_be_chosen(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 10)) as chat:
+        press = chat.pilot.press
+        await press("f2")
+        await chat.reached(PairsScreen)
+        await chat.until(lambda: has_rows(chat))
+        await press("slash", *"fits")
+        await chat.until(lambda: chat.app.screen.query_one(Input).display and has_rows(chat))
+        await press("escape", "escape")
+        await chat.ask(LONG)
+        await press("f8")
+        await chat.reached(InspectorScreen)
+        await chat.until(lambda: has_rows(chat))
+        await press("escape", "f5")
+        await chat.until(lambda: "2.00 times" in chat.screen)
+        assert is_whole(chat)
+        await press("escape")
+        await chat.type("/comparisons")
+        await chat.reached(ComparisonsScreen)
+        await chat.until(lambda: has_rows(chat))
+        await press("escape", "f6")
+        screen = await chat.reached(SessionsScreen)
+        await chat.until(lambda: bool(screen.rows))
+        await press("d")
+        await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
+
+
+async def test_in_forty_columns_lists_have_all_of_them_and_an_empty_field_is_explained(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.ask("a title of twenty-two")
+        await chat.pilot.press("f6")
+        await chat.reached(SessionsScreen)
+        await chat.until(lambda: list_width(chat) == 40 and "a title of twenty-two" in chat.screen)
+        await chat.pilot.press("escape", "f2")
+        await chat.reached(PairsScreen)
+        await chat.until(lambda: list_width(chat) == 40)
+        await chat.pilot.press("slash")
+        await chat.until(lambda: chat.app.screen.query_one(Input).display)
+        await chat.pilot.pause()
+        assert list_width(chat) == 40
+        await chat.pilot.press("escape", "a")
+        await chat.reached(OwnPairScreen)
+        await chat.until(lambda: "left empty, one that fits" in chat.screen)
