@@ -40,7 +40,7 @@ def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) ->
     """Everything; asking the disk takes a moment."""
     from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
 
-    here = any(find_folder(source) for source in pair.spec.sources if not source.is_folder)
+    here = any(find_folder(source) for source in pair.spec.sources if not source.is_local)
     return Facts(
         pair,
         installed(pair.spec),

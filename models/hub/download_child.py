@@ -12,7 +12,9 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from huggingface_hub import constants, hf_hub_download
@@ -36,6 +38,18 @@ from models.speed.machine import free_disk
 _WORKERS = 4
 _TICK_SECONDS = 0.2
 _STEP_BYTES = 1 << 20
+
+
+@contextmanager
+def _small_files(path: Path) -> Iterator[Path]:
+    """The folder with a model's config.json and tokenizer."""
+    if path.is_dir():
+        yield path
+        return
+    from models.load.checkpoint import opened  # MLX takes a moment to load
+
+    with opened(path) as checkpoint:
+        yield checkpoint.folder
 
 
 class Job:
@@ -88,7 +102,7 @@ class Job:
             if is_installed(source):
                 continue
             try:
-                if source.is_folder:
+                if source.is_local:
                     check_folder(Path(source.repo))
                 repository = ask_hub(source)
                 repository.name_in_cache()
@@ -113,15 +127,19 @@ class Job:
         """On the small files alone: known architectures, and readable tokenizers that belong together."""
         self._fetch(weights=False)
         self.phase = "checking"
-        folders = [folder for source in self.sources if (folder := find_folder(source))]
-        for source, folder in zip(self.sources, folders, strict=True):
-            check_architecture(read_json(folder / "config.json") or {}, str(source))
-        if len(folders) == 2:
-            self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))
-        try:  # A draft with the same files was compared unread.
-            read_tokenizer(folders[0])
-        except BrokenFiles as error:
-            raise BrokenFiles(f"{self.sources[0]} cannot be used: {error} Choose another model.") from error
+        with ExitStack() as stack:
+            found = [folder for source in self.sources if (folder := find_folder(source))]
+            folders = [stack.enter_context(_small_files(folder)) for folder in found]
+            for source, folder in zip(self.sources, folders, strict=True):
+                check_architecture(read_json(folder / "config.json") or {}, str(source))
+            if len(folders) == 2:
+                self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))
+            try:  # A draft with the same files was compared unread.
+                read_tokenizer(folders[0])
+            except BrokenFiles as error:
+                raise BrokenFiles(
+                    f"{self.sources[0]} cannot be used: {error} Choose another model."
+                ) from error
 
     def _fetch(self, *, weights: bool) -> None:
         """All missing files of one kind, some at a time; the first failure ends it."""

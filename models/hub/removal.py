@@ -94,7 +94,7 @@ def _contents(folders: Iterable[Path]) -> set[Path]:
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:
     """Empty for a model to delete."""
-    if source.is_folder:
+    if source.is_local:
         return "part of the program" if source in find(DEFAULT_PAIR).spec.sources else "a folder of yours"
     users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
     return f"used by {', '.join(users)}" if users else ""

@@ -4,15 +4,15 @@ On a CPU device weights become float32: quantized products are slow there and co
 which takes away what drafting lives on.
 """
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten
 from mlx_lm.tokenizer_utils import TokenizerWrapper
-from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, maybe_set_recommended_wired_limit
+from mlx_lm.utils import load_tokenizer, maybe_set_recommended_wired_limit
 
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
@@ -20,11 +20,11 @@ from mlx_spec.drafters.draft_head import restrict_head
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
-from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
+from models.errors import MachineTrouble
+from models.load.checkpoint import Checkpoint, opened
 from models.load.configuration import context_limit, target_shape
 from models.load.tokenizers import LOCAL_ONLY, check_folders, tokenizer_trouble
 from models.pairs.catalogue import fitting_draft
-from models.pairs.folder import bytes_by_dtype, check_config, read_json
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -55,24 +55,28 @@ def load(spec: PairSpec) -> LoadedPair:
         ModelsError: not here, broken, too large, of an unknown kind, or the draft reads text differently.
         SpecError: the engine refuses the models.
     """
-    folders = [installed_folder(source, spec) for source in spec.sources]
-    target_folder, draft_folder = folders[0], folders[-1] if spec.draft else None
-    notes: tuple[str, ...] = ()
-    if draft_folder is not None:
-        notes = check_folders(target_folder, draft_folder, fitting=fitting_draft(spec.target))
-    check_memory(folders, _capacity(), as_float32=_on_cpu())
+    paths = [installed_folder(source, spec) for source in spec.sources]
+    with ExitStack() as stack:
+        return _load(spec, [stack.enter_context(opened(path)) for path in paths])
+
+
+def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
+    notes, first = [each.note for each in files if each.note], files[0]
+    if spec.draft is not None:
+        notes += check_folders(first.folder, files[-1].folder, fitting=fitting_draft(spec.target))
+    check_memory(files, _capacity(), as_float32=_on_cpu())
     maybe_set_recommended_wired_limit()
-    target, config = _load_model(target_folder)
+    target, config = first.load(as_float32=_on_cpu())
     try:
         # mlx-lm has merged the ends of text of generation_config.json into `config`.
-        tokenizer = load_tokenizer(target_folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+        tokenizer = load_tokenizer(first.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:
-        raise tokenizer_trouble(target_folder, error) from error
+        raise tokenizer_trouble(first.path, error) from error
     # Lookup first: it costs nothing.
     drafters: list[Drafter] = [LookupDrafter()]
     memory = _weight_bytes(target)
-    if draft_folder is not None:
-        draft, draft_config = _load_model(draft_folder)
+    if spec.draft is not None:
+        draft, draft_config = files[-1].load(as_float32=_on_cpu())
         memory += _weight_bytes(draft)
         if spec.draft_head is not None:
             restrict_head(draft, frequent_tokens(tokenizer, spec.draft_head))
@@ -89,7 +93,7 @@ def load(spec: PairSpec) -> LoadedPair:
         stop_tokens=frozenset(tokenizer.eos_token_ids),
         memory_bytes=memory,
         shape=shape,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
@@ -104,53 +108,17 @@ def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
     return sorted(first | set(tokenizer.get_added_vocab().values()))
 
 
-def check_memory(folders: list[Path], capacity: int, *, as_float32: bool) -> None:
+def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool) -> None:
     """Raise MachineTrouble where the weights need more than `capacity` bytes, before they are read: a machine
     that runs out of memory ends the program without a word.
     """
-    needed = sum(weight_bytes(folder, as_float32=as_float32) for folder in folders)
+    needed = sum(each.weight_bytes(as_float32=as_float32) for each in files)
     if needed > capacity:
         why = " as float32, which they become without Metal" if as_float32 else ""
         raise MachineTrouble(
             f"The weights need {size_text(needed)} of memory{why}, and {size_text(capacity)} can be used. "
             "Choose a smaller pair: `mlx-spec pairs` says what fits."
         )
-
-
-def weight_bytes(folder: Path, *, as_float32: bool) -> int:
-    """Bytes of a whole model's weights in memory."""
-    stored = bytes_by_dtype(folder)
-    if as_float32:
-        config = read_json(folder / "config.json") or {}
-        stored["U32"] = stored["U32"] * 32 // (config.get("quantization") or {}).get("bits", 32)
-        stored["F16"] *= 2
-        stored["BF16"] *= 2
-    return stored.total()
-
-
-def _load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
-    check_config(read_json(folder / "config.json") or {}, str(folder))
-    try:
-        model, config = load_model(folder, lazy=True)
-        if _on_cpu():
-            model = dequantize_model(model)
-            model.set_dtype(mx.float32)
-        mx.eval(model.parameters())
-    except Exception as error:
-        raise _model_trouble(folder, error) from error
-    return model, config
-
-
-def _model_trouble(folder: Path, error: Exception) -> ModelsError:
-    """The error in the user's words: mlx-lm raises whatever its parts raise."""
-    text, reason = str(error), reason_of(error)
-    if is_lack_of_memory(error):
-        return MachineTrouble(f"The weights in {folder} do not fit into memory. Choose a smaller pair.")
-    if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
-        return BrokenFiles(f"The weights in {folder} do not belong to its config.json: {reason}")
-    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
-        return BrokenFiles(f"The weights in {folder} cannot be read: {reason}")
-    return BadChoice(f"mlx-lm cannot load the model in {folder}: {type(error).__name__}: {reason}")
 
 
 def _on_cpu() -> bool:

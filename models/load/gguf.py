@@ -1,4 +1,4 @@
-"""A GGUF file as a model folder of mlx-lm: the same weights bit for bit, its tokenizer, its chat template.
+"""A GGUF file as mlx-lm has a model: the same weights bit for bit, its tokenizer, its chat template.
 
 F32, F16, Q4_0, Q4_1 and Q8_0 stay as they are: MLX's affine quantization in groups of 32 holds the same
 numbers. MLX reads K-quants as float16; they are quantized again, to as many bits.
@@ -16,7 +16,7 @@ import mlx.core as mx
 from tokenizers import Tokenizer, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.errors import BrokenFiles, UnsupportedFormat, reason_of
+from models.errors import BadChoice, BrokenFiles, reason_of
 
 GROUP = 32
 """Weights that share a scale in Q4_0, Q4_1 and Q8_0."""
@@ -111,20 +111,21 @@ ARCHITECTURES = {
 }
 
 
-def convert(path: Path, folder: Path) -> str:
-    """Write the model in the GGUF file `path` into the empty `folder`.
+def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
+    """Write config.json and the tokenizer of a GGUF file into `folder`.
 
     Returns:
-        What the user should know of it; empty where it is the same bit for bit.
+        Its weights under mlx-lm's names, and what the user should know: empty where they are the same bit
+        for bit.
 
     Raises:
         BrokenFiles: the file is cut, or its metadata lacks something.
-        UnsupportedFormat: an architecture, a tokenizer or a kind of number that is not read here.
+        BadChoice: an architecture, a tokenizer or a kind of number that is not read here.
     """
     weights, metadata = _read(path)
     if metadata.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise UnsupportedFormat(
+        raise BadChoice(
             f"{path} has the architecture {metadata.architecture}; GGUF files of {known} are read. "
             "Use an MLX or safetensors version of the model."
         )
@@ -134,13 +135,10 @@ def convert(path: Path, folder: Path) -> str:
     note = ""
     bits = K_QUANTS.get(metadata.get("general.file_type", 0), 0)
     if bits and (again := _quantize(weights, bits)):
-        note = f"{path.name} has K-quants: {again} matrices were quantized again, to {bits} bits in groups of {GROUP}."
-    config = _config(weights, architecture, metadata)
-    tokenizer = _tokenizer(metadata, path)
-    (folder / "config.json").write_text(json.dumps(config, indent=1))
-    tokenizer.save_pretrained(folder)
-    mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
-    return note
+        note = f"{path.name} has K-quants: {again} matrices are quantized again here, to {bits} bits."
+    (folder / "config.json").write_text(json.dumps(_config(weights, architecture, metadata)))
+    _tokenizer(metadata, path).save_pretrained(folder)
+    return weights, note
 
 
 def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
@@ -149,8 +147,9 @@ def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
     except (RuntimeError, ValueError) as error:
         reason = reason_of(error)
         if "f16" in reason or "type" in reason:
-            raise UnsupportedFormat(
-                f"{path} holds numbers that MLX does not read ({reason}). Use a Q4_0, Q8_0, F16 or K-quant file."
+            raise BadChoice(
+                f"{path} holds numbers that MLX does not read ({reason}). "
+                "Use a Q4_0, Q8_0, F16 or K-quant file."
             ) from error
         raise BrokenFiles(f"{path} cannot be read as GGUF ({reason}). Download it again.") from error
     return dict(weights), Metadata(dict(values), path)  # type: ignore[arg-type]
@@ -166,9 +165,7 @@ def _name(name: str, architecture: Architecture, path: Path) -> str:
     names = {**NAMES, **architecture.extra_names}
     found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|scales|biases|bias)", name)
     if found is None or found[2] not in names:
-        raise UnsupportedFormat(
-            f"{path} has a tensor {name}, which {architecture.model_type} has not in mlx-lm."
-        )
+        raise BadChoice(f"{path} has a tensor {name}, which {architecture.model_type} has not in mlx-lm.")
     layer = f"model.layers.{found[1]}." if found[1] else ""
     return f"{layer}{names[found[2]]}.{found[3]}"
 
@@ -233,12 +230,9 @@ def _config(
         config["rope_scaling"] = {"type": "linear", "factor": get("{}.rope.scaling.factor")}
     if quantized := _quantized(weights):
         usual = Counter(quantized.values()).most_common(1)[0][0]
-        unusual = {layer: bits for layer, bits in quantized.items() if bits != usual}
-        config["quantization"] = {
-            "group_size": GROUP,
-            "bits": usual,
-            **{layer: {"group_size": GROUP, "bits": bits} for layer, bits in unusual.items()},
-        }
+        # Each layer by name: mlx-lm builds the model before it sees the weights.
+        layers = {layer: {"group_size": GROUP, "bits": bits} for layer, bits in quantized.items()}
+        config["quantization"] = {"group_size": GROUP, "bits": usual, **layers}
     return config
 
 
@@ -260,7 +254,7 @@ def _tokenizer(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
     }
     kind, split = described.get("tokenizer_type"), described.get("pre_tokenizer_type", "unnamed")
     if kind != "llama" and (kind != "gpt2" or split not in {*SPLITS, *mapping.GGUF_PRE_TOKENIZER_SPLITS}):
-        raise UnsupportedFormat(
+        raise BadChoice(
             f"{path} has a tokenizer of a kind that is not read from GGUF here: {kind}, {split}. "
             "Use an MLX or safetensors version of the model."
         )

@@ -83,7 +83,7 @@ def find(name: str) -> Pair:
 
 def near_repositories(repo: str) -> tuple[str, ...]:
     """Repositories of the catalogue with a name like this one, the nearest first; none for one of theirs."""
-    known = {s.repo.lower(): s.repo for pair in all_pairs() for s in pair.spec.sources if not s.is_folder}
+    known = {s.repo.lower(): s.repo for pair in all_pairs() for s in pair.spec.sources if not s.is_local}
     if repo in known.values():
         return ()
     return tuple(known[near] for near in get_close_matches(repo.lower(), known, n=2, cutoff=0.7))

@@ -30,12 +30,17 @@ _SHA1_LENGTH = 40
 
 
 def check_folder(folder: Path) -> int:
-    """Bytes of the weights of a whole model.
+    """Bytes of the weights of a whole model; of a GGUF file all its bytes, the rest is found out on loading.
 
     Raises:
         BadChoice: no config.json, no safetensors, no tokenizer.
         BrokenFiles: a file is missing that the index names, or is truncated or unreadable.
     """
+    if folder.is_file():
+        with folder.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise _broken(folder, "is no GGUF file")
+        return folder.stat().st_size
     config = read_json(folder / "config.json")
     if config is None:
         raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")

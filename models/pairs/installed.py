@@ -1,4 +1,4 @@
-"""What of a pair is on this machine: folders, or snapshots in the Hub's cache. Never asks the network."""
+"""What of a pair is on this machine: folders, GGUF files, snapshots in the Hub's cache. Asks no network."""
 
 import os
 from pathlib import Path
@@ -25,13 +25,13 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
     """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
     folder = find_folder(source)
     if folder is None:
-        if source.is_folder:
-            raise NotInstalled(f"There is no folder {source}; the pair {spec.name} needs it.")
+        if source.is_local:
+            raise NotInstalled(f"{source} is not there; the pair {spec.name} needs it.")
         raise NotInstalled(f"{source} is not on this machine. Get it with: {pull_command(spec)}")
     try:
         check_folder(folder)
     except ModelsError as error:
-        if source.is_folder:
+        if source.is_local:
             raise
         raise NotInstalled(
             f"{source} is not whole here: {error} Fix it with: {pull_command(spec)}"
@@ -42,7 +42,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 def find_folder(source: Source) -> Path | None:
     """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
     folder = Path(source.repo)
-    if not source.is_folder:
+    if not source.is_local:
         repository, commit = repository_folder(source.repo), source.asked_revision
         if not source.is_pinned:
             try:
@@ -50,7 +50,7 @@ def find_folder(source: Source) -> Path | None:
             except OSError:
                 return None
         folder = repository / "snapshots" / commit
-    return folder if os.path.isdir(folder) else None
+    return folder if os.path.isdir(folder) or (source.is_local and os.path.isfile(folder)) else None
 
 
 def repository_folder(repo: str) -> Path:

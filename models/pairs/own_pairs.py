@@ -54,8 +54,11 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         folder = find_folder(source)
         assert folder is not None, "a checked model has a folder"
         here = check_folder(folder) if is_installed(source) else 0
-        download += 0 if source.is_folder else to_come or here
+        download += 0 if source.is_local else to_come or here
         weights.append(here or to_come)
+        if folder.is_file():
+            formats.append("GGUF")
+            continue
         config = read_json(folder / "config.json") or {}
         caches += cache_bytes(config)
         bits = (config.get("quantization") or {}).get("bits")

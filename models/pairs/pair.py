@@ -13,13 +13,14 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model: a Hub repository (`org/name`) with a branch, tag or commit, or a folder's absolute path."""
+    """A model: a Hub repository (`org/name`) with a branch, tag or commit, or the absolute path of a folder
+    or a GGUF file."""
 
     repo: str
     revision: str | None = None
 
     @property
-    def is_folder(self) -> bool:
+    def is_local(self) -> bool:
         return Path(self.repo).is_absolute()
 
     @property
@@ -62,14 +63,16 @@ class PairSpec:
 
 
 def read_source(text: str, revision: str | None = None) -> Source:
-    """`org/name`, `org/name@revision` or a folder, as a person types it; BadSource for everything else."""
+    """`org/name`, `org/name@revision`, a folder or a GGUF file, as a person types it; else BadSource."""
     path = os.path.expanduser(text)
-    if os.path.isdir(path):
+    if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
         if revision:
-            raise BadSource(f"{text} is a folder on this machine and has no revision {revision}.")
+            raise BadSource(f"{text} is on this machine and has no revision {revision}.")
         return Source(os.path.realpath(path))
     if os.path.isfile(path):
-        raise BadSource(f"{text} is a file; name the folder that holds config.json and model.safetensors.")
+        raise BadSource(
+            f"{text} is a file; name a .gguf file, or the folder of config.json and model.safetensors."
+        )
     if text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, inline = text.partition("@")

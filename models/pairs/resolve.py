@@ -40,7 +40,7 @@ def resolve(
         return _from_sources(target, draft, revision)
     spec = find(DEFAULT_PAIR if name is None else name).spec
     if revision is not None:
-        if spec.target.is_folder:
+        if spec.target.is_local:
             raise BadSource(f"The pair {spec.name} ships with the program and has no revision {revision}.")
         spec = replace(spec, target=replace(spec.target, revision=revision))
     return spec if draft is None else replace(spec, draft=_draft(draft))
@@ -52,8 +52,13 @@ def _from_sources(target: str, draft: str | None, revision: str | None) -> PairS
         fitting = fitting_draft(source)
         hint = f"--draft {fitting} should fit" if fitting else "--draft ORG/NAME or a folder"
         raise BadSource(f"--target {target} needs a draft: {hint}; --draft none does without.")
-    return PairSpec(Path(source.repo).name, source, _draft(draft))
+    return PairSpec(_name(source), source, _draft(draft))
 
 
 def _draft(text: str) -> Source | None:
     return None if text.lower() == "none" else read_source(text)
+
+
+def _name(source: Source) -> str:
+    """A pair's, after its target."""
+    return Path(source.repo).name.removesuffix(".gguf")

@@ -115,7 +115,7 @@ class Expectation:
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None where we do not know the models' shapes or format."""
     # The built-in models live in folders, which say nothing; the catalogue's names do.
-    names = [f"builtin/{Path(s.repo).name}" if s.is_folder else s.repo for s in (pair.target, pair.draft)]
+    names = [f"builtin/{Path(s.repo).name}" if s.is_local else s.repo for s in (pair.target, pair.draft)]
     shapes = [shape for name in names if (shape := find_shape(name))]
     if len(shapes) < 2 or pair.quantization not in _table("roofline")["formats"]:
         return None

@@ -126,7 +126,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.show_message(
                 f"{pair.name} is being downloaded. {self._keys.name('pairs.cancel')} cancels it."
             )
-        elif pair.target.is_folder:
+        elif pair.target.is_local:
             self.show_message(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
         else:
             self.ask_once(self._pull(pair))

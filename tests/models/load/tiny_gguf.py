@@ -33,6 +33,7 @@ def tiny_model(architecture: str) -> nn.Module:
     module, extra = MODELS[architecture]
     model_type = ARCHITECTURES[architecture].model_type
     model = module.Model(module.ModelArgs(model_type=model_type, **{**SHAPE, **extra}))
+    model.sanitize({})  # as mlx-lm does on loading: Gemma's head is its embeddings
     mx.random.seed(3)
     noise = [(name, 0.3 * mx.random.normal(x.shape)) for name, x in tree_flatten(model.parameters())]
     model.update(tree_unflatten(noise))

@@ -71,14 +71,14 @@ def test_a_damaged_file_of_one_s_own_pairs_counts_as_empty(home: Path, text: str
 
 
 def test_a_pair_is_found_by_its_name_and_nothing_named_is_the_builtin_one() -> None:
-    assert resolve() == resolve("builtin") and resolve().target.is_folder
+    assert resolve() == resolve("builtin") and resolve().target.is_local
     for pair in all_pairs():
         assert resolve(pair.name.upper()) == pair.spec
 
 
 def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path: Path) -> None:
     mixed = resolve(target=str(tmp_path), draft="org/draft@v1")
-    assert mixed.target == Source(str(tmp_path)) and mixed.target.is_folder
+    assert mixed.target == Source(str(tmp_path)) and mixed.target.is_local
     assert mixed.draft == Source("org/draft", "v1")
     spec = resolve(target="org/name", draft="org/draft", revision="v2")
     assert spec.target.revision == "v2" and spec.draft == Source("org/draft")
@@ -114,7 +114,7 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
         ("./nowhere", "There is no folder ./nowhere"),
         ("/no/where", "There is no folder /no/where"),
         ("~/surely/not/here", "There is no folder"),
-        (__file__, "is a file; name the folder"),
+        (__file__, "is a file; name a .gguf file"),
         ("gpt2", "neither a folder here nor a Hub repository"),
         ("", "neither a folder here nor a Hub repository"),
         ("org/na me", "neither a folder here nor a Hub repository"),
@@ -170,7 +170,7 @@ def test_a_cache_that_may_not_be_seen_is_an_empty_one(home: Path) -> None:
 
 def test_a_draft_is_suggested_by_the_target_s_family() -> None:
     for pair in all_pairs():
-        if not pair.target.is_folder:
+        if not pair.target.is_local:
             assert fitting_draft(pair.target) == pair.draft.repo
     llama = fitting_draft(Source("x/Meta-Llama-3.3-70B-Instruct-4bit"))
     assert llama == "mlx-community/Llama-3.2-1B-Instruct-4bit"

@@ -1,0 +1,94 @@
+"""A model's files, opened to be loaded: a folder as mlx-lm has them, or a GGUF file (`gguf.py`)."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.utils import dequantize_model, load_model
+
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
+from models.load.gguf import unpack
+from models.pairs.folder import bytes_by_dtype, check_config, read_json
+
+KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "F32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model that is not loaded yet."""
+
+    path: Path
+    """As the user named it."""
+    folder: Path
+    """With config.json and the tokenizer's files."""
+    weights: dict[str, mx.array] | None = None
+    """Of a GGUF file; None: they are in the folder."""
+    note: str = ""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return read_json(self.folder / "config.json") or {}
+
+    def weight_bytes(self, *, as_float32: bool) -> int:
+        """Bytes of the weights in memory."""
+        stored = bytes_by_dtype(self.folder) if self.weights is None else _count(self.weights)
+        if as_float32:
+            stored["U32"] = stored["U32"] * 32 // (self.config.get("quantization") or {}).get("bits", 32)
+            stored["F16"] *= 2
+            stored["BF16"] *= 2
+        return stored.total()
+
+    def load(self, *, as_float32: bool) -> tuple[nn.Module, dict[str, Any]]:
+        """The model with its weights in memory, and its config.
+
+        Raises:
+            ModelsError: what is wrong with the files, or that memory ran out.
+        """
+        check_config(self.config, str(self.path))
+        try:
+            model, config = load_model(self.folder, lazy=True, strict=self.weights is None)
+            if self.weights is not None:
+                model.load_weights(list(self.weights.items()))
+            if as_float32:
+                model.set_dtype(mx.float32)  # first, or products of float16 scales are rounded
+                model = dequantize_model(model)
+            mx.eval(model.parameters())
+        except Exception as error:
+            raise _trouble(self.path, error) from error
+        return model, config
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Checkpoint]:
+    """The model in a folder, or in a GGUF file: its small files are written to a folder for a while."""
+    if not path.is_file():
+        yield Checkpoint(path, path)
+        return
+    with TemporaryDirectory(prefix="mlx-spec-") as folder:
+        weights, note = unpack(path, Path(folder))
+        yield Checkpoint(path, Path(folder), weights, note)
+
+
+def _count(weights: dict[str, mx.array]) -> Counter[str]:
+    stored: Counter[str] = Counter()
+    for array in weights.values():
+        stored[KINDS[array.dtype]] += array.nbytes
+    return stored
+
+
+def _trouble(path: Path, error: Exception) -> ModelsError:
+    """The error in the user's words: mlx-lm raises whatever its parts raise."""
+    text, reason = str(error), reason_of(error)
+    if is_lack_of_memory(error):
+        return MachineTrouble(f"The weights in {path} do not fit into memory. Choose a smaller pair.")
+    if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
+        return BrokenFiles(f"The weights in {path} do not belong to its config.json: {reason}")
+    if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
+        return BrokenFiles(f"The weights in {path} cannot be read: {reason}")
+    return BadChoice(f"mlx-lm cannot load the model in {path}: {type(error).__name__}: {reason}")
