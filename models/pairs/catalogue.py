@@ -42,7 +42,7 @@ class Pair:
 
 
 _KINDS = {field.name: str if field.type is Source else field.type for field in fields(Pair)}
-_QUANTIZATION = re.compile(r"bf16|[1-9]\d?-bit")
+_QUANTIZATION = re.compile(r"bf16|GGUF|[1-9]\d?-bit")
 _LARGEST_BYTES = 2**63
 
 
