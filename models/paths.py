@@ -38,6 +38,11 @@ def own_pairs_file() -> Path:
     return data_folder() / "pairs.json"
 
 
+def packaged_folder() -> Path:
+    """Models that came in a Python package (`models.hub.package`)."""
+    return data_folder() / "models"
+
+
 def builtin_folder() -> Path:
     """The pair that ships with the program: folders `target` and `draft`."""
     return Path(__file__).parent / "builtin"

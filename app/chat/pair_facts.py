@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.shell.expected_speed import SOURCE, with_range
 from app.shell.printable import one_line
-from models.pairs.catalogue import Pair
+from models.pairs.catalogue import Pair, package_of
 from models.pairs.installed import find_folder, installed
 from models.size_text import size_text
 from models.speed.chips import Chip
@@ -40,7 +40,8 @@ def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) ->
     """Everything; asking the disk takes a moment."""
     from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
 
-    here = any(find_folder(source) for source in pair.spec.sources if not source.is_local)
+    pulled = [s for s in pair.spec.sources if not s.is_local or package_of(s)]
+    here = any(map(find_folder, pulled))
     return Facts(
         pair,
         installed(pair.spec),
@@ -62,7 +63,11 @@ def matches(facts: Facts, words: str) -> bool:
 def details(facts: Facts) -> str:
     """Everything known about a pair, several lines."""
     pair, expected = facts.pair, facts.expected
-    lines = [f"{pair.name}: {pair.good_for}", f"target {pair.target}", f"draft  {pair.draft}"]
+    lines = [
+        f"{pair.name}: {pair.good_for}",
+        f"target {pair.target}",
+        f"draft  {pair.draft or 'none'}",
+    ]
     sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"
     lines.append(f"{sizes}, {size_text(facts.removable_bytes)} on disk" if facts.removable_bytes else sizes)
     if facts.fit:

@@ -108,20 +108,20 @@ def _checked(name: str, value: str, fix: str, state: State = "bad") -> Finding:
 
 
 def _builtin_pair() -> Iterator[Finding]:
-    from models.pairs.catalogue import DEFAULT_PAIR, find
+    from models.pairs.catalogue import BUILTIN_PAIR, find
     from models.pairs.installed import installed
 
-    if installed(find(DEFAULT_PAIR).spec):
+    if installed(find(BUILTIN_PAIR).spec):
         yield Finding("built-in pair", "complete")
     else:
         yield Finding("built-in pair", "files are missing or broken", "bad", "Install the program again.")
 
 
 def _pulled_pairs() -> Iterator[Finding]:
-    from models.pairs.catalogue import DEFAULT_PAIR, all_pairs
+    from models.pairs.catalogue import BUILTIN_PAIR, all_pairs
     from models.pairs.installed import installed
 
-    here = [pair.name for pair in all_pairs() if pair.name != DEFAULT_PAIR and installed(pair.spec)]
+    here = [pair.name for pair in all_pairs() if pair.name != BUILTIN_PAIR and installed(pair.spec)]
     yield Finding("pulled pairs", ", ".join(here) or "none")
 
 

@@ -102,7 +102,7 @@ def _facts(pair: "Pair", chip: "Chip | None") -> dict[str, Any]:
         "name": pair.name,
         "good_for": pair.good_for,
         "target": str(pair.target),
-        "draft": str(pair.draft),
+        "draft": str(pair.draft) if pair.draft else None,
         "quantization": pair.quantization,
         "download_bytes": pair.download_bytes,
         "memory_bytes": pair.memory_bytes,
@@ -123,6 +123,8 @@ def _shown(key: str, value: object) -> str:
         return "none"
     if key.endswith("_bytes") and isinstance(value, int):
         return size_text(value)
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return one_line(str(value))

@@ -15,7 +15,7 @@ from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 from models.errors import UnknownPair
-from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
+from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find
 from models.paths import config_file
 
 KEYS_TABLE = "keys."
@@ -148,7 +148,12 @@ def _option_key(setting: OptionSetting) -> Key:
 
 
 SCHEMA: dict[str, Key] = {
-    "pair": Key(DEFAULT_PAIR, "The pair to begin with, a name of `mlx-spec pairs`", _pair, "pair"),
+    "pair": Key(
+        BUILTIN_PAIR,
+        "The pair to begin with, a name of `mlx-spec pairs`; smollm2-135m once it is here",
+        _pair,
+        "pair",
+    ),
     "theme": Key("textual-dark", "The colours; ansi-dark and ansi-light are the terminal's own", _text),
     "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},

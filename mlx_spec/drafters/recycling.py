@@ -1,4 +1,4 @@
-"""The target's own runners-up, kept: what it found likely after a token is drafted when the token comes again.
+"""The target's own runners-up: what it found likely after a token is drafted when the token comes again.
 
 Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696): a table of the likeliest next tokens per token, from
 every row of every pass, accepted or not. No training, no model of its own, nothing leaves the device.

@@ -6,6 +6,7 @@ A child, because a running transfer can only be stopped for sure by ending its p
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -68,7 +69,8 @@ def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[P
                 f"The download process ended unexpectedly ({ending}: {error}). Pull again."
             ) from None
         finally:
-            child.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
             reader.join()
 
 

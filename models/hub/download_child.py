@@ -10,6 +10,7 @@ whether they belong together, and only then the gigabytes.
 
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,11 +23,12 @@ from huggingface_hub import constants, hf_hub_download
 from models.errors import BrokenFiles, MachineTrouble, ModelsError
 from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
+from models.hub.package import bytes_here, fetch_package
 from models.hub.partial_file import fetch
 from models.hub.repository import HubFile, Repository, ask_hub
 from models.load.configuration import check_architecture
 from models.load.tokenizers import check_folders, read_tokenizer
-from models.pairs.catalogue import fitting_draft
+from models.pairs.catalogue import Package, fitting_draft, package_of
 from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.pair import Source
@@ -62,6 +64,7 @@ class Job:
         self.error: ModelsError | None = None
         self.repositories: dict[Source, Repository] = {}
         """Of the models that are not here."""
+        self.packages: dict[Source, Package] = {}
         self.total: dict[Source, int] = {}
         self.at_start = 0
 
@@ -71,6 +74,9 @@ class Job:
             self._ask()
             if task == "pull":
                 self._check_disk()
+                self.phase = "weights"
+                for package in self.packages.values():
+                    fetch_package(package)
             self._check_fit()
             if task == "pull":
                 self._fetch(weights=True)
@@ -95,11 +101,15 @@ class Job:
         }
 
     def _bytes_here(self) -> dict[Source, int]:
-        return {source: repository.bytes_here() for source, repository in [*self.repositories.items()]}
+        packages = {source: bytes_here(package) for source, package in [*self.packages.items()]}
+        return packages | {source: each.bytes_here() for source, each in [*self.repositories.items()]}
 
     def _ask(self) -> None:
         for source in self.sources:
             if is_installed(source):
+                continue
+            if package := package_of(source):
+                self.packages[source], self.total[source] = package, package.bytes
                 continue
             try:
                 if source.is_local:
@@ -168,7 +178,7 @@ def _fetch_file(repository: Repository, file: HubFile) -> None:
 
 def _leave_with_parent() -> None:
     sys.stdin.read()
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)  # an installer too
 
 
 def main() -> None:

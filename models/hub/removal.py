@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_files
-from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
+from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 
@@ -36,7 +36,7 @@ def plan_removal(spec: PairSpec) -> Removal:
     kept = tuple(Kept(source, why) for source in here if (why := _reason_to_keep(source, spec)))
     stay = {model.source for model in kept}
     deleted = tuple(source for source in here if source not in stay)
-    return Removal(deleted, kept, sum(file.stat().st_size for file in _files_only_of(deleted)))
+    return Removal(deleted, kept, sum(file.stat().st_size for file in _files_of(deleted)))
 
 
 def removable_bytes(spec: PairSpec) -> int:
@@ -52,10 +52,11 @@ def remove(spec: PairSpec) -> Removal:
     Raises NotInstalled where nothing is here, MachineTrouble where a model cannot be deleted.
     """
     plan = plan_removal(spec)
-    folders = [(source, folder) for source in plan.deleted if (folder := find_folder(source))]
+    hub = [source for source in plan.deleted if not source.is_local]
+    folders = [(source, folder) for source in hub if (folder := find_folder(source))]
     try:
         # Contents first: what a crash leaves is still found, and removed the next time.
-        for file in _files_only_of(plan.deleted):
+        for file in _files_of(plan.deleted):
             file.unlink(missing_ok=True)
         for source, folder in folders:
             _delete(repository_folder(source.repo), folder)
@@ -73,6 +74,12 @@ def _delete(repository: Path, snapshot: Path) -> None:
             branch.unlink()
     if not any(snapshot.parent.iterdir()):
         shutil.rmtree(repository)
+
+
+def _files_of(sources: Iterable[Source]) -> set[Path]:
+    """What is deleted with these models."""
+    packaged = {Path(source.repo) for source in sources if source.is_local}
+    return packaged | _files_only_of([source for source in sources if not source.is_local])
 
 
 def _files_only_of(sources: Iterable[Source]) -> set[Path]:
@@ -94,7 +101,7 @@ def _contents(folders: Iterable[Path]) -> set[Path]:
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:
     """Empty for a model to delete."""
-    if source.is_local:
-        return "part of the program" if source in find(DEFAULT_PAIR).spec.sources else "a folder of yours"
+    if source.is_local and not package_of(source):
+        return "part of the program" if source in find(BUILTIN_PAIR).spec.sources else "a folder of yours"
     users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
     return f"used by {', '.join(users)}" if users else ""

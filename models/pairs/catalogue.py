@@ -11,9 +11,11 @@ from typing import Any
 from models.errors import UnknownPair
 from models.files import parse_json
 from models.pairs.pair import PairSpec, Source
-from models.paths import builtin_folder, own_pairs_file
+from models.paths import builtin_folder, own_pairs_file, packaged_folder
 
-DEFAULT_PAIR = "builtin"
+BUILTIN_PAIR = "builtin"
+REAL_PAIR = "smollm2-135m"
+"""Opens once it is here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Pair:
 
     name: str
     target: Source
-    draft: Source
+    draft: Source | None
     quantization: str
     download_bytes: int
     memory_bytes: int
@@ -41,7 +43,7 @@ class Pair:
         return PairSpec(self.name, self.target, self.draft)
 
 
-_KINDS = {field.name: str if field.type is Source else field.type for field in fields(Pair)}
+_KINDS = {field.name: field.type for field in fields(Pair)} | {"target": str, "draft": str}
 _QUANTIZATION = re.compile(r"bf16|GGUF|[1-9]\d?-bit")
 _LARGEST_BYTES = 2**63
 
@@ -92,25 +94,58 @@ def near_repositories(repo: str) -> tuple[str, ...]:
 def fitting_draft(target: Source) -> str | None:
     """A draft of the catalogue for the target's tokenizer family, going by the target's name."""
     for pair in all_pairs():
-        if pair.target == target or pair.draft == target:
-            return None if pair.name == DEFAULT_PAIR else pair.draft.repo
+        if target in pair.spec.sources:
+            return pair.draft.repo if pair.draft and pair.name != BUILTIN_PAIR else None
     name = Path(target.repo).name.lower()
     families = _tables()["family"].values()
     return next((family["draft"] for family in families if re.search(family["pattern"], name)), None)
 
 
 def _pair(table: dict[str, Any]) -> Pair:
-    return Pair(**{**table, "target": _source(table["target"]), "draft": _source(table["draft"])})
+    draft = None if table["draft"] == "none" else _source(table["draft"])
+    return Pair(**{**table, "target": _source(table["target"]), "draft": draft})
 
 
 def _source(text: str) -> Source:
     kind, _, name = text.partition("/")
     if kind == "builtin":
         return Source(str(builtin_folder() / name))
+    if kind == "package":
+        return Source(str(package(name).model))
     if Path(text).is_absolute():
         return Source(text)
     repo, _, revision = text.partition("@")
     return Source(repo, revision or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A Python package that ships a GGUF file."""
+
+    name: str
+    version: str
+    sha256: str
+    """Of its wheel."""
+    file: str
+    """The model, within the package."""
+    bytes: int
+    """Of the wheel."""
+
+    @property
+    def model(self) -> Path:
+        """Where the model is once it was pulled."""
+        return packaged_folder() / Path(self.file).name
+
+
+def package(name: str) -> Package:
+    """A package that a pair of the catalogue comes in."""
+    return Package(name, **_tables()["package"][name])
+
+
+def package_of(source: Source) -> Package | None:
+    """The package that the model comes in, if it does."""
+    packages = map(package, _tables()["package"])
+    return next((each for each in packages if source.repo == str(each.model)), None)
 
 
 @cache

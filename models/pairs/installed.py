@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from models.errors import ModelsError, NotInstalled
-from models.pairs.catalogue import all_pairs
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
 from models.pairs.folder import check_folder, is_whole
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
@@ -21,11 +21,17 @@ def is_installed(source: Source) -> bool:
     return folder is not None and is_whole(folder)
 
 
+def default_pair() -> Pair:
+    """The real pair once it is here, until then the built-in one."""
+    real = find(REAL_PAIR)
+    return real if installed(real.spec) else find(BUILTIN_PAIR)
+
+
 def installed_folder(source: Source, spec: PairSpec) -> Path:
     """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
     folder = find_folder(source)
     if folder is None:
-        if source.is_local:
+        if source.is_local and not package_of(source):
             raise NotInstalled(f"{source} is not there; the pair {spec.name} needs it.")
         raise NotInstalled(f"{source} is not on this machine. Get it with: {pull_command(spec)}")
     try:

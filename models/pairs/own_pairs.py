@@ -71,7 +71,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         )
     # The catalogue's draft for such a target is of the target's family.
     fitting = fitting_draft(spec.target)
-    families = (pair.family for pair in all_pairs() if fitting and pair.draft.repo == fitting)
+    families = (pair.family for pair in all_pairs() if fitting and pair.draft and pair.draft.repo == fitting)
     return Pair(
         name=spec.name,
         target=spec.target,

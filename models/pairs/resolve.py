@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from models.errors import BadSource
-from models.pairs.catalogue import DEFAULT_PAIR, find, fitting_draft
+from models.pairs.catalogue import find, fitting_draft
+from models.pairs.installed import default_pair
 from models.pairs.pair import PairSpec, Source, read_source
 
 
@@ -15,7 +16,7 @@ def resolve(
     revision: str | None = None,
     draft_head: int | None = None,
 ) -> PairSpec:
-    """A pair of the catalogue by its name, or a target with a draft; without both the built-in one.
+    """A pair of the catalogue by its name, or a target with a draft; without both the default one.
 
     Args:
         draft: Hub repository, folder, or `none`; beside a name it replaces the pair's own draft.
@@ -38,10 +39,12 @@ def resolve(
         if name is not None:
             raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
         return _from_sources(target, draft, revision)
-    spec = find(DEFAULT_PAIR if name is None else name).spec
+    spec = (default_pair() if name is None else find(name)).spec
     if revision is not None:
         if spec.target.is_local:
-            raise BadSource(f"The pair {spec.name} ships with the program and has no revision {revision}.")
+            raise BadSource(
+                f"The pair {spec.name} does not come from the Hub and has no revision {revision}."
+            )
         spec = replace(spec, target=replace(spec.target, revision=revision))
     return spec if draft is None else replace(spec, draft=_draft(draft))
 

@@ -48,6 +48,7 @@ def memory_needed(pair: Pair, machine: Machine) -> int:
     """Bytes at 4096 tokens of context. Without Metal weights grow to 32 bits and caches double."""
     if machine.has_metal or not pair.download_bytes:
         return pair.memory_bytes
-    stored_bits = int(pair.quantization.removesuffix("-bit")) + 0.5 if pair.quantization != "bf16" else 16
+    bits = pair.quantization.removesuffix("-bit")
+    stored_bits = 16 if bits == "bf16" else int(bits if bits.isdigit() else 4) + 0.5
     weights = pair.download_bytes * 32 / stored_bits
     return int(weights + 2 * (pair.memory_bytes - pair.download_bytes))

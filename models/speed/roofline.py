@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from models.pairs.catalogue import DEFAULT_PAIR, Pair
+from models.pairs.catalogue import BUILTIN_PAIR, Pair
 from models.speed.chips import Chip
 
 CONTEXT = 1024
@@ -115,7 +115,7 @@ class Expectation:
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None where we do not know the models' shapes or format."""
     # The built-in models live in folders, which say nothing; the catalogue's names do.
-    names = [f"builtin/{Path(s.repo).name}" if s.is_local else s.repo for s in (pair.target, pair.draft)]
+    names = [f"builtin/{Path(s.repo).name}" if s.is_local else s.repo for s in (pair.target, pair.draft) if s]
     shapes = [shape for name in names if (shape := find_shape(name))]
     if len(shapes) < 2 or pair.quantization not in _table("roofline")["formats"]:
         return None
@@ -200,7 +200,7 @@ def _on_line(xs: list[float], ys: list[float], x: float) -> float:
 def acceptance_of(family: str) -> AcceptanceRange:
     """The range of a family's published rates, or of all models but the built-in pair's."""
     own = [a.rate for a in all_acceptances() if a.family == family]
-    rates = own or [a.rate for a in all_acceptances() if a.family != DEFAULT_PAIR]
+    rates = own or [a.rate for a in all_acceptances() if a.family != BUILTIN_PAIR]
     return AcceptanceRange(min(rates), median(rates), max(rates), bool(own))
 
 

