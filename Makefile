@@ -14,7 +14,9 @@ help: ## list the targets
 setup: ## leave .venv/bin/mlx-spec ready (uv if it is there, else venv and pip)
 	@scripts/setup $(VENV) requirements.lock
 
-chat: setup ## chat with the built-in pair; from a pipe, answer the prompts on stdin
+chat: setup ## chat with a small real model (93 MB, fetched once); from a pipe, answer the prompts on stdin
+	@[ -e $(VENV)/.pulled ] || { $(VENV)/bin/mlx-spec pull smollm2-135m </dev/null && touch $(VENV)/.pulled; } || \
+	    echo "The built-in pair opens instead. The real one: $(VENV)/bin/mlx-spec pull smollm2-135m" >&2
 	@$(VENV)/bin/mlx-spec chat $(ARGS)
 
 # As on a Mac, where MLX always compiles; on Linux it does if g++ is there.

@@ -44,8 +44,10 @@ class Suggestion:
         """Tokens per second to expect with and without drafting, each with its range; empty if unknown."""
         if self.expected is None:
             return ""
-        drafted = with_range(self.expected.drafted, self.expected.drafted_range)
         plain = with_range(self.expected.plain, self.expected.plain_range)
+        if self.pair.draft is None:
+            return f"about {plain} tok/s plain"
+        drafted = with_range(self.expected.drafted, self.expected.drafted_range)
         return f"about {drafted} tok/s drafted, {plain} plain"
 
 

@@ -59,7 +59,7 @@ def lines(expected: "Expectation") -> list[str]:
 
 def sentence(name: str, expected: "Expectation") -> str:
     """A prediction in one line, said before a download."""
-    gain = f"{expected.drafted:.0f} drafted" if expected.length else "no more with drafting"
+    gain = f"{expected.drafted:.0f} drafted" if expected.length else "no gain from drafting predicted"
     return f"{name} on an {expected.chip.name}: about {expected.plain:.0f} tokens/s plain, {gain}; {SOURCE}."
 
 
@@ -80,4 +80,4 @@ def with_range(speed: float, within: tuple[float, float], unit: str = "") -> str
 
 
 def _length(length: int) -> str:
-    return f"{length} drafted per round" if length else "drafting is not expected to pay"
+    return f"{length} drafted per round" if length else "no gain from drafting is predicted"

@@ -61,7 +61,8 @@ def _install(package: Package, scratch: Path) -> None:
         reason = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "")
         raise MachineTrouble(
             f"The package {package.name} {package.version} could not be fetched: "
-            f"{reason.removeprefix('ERROR: ').rstrip('.') or 'no reason given'}. Check the network, and pull again."
+            f"{reason.removeprefix('ERROR: ').rstrip('.') or 'no reason given'}. "
+            "Check the network, and pull again."
         )
 
 

@@ -116,12 +116,18 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None where we do not know the models' shapes or format."""
     # The built-in models live in folders, which say nothing; the catalogue's names do.
     names = [f"builtin/{Path(s.repo).name}" if s.is_local else s.repo for s in (pair.target, pair.draft) if s]
-    shapes = [shape for name in names if (shape := find_shape(name))]
-    if len(shapes) < 2 or pair.quantization not in _table("roofline")["formats"]:
+    shapes = [find_shape(name) for name in names]
+    if pair.quantization not in _table("roofline")["formats"]:
         return None
-    target, draft = (Model(shape, format_bits(pair.quantization)) for shape in shapes)
+    models = [Model(shape, format_bits(pair.quantization)) for shape in shapes if shape]
+    if len(models) < len(names):
+        return None
+    target, draft = models[0], models[-1]
     rate = acceptance_of(pair.family)
     plain_range = _around(1 / pass_seconds(target, chip), _table("fitted")["plain_error"])
+    if pair.draft is None:  # what lookup finds to copy is not predicted
+        plain = 1 / pass_seconds(target, chip)
+        return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
     drafted_range = plain_range
     if length:

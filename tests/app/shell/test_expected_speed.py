@@ -56,4 +56,4 @@ def test_pull_says_what_to_expect_before_it_downloads(
     monkeypatch.setattr(machine, "this_chip", lambda: find_chip("M1"))
     pull._say_what_to_expect("qwen3-8b")
     told = capfd.readouterr().err
-    assert "qwen3-8b on an M1: about 13 tokens/s plain, no more with drafting; predicted" in told
+    assert "qwen3-8b on an M1: about 13 tokens/s plain, no gain from drafting predicted; predicted" in told

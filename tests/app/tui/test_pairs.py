@@ -76,7 +76,7 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: any(f"/pull {FIRST}" in notice for notice in chat.notices))
         await chat.type("/pull smollm2")
-        await chat.until(lambda: any("Did you mean smollm2-1.7b" in notice for notice in chat.notices))
+        await chat.until(lambda: any("Did you mean smollm2-1" in notice for notice in chat.notices))
         await chat.type("/use org/name")
         await chat.until(lambda: "no pair org/name. F2, then a adds one" in chat.notices[-1])
         await chat.type(f"/pull {FIRST}")

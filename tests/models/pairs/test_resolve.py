@@ -12,7 +12,7 @@ import pytest
 
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
-from models.pairs.catalogue import all_pairs, fitting_draft
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, fitting_draft
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
 from models.pairs.resolve import resolve
@@ -97,7 +97,7 @@ def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path
         ({"target": "someone/else"}, "--draft none does without"),
         ({"target": "org/name@a", "revision": "b"}, "names revision a, --revision names b"),
         ({"target": "/", "revision": "b"}, "has no revision"),
-        ({"name": "builtin", "revision": "b"}, "ships with the program"),
+        ({"name": "builtin", "revision": "b"}, "does not come from the Hub"),
         ({"name": "qwen3-8b", "revision": ""}, "--revision is empty"),
         ({"target": "org/name", "draft": "none", "revision": " "}, "--revision is empty"),
         ({"draft_head": 0}, "The draft head is 0 tokens; give at least 1"),
@@ -179,7 +179,7 @@ def test_a_draft_is_suggested_by_the_target_s_family() -> None:
 
 def test_the_catalogue_owns_to_what_was_not_verified() -> None:
     for pair in all_pairs():
-        assert pair.verified == (pair.name == "builtin")
+        assert pair.verified == (pair.name in (BUILTIN_PAIR, REAL_PAIR))
         assert pair.memory_bytes > pair.download_bytes >= 0
 
 
