@@ -116,6 +116,9 @@ class Calibration:
             }
             for name, by in near.items()
         }
+        for drafter in self.engine.drafters:
+            if not drafter.models and "lookup" in known:  # what it drafts costs nothing either
+                known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
         return Costs(known.pop("plain")[0], known)
 
     def verifying(self, context: int) -> dict[int, float]:

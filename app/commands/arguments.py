@@ -228,12 +228,11 @@ def measured(pair: "LoadedPair") -> "Calibration":
 
 
 def check_drafter(pair: "LoadedPair", options: Options) -> None:
-    """Refuse the draft model's name where there is no draft model.
+    """Refuse a drafter that the pair does not have.
 
     Raises:
-        BadInput: the pair has no draft model.
+        BadInput: it has others, which are named.
     """
-    if options.drafter == "model" and "model" not in pair.engine.drafter_names:
-        raise BadInput(
-            f"{pair.spec.name} has no draft model. Use --drafter lookup, or name one with --draft."
-        )
+    known = pair.engine.drafter_names
+    if options.drafter not in (AUTO, "none", *known):
+        raise BadInput(f"{pair.spec.name} has no drafter {options.drafter}. It has: {', '.join(known)}.")

@@ -11,6 +11,7 @@ from app.compare.plan import Plan, Question, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.setting import Setting
 from app.engine.chat_prompt import Message
+from app.settings.options import AUTO, DRAFTERS
 from app.shell.errors import BadInput
 from app.shell.written_path import file_to_read
 from mlx_spec.errors import OutOfRange
@@ -20,7 +21,6 @@ LAST = "last"
 COMPARE_REPEATS, SWEEP_REPEATS = 3, 2
 MOST_REPEATS = 50
 SWEEP_LENGTHS = "0-8"
-DRAFTERS: tuple[DrafterName, ...] = ("auto", "model", "lookup")
 FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
 
 _NUMBER = re.compile(r"\d{1,9}")
@@ -98,10 +98,11 @@ def _lengths(text: str) -> tuple[int | None, ...]:
 
 def _drafters(text: str) -> tuple[DrafterName, ...]:
     asked = text.split(",")
+    known = (AUTO, *DRAFTERS)
     for part in asked:
-        if part not in DRAFTERS:
-            raise BadInput(f"'{part}' is none of {', '.join(DRAFTERS)}.")
-    return tuple(drafter for drafter in DRAFTERS if drafter in asked)
+        if part not in known:
+            raise BadInput(f"'{part}' is none of {', '.join(known)}.")
+    return tuple(drafter for drafter in known if drafter in asked)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

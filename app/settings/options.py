@@ -11,6 +11,7 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 AUTO = "auto"
+DRAFTERS = ("model", "lookup", "recycling")
 """In place of None where that leaves the value to the engine."""
 FEWER_DIGITS = "a number of fewer digits"
 _TYPES = get_type_hints(Options)
@@ -122,10 +123,10 @@ OPTION_SETTINGS = (
     _drafting(
         "drafter",
         "drafter",
-        "Who drafts: the draft model, lookup in the text so far, or whichever fits (auto).",
+        "Who drafts: the draft model, lookup in the text so far, recycling of the target's own runners-up "
+        "(pairs without a draft model), or whichever fits (auto).",
         AUTO,
-        "model",
-        "lookup",
+        *DRAFTERS,
     ),
     _drafting(
         "verify",

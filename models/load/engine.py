@@ -19,6 +19,7 @@ from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.draft_head import restrict_head
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
 from models.errors import MachineTrouble
 from models.load.checkpoint import Checkpoint, opened
@@ -72,8 +73,8 @@ def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
         tokenizer = load_tokenizer(first.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:
         raise tokenizer_trouble(first.path, error) from error
-    # Lookup first: it costs nothing.
-    drafters: list[Drafter] = [LookupDrafter()]
+    # Lookup first: it costs nothing. A draft model knows more than what the target found likely before.
+    drafters: list[Drafter] = [LookupDrafter(), *([RecyclingDrafter()] if spec.draft is None else [])]
     memory = _weight_bytes(target)
     if spec.draft is not None:
         draft, draft_config = files[-1].load(as_float32=_on_cpu())

@@ -87,7 +87,7 @@ def test_the_draft_models_name_without_a_draft_model_is_refused(
 ) -> None:
     pair = ["--target", str(tiny_pair.target), "--draft", "none"]
     assert main(["generate", *pair, "--prompt", "x", "--drafter", "model"]) == 2
-    assert "no draft model" in capfd.readouterr().err
+    assert "has no drafter model. It has: lookup" in capfd.readouterr().err
     assert main(["generate", *pair, "--prompt", "x", "--max-tokens", "4"]) == 0
 
 
