@@ -13,7 +13,7 @@ from app.history.saving import HistoryThread
 from app.history.store import History
 from app.history.unsent import unsent
 from app.shell.errors import BadInput
-from app.shell.written_path import file_to_read, file_to_write
+from app.shell.named_file import file_to_read, file_to_write
 
 T = TypeVar("T")
 

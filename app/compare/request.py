@@ -12,7 +12,7 @@ from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.setting import Setting
 from app.engine.chat_prompt import Message
 from app.shell.errors import BadInput
-from app.shell.written_path import file_to_read
+from app.shell.named_file import file_to_read
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 

@@ -14,7 +14,6 @@ from app.engine.session import Session
 from app.shell import machine, runtime
 from mlx_spec.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
-from mlx_spec.types import Options
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
 
@@ -68,11 +67,6 @@ def keep(pair: "LoadedPair") -> bool:
     except OSError:
         return False
     return True
-
-
-def adapts(options: Options) -> bool:
-    """Whether the engine chooses the draft length: only then is there anything to learn."""
-    return options.draft_length is None and options.drafter != "none"
 
 
 def state_file(pair: "LoadedPair") -> Path:

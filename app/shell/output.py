@@ -1,8 +1,9 @@
-"""Where words go: data to stdout, talk and progress to stderr, nothing a terminal would obey to either."""
+"""Data to stdout, messages and progress to stderr, nothing a terminal would obey to either."""
 
 import os
+import shutil
 import sys
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from app.shell.errors import MachineFailed
 from app.shell.printable import json_text, printable
@@ -33,12 +34,7 @@ def make_streams_tolerant() -> None:
 
 
 def data(text: str, end: str = "\n") -> None:
-    """Text for stdout, at once.
-
-    Raises:
-        ReaderGone: nobody reads it any more.
-        MachineFailed: it cannot be written.
-    """
+    """Text for stdout, at once. Raises ReaderGone, or MachineFailed where it cannot be written."""
     try:
         sys.stdout.write(printable(text) + end)
         sys.stdout.flush()
@@ -61,31 +57,30 @@ def talk(text: str) -> None:
 
 
 class Progress:
-    """One line on stderr that is written over; quiet where nobody is looking."""
+    """One line on stderr that is written over, gone when it is left; quiet where stderr is no terminal."""
 
     def __init__(self) -> None:
         self.seen = sys.stderr.isatty()
-        """Somebody is looking."""
         self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
 
     def show(self, text: str) -> None:
         """Replace the line."""
         if self.seen:
-            line = printable(text)[: _columns() - 1]
+            line = printable(text)[: shutil.get_terminal_size().columns - 1]
             _to_stderr("\r" + line.ljust(self._width))
             self._width = len(line)
 
     def clear(self) -> None:
         """Take the line away."""
-        if self.seen and self._width:
+        if self._width:
             _to_stderr("\r" + " " * self._width + "\r")
             self._width = 0
-
-
-def _columns() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
 
 
 def forget_unwritable() -> None:

@@ -110,8 +110,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_loaded(
     [
         (["generate", "--max-tokens", "1e3"], "--max-tokens is 1e3; it must be a whole number.\n"),
         (["generate", "--top-p", ""], "--top-p is empty; it must be a number.\n"),
-        (["bench", "--repeats", "0"], "--repeats is 0; it must be at least 1.\n"),
-        (["bench", "--repeats", "1001"], "--repeats is 1001; it must be at most 1000.\n"),
+        (["bench", "--repeats", "0"], "Invalid value for '--repeats'"),
         (["generate", "--drafter", "x"], "--drafter is x; it must be auto, model or lookup.\n"),
         (["pairs", "--chip", ""], "There is no chip '' in our table."),
         (["comparisons", "show", "last"], "No comparison was kept yet. In the chat, /compare runs one.\n"),

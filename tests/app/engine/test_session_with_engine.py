@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.commands.arguments import chosen_pair, loaded_pair
+from app.commands.arguments import PairArguments, loaded_pair
 from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, TurnEnded, TurnEvent
 from app.engine.session import Session
@@ -20,7 +20,7 @@ def session(tiny_pair: TinyPair) -> Session:
 
 
 def fresh(pair: TinyPair) -> Session:
-    return Session(loaded_pair(chosen_pair(None, str(pair.target), str(pair.draft), None)))
+    return Session(loaded_pair(PairArguments(target=str(pair.target), draft=str(pair.draft)).chosen()))
 
 
 def user(text: str) -> list[Message]:

@@ -1,6 +1,6 @@
 """Numbers of things in words."""
 
-from app.shell.counted import counted
+from app.shell.number_text import counted
 
 
 def test_one_thing_is_said_without_an_s() -> None:

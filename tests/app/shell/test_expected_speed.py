@@ -6,7 +6,6 @@ import re
 import pytest
 
 from app.cli import main
-from app.commands import pull
 from models.speed import machine
 from models.speed.chips import find_chip
 
@@ -54,6 +53,7 @@ def test_pull_says_what_to_expect_before_it_downloads(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(machine, "this_chip", lambda: find_chip("M1"))
-    pull._say_what_to_expect("qwen3-8b")
+    monkeypatch.setattr("app.commands.pull.pull", lambda spec, cancelled: [])
+    assert main(["pull", "qwen3-8b"]) == 0
     told = capfd.readouterr().err
     assert "qwen3-8b on an M1: about 13 tokens/s plain, no more with drafting; predicted" in told
