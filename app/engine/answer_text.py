@@ -52,7 +52,7 @@ class AnswerText:
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
     ) -> None:
-        """`before` are the tokens that the first one follows; how it reads can depend on them."""
+        """`before` are the tokens that the first one follows: how it reads can depend on them."""
         self._stream = TextStream(decode, before)
         self._stop_texts = stop_texts
         self._begins: list[tuple[int, int]] = []

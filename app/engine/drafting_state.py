@@ -43,9 +43,8 @@ def measure(
 ) -> Calibration:
     """Time rounds; `keep` writes down what that taught.
 
-    Args:
-        progress: called with (kinds of rounds timed, kinds in all).
-        skipped: asked after each; what was timed until then is used, the rest is learned in answers.
+    `progress` is called with the kinds of rounds timed and their number; after `skipped` what was timed is
+    used, and the rest is learned in answers.
     """
     calibration = Calibration(pair.engine)
     try:

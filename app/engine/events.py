@@ -1,7 +1,4 @@
-"""What happened while answering: the plain values that leave a session.
-
-They cross a process border by pickle.
-"""
+"""What happened while answering: the plain values that leave a session, pickled on their way out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -50,7 +47,7 @@ class Piece:
 
 
 def append(pieces: list[Piece], piece: Piece) -> None:
-    """Put a piece at the end; it joins the last one where their marks are the same."""
+    """Put a piece at the end, joined with the last one if their marks are the same."""
     if pieces and pieces[-1].mark == piece.mark:
         piece = Piece(pieces.pop().text + piece.text, piece.mark)
     pieces.append(piece)
@@ -65,7 +62,6 @@ def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 
 def text_of(pieces: Iterable[Piece]) -> str:
-    """The text without its marks."""
     return "".join(piece.text for piece in pieces)
 
 
@@ -93,11 +89,10 @@ class DraftRound:
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """One round's text, and the running numbers."""
+    """One round's text, and the numbers of the answer so far."""
 
     pieces: tuple[Piece, ...]
     tokens: int
-    """Of the answer so far, as are the numbers that follow."""
     seconds: float
     tokens_per_second: float
     drafted: int

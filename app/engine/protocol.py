@@ -68,7 +68,6 @@ class Loaded:
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
     message: str
-    """For the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFailed:
-    """The answer, or the explanation, ended without a result. The message is for the user."""
+    """The answer, or the explanation, ended without a result."""
 
     id: int
     message: str

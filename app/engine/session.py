@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
-from app.engine.difference import Difference
+from app.engine.difference import Difference, first_difference
 from app.engine.events import (
     DraftRound,
     FinishReason,
@@ -21,7 +21,6 @@ from app.engine.events import (
     TurnsDropped,
     merged,
 )
-from app.engine.same_text import first_difference
 from app.shell.errors import BadInput
 from app.shell.machine import device_name, memory_in_use, versions
 from app.shell.runtime import blas
@@ -72,15 +71,9 @@ class Session:
             begun: the answer's first part; the events have what follows.
             cancelled: asked while the prompt is read, and after every round; the text so far stays.
             progress: called while the prompt is read: an iterator cannot yield there.
-
-        Raises:
-            BadInput: the prompt or a stop text cannot be used.
-            SpecError: from the engine, before anything is lost.
         """
-        if not all(stop_texts):
-            raise BadInput("A stop text is empty. Give at least one character.")
-        begun_ids = self._plain_ids(begun) if begun else []
-        texts = [self._plain_ids(document) for document in documents]
+        begun_ids = self._encode(begun)
+        texts = [self._encode(document) for document in documents]
         options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
         turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
 
@@ -122,10 +115,6 @@ class Session:
 
         Room is kept for `max_tokens`, or a quarter of the context if that is less, and for `begun`, the
         answer's first tokens, which follow the prompt's.
-
-        Raises:
-            BadInput: the prompt cannot be used, or instructions and prompt alone are too long.
-            CancelledWhileReading: `cancelled` returned True.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
@@ -142,15 +131,11 @@ class Session:
     def difference(
         self, prompt: str | Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
-        """Where two answers to a prompt part, and by which margin; None if they are the same.
-
-        Raises:
-            BadInput: the prompt cannot be used.
-        """
+        """Where two answers to a prompt part, and by which margin; None if they are the same."""
         ids, _ = self.prompt_ids(prompt, options.max_tokens)
         return first_difference(self._pair, ids, options, plain, drafted)
 
-    def _plain_ids(self, text: str) -> list[int]:
+    def _encode(self, text: str) -> list[int]:
         return list(self._pair.tokenizer.encode(text, add_special_tokens=False))
 
     def _decode(self, ids: Sequence[int]) -> str:

@@ -108,7 +108,10 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_loaded(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["generate", "--max-tokens", "1e3"], "--max-tokens is 1e3; it must be a whole number.\n"),
+        (
+            ["generate", "--max-tokens", "1e3"],
+            "--max-tokens is 1e3; it must be a whole number.\n",
+        ),
         (["generate", "--top-p", ""], "--top-p is empty; it must be a number.\n"),
         (["bench", "--repeats", "0"], "Invalid value for '--repeats'"),
         (["generate", "--drafter", "x"], "--drafter is x; it must be auto, model or lookup.\n"),
@@ -127,7 +130,10 @@ def test_a_value_that_cannot_be_used_is_named_with_what_it_must_be(
     ("arguments", "end"),
     [
         (["generate", "def f():\n    return\n" * 5000], "is no pair's name. For a prompt: --prompt TEXT."),
-        (["generate", "--prompt", "x", "--seed", "9" * 5000], "it must be a number of fewer digits."),
+        (
+            ["generate", "--prompt", "x", "--seed", "9" * 5000],
+            "it must be a whole number.",
+        ),
         (["generate", "--prompt-file", "x" * 5000], "cannot be read: File name too long."),
     ],
     ids=["a text", "digits", "a path"],

@@ -69,15 +69,3 @@ def test_sending_does_not_wait_for_the_pipe(ends):
     box.close()
     read.join(10)
     assert not read.is_alive()
-
-
-def test_sending_fails_once_the_reader_is_gone(ends):
-    reader, writer = ends
-    box = Outbox(writer)
-    reader.close()
-    end = time.monotonic() + 10
-    with pytest.raises(BrokenPipeError):
-        while time.monotonic() < end:
-            box.send(Tuning(1, 2))
-            time.sleep(0.01)
-    box.close()

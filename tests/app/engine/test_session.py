@@ -177,7 +177,7 @@ def test_raw_text_is_read_as_it_is_and_documents_reach_the_engine_as_tokens() ->
 
 @pytest.mark.parametrize(
     ("asked", "why"),
-    [({"prompt": ""}, "empty"), ({"stop_texts": [""]}, "stop text"), ({}, "--raw")],
+    [({"prompt": ""}, "empty"), ({}, "--raw")],
 )
 def test_what_cannot_be_answered_is_refused(asked: dict[str, object], why: str) -> None:
     tokenizer = ByteTokenizer()

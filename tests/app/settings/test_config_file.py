@@ -18,21 +18,14 @@ from models.files import locked
     [
         ("", 'theme = "nord"\n'),
         ('theme = "old"', 'theme = "nord"'),
-        (
-            "# mine\ntheme='old'   # for the day\nmarks = true\n",
-            '# mine\ntheme = "nord"   # for the day\nmarks = true\n',
-        ),
+        ("# mine\n\ntheme='old'   # for the day\nmarks = 1\n",
+         '# mine\n\ntheme = "nord"   # for the day\nmarks = 1\n'),
         ("theme = 3\n", 'theme = "nord"\n'),
-        (
-            '# theme = "old" # colours\nmarks = true\n',
-            '# theme = "old" # colours\ntheme = "nord"\nmarks = true\n',
-        ),
-        ("marks = true", 'marks = true\ntheme = "nord"\n'),
-        ("[keys]\ntheme = 'f5'\n", "theme = \"nord\"\n\n[keys]\ntheme = 'f5'\n"),
-        ("marks = true\n\n# my keys\n[keys]\n", 'marks = true\n\ntheme = "nord"\n\n# my keys\n[keys]\n'),
-        ("marks = true\r\n[keys]\r\n", 'marks = true\r\ntheme = "nord"\r\n\r\n[keys]\r\n'),
+        ('# theme = "old" # colours\n', 'theme = "nord"\n# theme = "old" # colours\n'),
+        ("[keys]\ntheme = 'f5'\n", "theme = \"nord\"\n[keys]\ntheme = 'f5'\n"),
+        ("marks = true\r\n[keys]\r\n", 'theme = "nord"\r\nmarks = true\r\n[keys]\r\n'),
     ],
-)
+)  # fmt: skip
 def test_only_the_setting_changes(tmp_path: Path, before: str, after: str) -> None:
     file = tmp_path / "config.toml"
     file.write_bytes(before.encode())
