@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
-from app.engine.difference import Difference, first_difference
+from app.engine.difference import Difference
 from app.engine.events import (
     DraftRound,
     FinishReason,
@@ -21,6 +21,7 @@ from app.engine.events import (
     TurnsDropped,
     merged,
 )
+from app.engine.same_text import first_difference
 from app.shell.errors import BadInput
 from app.shell.machine import device_name, memory_in_use, versions
 from app.shell.runtime import blas

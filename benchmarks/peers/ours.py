@@ -48,7 +48,7 @@ class OurSide:
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
         """Where two greedy answers part, with the margin; None where they do not."""
         from app.compare.export import difference_json
-        from app.engine.difference import first_difference
+        from app.engine.same_text import first_difference
 
         found = first_difference(self.pair, ask.ids, Options(max_tokens=ask.max_tokens), plain, other)
         return difference_json(found)
