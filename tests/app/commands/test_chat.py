@@ -36,16 +36,21 @@ def test_groups_of_lines_are_prompts_and_the_conversation_is_kept(
     assert capsys.readouterr().out == "yes\n\nyes\n\n"
 
 
-def test_no_input_is_no_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    chat(monkeypatch, b"\n \n", "yes")
-    assert capsys.readouterr().out == ""
-
-
-def test_control_characters_of_an_answer_are_shown_not_sent(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chat(monkeypatch, b"hi", "\x1b]52;c;evil\x07")
-    assert capsys.readouterr().out == "\u241b]52;c;evil\u2407\n\n"
+@pytest.mark.parametrize(
+    ("given", "answer", "temperature", "printed"),
+    [
+        (b"\n \n", "yes", 0.0, ("", "")),
+        (b"hi", "yes", 0.8, ("yes\n\n", "Seed 7.\n")),
+        (b"hi", "\x1b]52;c;evil\x07", 0.0, ("\u241b]52;c;evil\u2407\n\n", "")),
+    ],
+    ids=["no input is no answer", "a sampled answer's seed is shown", "control characters are shown"],
+)
+def test_what_is_printed(
+    given: bytes, answer: str, temperature: float, printed: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    chat(monkeypatch, given, answer, temperature)
+    assert capsys.readouterr() == printed
 
 
 def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,11 +83,3 @@ class Endless(io.RawIOBase):
             raise AssertionError("it was read on and on")
         buffer[:] = b"a" * len(buffer)
         return len(buffer)
-
-
-@pytest.mark.parametrize(("temperature", "told"), [(0.0, ""), (0.8, "Seed 7.\n")])
-def test_the_seed_of_sampled_answers_is_told_beside_them(
-    temperature: float, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chat(monkeypatch, b"hi", "yes", temperature)
-    assert capsys.readouterr() == ("yes\n\n", told)

@@ -80,17 +80,13 @@ def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
     return end
 
 
-def has(kind: type[EngineEvent]) -> Callable[[list[EngineEvent]], bool]:
-    return lambda events: any(isinstance(e, kind) for e in events)
+def has(kind: type[EngineEvent], count: int = 1) -> Callable[[list[EngineEvent]], bool]:
+    return lambda events: sum(isinstance(e, kind) for e in events) >= count
 
 
 def texts(events: list[EngineEvent], answer_id: int) -> str:
     answered = (e.event for e in events if isinstance(e, Answered) and e.id == answer_id)
     return "".join(text_of(event.pieces) for event in answered if isinstance(event, TextAdded))
-
-
-def is_answering(events: list[EngineEvent]) -> bool:
-    return sum(isinstance(e, Answered) for e in events) > 3
 
 
 def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next_alone(
@@ -103,7 +99,7 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
     assert events[1] == Answered(1, PrefillProgressed(10, 10))
     assert texts(events, 1) == answer_of(events, 1).text
     client.send(ask(2, "slow"))
-    events = collect(client, is_answering)
+    events = collect(client, has(Answered, 4))
     client.send(Cancel(2))
     client.send(ask(3, "fail"))
     client.send(ask(4, "hello"))
@@ -120,7 +116,7 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
 def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
     client.send(Load(spec("untuned")))
     client.send(ask(1, "hello"))
-    events = collect(client, lambda events: sum(isinstance(e, Tuning) for e in events) > 3)
+    events = collect(client, has(Tuning, 4))
     assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)
     client.send(SkipTuning())
     events = collect(client, ended(1))
@@ -155,7 +151,7 @@ def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_r
 def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClient) -> None:
     client.send(Load(spec()))
     client.send(ask(1, "slow"))
-    collect(client, is_answering)
+    collect(client, has(Answered, 4))
     assert client.pid is not None
     os.kill(client.pid, signal.SIGKILL)
     (died,) = [e for e in collect(client, has(Died)) if isinstance(e, Died)]

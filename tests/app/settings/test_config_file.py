@@ -2,8 +2,8 @@
 
 import os
 import stat
-import threading
 import tomllib
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -79,11 +79,10 @@ def test_a_disk_that_refuses_is_told_and_the_old_file_is_there(
 
 def test_two_programs_that_write_wait_for_each_other(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    with locked(tmp_path):
-        other = threading.Thread(target=write_setting, args=(file, "theme", "nord"))
-        other.start()
-        other.join(0.2)
-        assert other.is_alive() and not file.exists()
-        file.write_text("marks = true\n")
-    other.join(60)
+    with ThreadPoolExecutor() as pool:
+        with locked(tmp_path):
+            other = pool.submit(write_setting, file, "theme", "nord")
+            assert not wait([other], 0.1).done and not file.exists()
+            file.write_text("marks = true\n")
+        other.result(60)
     assert tomllib.loads(file.read_text()) == {"marks": True, "theme": "nord"}
