@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -173,59 +174,30 @@ def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) ->
     assert not client.alive
 
 
-def test_the_process_ends_by_itself_when_its_parent_is_killed_even_if_its_work_never_ends(
-    tmp_path: Path,
-) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_path / "log"), SOON_ORPHANED, str(SCRIPT)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])},
-    )
-    assert parent.stdout is not None
-    with parent.stdout:
-        engine = int(parent.stdout.readline())
-    assert _is_running(engine)
-    parent.kill()
-    parent.wait()
-    end = time.monotonic() + 60
-    while _is_running(engine):
-        assert time.monotonic() < end, "the engine process outlived its parent"
-        time.sleep(0.02)
-
-
-PARENT = """
-import sys, time
-from pathlib import Path
-from app.engine.client import EngineClient
-from app.engine.protocol import Answer, Load
-from mlx_spec.types import Options
-from models.pairs.pair import PairSpec, Source
-
-client = EngineClient(Path(sys.argv[1]), [sys.executable, "-c", *sys.argv[2:]])
-client.start()
-client.send(Load(PairSpec("scripted", Source("/target"), None)))
-client.send(Answer(1, ({"role": "user", "content": "deaf"},), Options()))
-events = []
-while len(events) < 2:
-    events += client.poll()
-    time.sleep(0.01)
-print(client.pid, flush=True)
-time.sleep(60)
-"""
-
 SOON_ORPHANED = """
 import runpy, sys
-from app.engine import process as engine_process
+from app.engine import process
 
-engine_process.ORPHAN_SECONDS = 0.5
+process.ORPHAN_SECONDS = 0.1
 runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 
 
-def _is_running(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return bool(state) and not state.startswith("Z")
+def test_the_process_ends_once_its_parent_is_gone_even_if_its_work_never_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    its_requests, requests = Pipe(duplex=False)
+    events, its_events = Pipe(duplex=False)
+    ends = its_requests.fileno(), its_events.fileno()
+    command = [sys.executable, "-c", SOON_ORPHANED, str(SCRIPT), *map(str, ends)]
+    with its_requests, its_events:
+        process = subprocess.Popen(command, pass_fds=ends)
+    with requests, events:
+        requests.send(Load(spec()))
+        requests.send(ask(1, "deaf"))
+        assert isinstance(events.recv(), Loaded) and isinstance(events.recv(), Answered)
+    assert process.wait(60) == 1
 
 
 def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
