@@ -26,14 +26,7 @@ from app.settings.config import read_config
 from app.shell import exit_codes
 from app.shell.failures import DEBUG, failure
 from app.shell.machine import versions
-from app.shell.output import (
-    ReaderGone,
-    data,
-    forget_unwritable,
-    make_streams_tolerant,
-    open_closed_streams,
-    talk,
-)
+from app.shell.output import ReaderGone, data, forget_unwritable, prepare_streams, talk
 
 cli = typer.Typer(
     name="mlx-spec",
@@ -75,8 +68,7 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Every error becomes one or two lines on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    open_closed_streams()
-    make_streams_tolerant()
+    prepare_streams()
     try:
         defaults = read_config().option_defaults(given)
         code = cli(

@@ -18,8 +18,7 @@ from mlx_spec.types import Options
 if TYPE_CHECKING:
     from app.compare.record import Record
 
-FEWEST_TOKENS = 3
-"""The prompt's pass gives the first token, and every round one of its own: only a third can be drafted."""
+FEWEST_TOKENS = 3  # the prompt's pass gives the first, and every round one of its own
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
 

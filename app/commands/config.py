@@ -11,13 +11,7 @@ from models.paths import config_file
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec config\n  $EDITOR "$(mlx-spec config path)"'
 
-group = typer.Typer(
-    help="Print the settings that hold, as config.toml would say them.\n\n"
-    "The chat and `generate` take them; what the command line says wins.",
-    epilog=EXAMPLE,
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+group = typer.Typer(epilog=EXAMPLE, invoke_without_command=True, rich_markup_mode=None)
 
 
 @group.callback()

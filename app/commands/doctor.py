@@ -62,11 +62,11 @@ def command(json: args.Json = False) -> int:
 
 def _findings() -> Iterator[Finding]:
     """A look that fails is itself a bad finding."""
-    for look in (_machine, _mlx, _builtin_pair, _pulled_pairs, _hub, _folders, _terminal):
+    for look in (_machine, _mlx, _pairs, _hub, _folders, _terminal):
         try:
             yield from look()
         except Exception as error:  # an unforeseen failure must not hide the other findings
-            name = look.__name__.strip("_").replace("_", " ")
+            name = look.__name__.strip("_")
             yield Finding(name, f"{type(error).__name__}: {error}", "bad", "Run `make setup` again.")
 
 
@@ -98,14 +98,11 @@ def _mlx() -> Iterator[Finding]:
     yield _checked("BLAS", runtime.blas(), fix)
 
 
-def _builtin_pair() -> Iterator[Finding]:
+def _pairs() -> Iterator[Finding]:
     fix = "" if installed.installed(find(DEFAULT_PAIR).spec) else "Install the program again."
     yield _checked("built-in pair", "files are missing or broken" if fix else "complete", fix, "bad")
-
-
-def _pulled_pairs() -> Iterator[Finding]:
-    pulled = (pair for pair in all_pairs() if pair.name != DEFAULT_PAIR)
-    yield Finding("pulled pairs", ", ".join(p.name for p in pulled if installed.installed(p.spec)) or "none")
+    others = (pair for pair in all_pairs() if pair.name != DEFAULT_PAIR)
+    yield Finding("pulled pairs", ", ".join(p.name for p in others if installed.installed(p.spec)) or "none")
 
 
 def _hub() -> Iterator[Finding]:
@@ -143,15 +140,14 @@ def _folders() -> Iterator[Finding]:
         ("folder of own files", data_folder(), "MLX_SPEC_HOME"),
     ):
         there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
-        free = free_disk(folder)
-        value = f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free"
+        free, fix, state = free_disk(folder), "", "bad"
         if not os.path.isdir(there):
-            yield Finding(name, value, "bad", f"Not a folder: {there}. Set {variable} to a folder.")
+            fix = f"Not a folder: {there}. Set {variable} to a folder."
         elif not os.access(there, os.W_OK):
-            yield Finding(name, value, "bad", f"Not writable. Set {variable} to another folder.")
-        else:
-            low = variable == "HF_HOME" and free < LOW_DISK
-            yield _checked(name, value, "Little room: `mlx-spec remove NAME` frees some." if low else "")
+            fix = f"Not writable. Set {variable} to another folder."
+        elif variable == "HF_HOME" and free < LOW_DISK:
+            fix, state = "Little room: `mlx-spec remove NAME` frees some.", "note"
+        yield _checked(name, f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free", fix, state)
 
 
 def _size(folder: Path) -> int:
@@ -166,11 +162,11 @@ def _terminal() -> Iterator[Finding]:
         return
     size, kind = shutil.get_terminal_size(), os.environ.get("TERM", "unknown")
     encoding = (sys.stdout.encoding or "unknown").lower()
-    value = f"{kind}, {size.columns} x {size.lines}, {encoding}"
+    fix, state = "", "note"
     if kind in ("dumb", "unknown"):
-        yield Finding("terminal", value, "bad", "The chat needs a terminal that moves the cursor; set TERM.")
+        fix, state = "The chat needs a terminal that moves the cursor; set TERM.", "bad"
     elif "utf" not in encoding:
-        yield Finding("terminal", value, "note", "Use a UTF-8 locale, for example LANG=en_US.UTF-8.")
-    else:
-        small = size.columns < 60 or size.lines < 16
-        yield _checked("terminal", value, "Make the window larger: 60 x 16 at least." if small else "")
+        fix = "Use a UTF-8 locale, for example LANG=en_US.UTF-8."
+    elif size.columns < 60 or size.lines < 16:
+        fix = "Make the window larger: 60 x 16 at least."
+    yield _checked("terminal", f"{kind}, {size.columns} x {size.lines}, {encoding}", fix, state)

@@ -27,13 +27,7 @@ ChipName = Annotated[
     ),
 ]
 
-group = typer.Typer(
-    help="List the known pairs.\n\n"
-    "Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.",
-    epilog=EXAMPLE,
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+group = typer.Typer(epilog=EXAMPLE, invoke_without_command=True, rich_markup_mode=None)
 
 
 @group.callback()

@@ -15,9 +15,9 @@ class AnswerText:
     """Tokens in, pieces to show out.
 
     A character may be spread over several tokens (an emoji over four; it carries the mark of the last), and
-    how a token reads can depend on the one before it. So text is decoded in a window: the tokens decoded
-    last, plus those waiting until they do not end inside a character. Text that could be the beginning of
-    a stop text is held until it is certain that it is not.
+    how a token reads can depend on those before it (`before`: of the prompt). So text is decoded in a window:
+    the tokens decoded last, plus those waiting until they do not end inside a character. What could be the
+    beginning of a stop text is held.
     """
 
     def __init__(
@@ -26,7 +26,6 @@ class AnswerText:
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
     ) -> None:
-        """`before` are the tokens that the first one follows."""
         self._decode = decode
         self._stop_texts = stop_texts
         self._window = list(before[-LONGEST_CHARACTER:])
@@ -42,7 +41,6 @@ class AnswerText:
 
     @property
     def text(self) -> str:
-        """All text shown so far."""
         return self._decoded[: self._shown]
 
     @property
@@ -56,7 +54,6 @@ class AnswerText:
         return len(self._decoded)
 
     def add(self, token: int, mark: Mark) -> list[Piece]:
-        """Take one token; return what can be shown because of it."""
         if self.stopped:
             return []
         self._begins.append((token, self.decoded))
@@ -67,7 +64,6 @@ class AnswerText:
         return self._take(text, mark)
 
     def end(self, mark: Mark) -> list[Piece]:
-        """What was still waiting when the answer ended."""
         if self.stopped:
             return []
         pieces = self._take(self._waiting_text(), mark)

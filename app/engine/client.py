@@ -49,15 +49,10 @@ class EngineClient:
 
     @property
     def returncode(self) -> int | None:
-        """How the process ended; None while it runs. Negative: the signal that ended it."""
         return self._process.poll() if self._process else None
 
     def start(self) -> None:
-        """Start a process; one that died before has its `Died` among the events by then.
-
-        Raises:
-            OSError: it cannot be started.
-        """
+        """Start a process, after the `Died` of one before; OSError if it cannot be started."""
         if self._reader is not None:
             self._reader.join(QUIT_SECONDS)
         its_requests, requests = Pipe(duplex=False)
@@ -119,7 +114,6 @@ class EngineClient:
 
 
 def describe_death(event: Died) -> str:
-    """One sentence on how the process ended."""
     if event.returncode >= 0:
         return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."
     number = -event.returncode

@@ -41,11 +41,7 @@ def measure(
     progress: Callable[[int, int], None] = lambda done, total: None,
     skipped: Callable[[], bool] = lambda: False,
 ) -> Calibration:
-    """Time rounds; `keep` writes down what that taught.
-
-    `progress` is called with the kinds of rounds timed and their number; after `skipped` what was timed is
-    used, and the rest is learned in answers.
-    """
+    """Time rounds until `skipped`, the rest is learned in answers; `progress` takes (kinds timed, in all)."""
     calibration = Calibration(pair.engine)
     try:
         for done, total in calibration.run(SECONDS):
@@ -91,8 +87,6 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
 
 
 class TunedSession(Session):
-    """A session that measures what drafting costs before its first answer, and keeps what it learns."""
-
     def __init__(self, pair: "LoadedPair") -> None:
         super().__init__(pair)
         self.is_tuned = restore(pair)

@@ -20,7 +20,6 @@ class PairInfo:
     memory_bytes: int
     can_draft: bool
     notes: tuple[str, ...] = ()
-    """Harmless things to mention once, for example unused tokens that differ."""
     versions: Mapping[str, str] = field(default_factory=dict)
     blas: str = ""
 
@@ -29,13 +28,11 @@ class PairInfo:
 class PrefillProgressed:
     done: int
     total: int
-    """Tokens of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnsDropped:
     count: int
-    """The oldest messages, which did not fit the context and are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,6 @@ class DraftRound:
     """One round as a person reads it: tokens as text, whatever they hold."""
 
     drafter: str
-    """`none` in a plain round."""
     drafted: tuple[str, ...]
     accepted: int
     own: str
@@ -99,7 +95,6 @@ class TextAdded:
     accepted: int
     rounds: int
     memory_bytes: int
-    """In arrays of the engine's process."""
     played: tuple[DraftRound, ...]
     """The rounds behind the pieces: one; none for a tail that had waited, several in joined events."""
 
@@ -108,7 +103,6 @@ class TextAdded:
 class TurnEnded:
     text: str
     token_ids: tuple[int, ...]
-    """The stop token left out."""
     finish_reason: FinishReason
     seed: int
     stats: Stats

@@ -64,7 +64,6 @@ class _Inbox:
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
     def next(self) -> Load | Answer | Explain | None:
-        """The next request; None once the pipe is closed."""
         return self._waiting.get()
 
     def is_cancelled(self, answer_id: int) -> bool:
@@ -93,8 +92,8 @@ class _Inbox:
 class Outbox:
     """Sends events in order, from a thread of its own: deciding tokens does not wait for the pipe.
 
-    Text that comes faster than it is read is joined: each event costs both ends of the pipe. Once nobody
-    reads, events are dropped; the pipe of requests is closed then, which ends the work.
+    Text that comes faster than it is read is joined. Once nobody reads, events are dropped; the pipe of
+    requests is closed then, which ends the work.
     """
 
     def __init__(self, events: Connection) -> None:
@@ -107,7 +106,6 @@ class Outbox:
         self._waiting.put(event)
 
     def close(self) -> None:
-        """Return when all is sent that can be."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -219,7 +217,6 @@ def _open_pair(pair: PairSpec) -> "TunedSession":
 
 
 def main() -> None:
-    """Serve on the two file descriptors named on the command line."""
     runtime.prepare()
     requests = Connection(int(sys.argv[1]), writable=False)
     events = Connection(int(sys.argv[2]), readable=False)

@@ -112,10 +112,8 @@ class Session:
         begun: Sequence[int] = (),
         cancelled: Callable[[], bool] = lambda: False,
     ) -> tuple[list[int], int]:
-        """The prompt's token ids, and how many of the oldest messages do not fit beside an answer.
-
-        Room is kept for `max_tokens`, or a quarter of the context if that is less, and for `begun`, the
-        answer's first tokens, which follow the prompt's.
+        """The prompt's token ids and `begun`, and how many of the oldest messages do not fit beside an answer
+        of `max_tokens`, or of a quarter of the context if that is less.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
@@ -148,8 +146,6 @@ class Session:
 
 
 class _Turn:
-    """One answer while it grows."""
-
     def __init__(self, options: Options, text: AnswerText, token_text: Callable[[int], str]) -> None:
         self.text = text
         self.rounds: list[Round] = []
@@ -160,7 +156,6 @@ class _Turn:
         self._mark: Mark = "plain"
 
     def add(self, played: Round) -> TextAdded:
-        """Take a round; return what it added."""
         self.rounds.append(played)
         begin, pieces = self.text.decoded, self._pieces(played)
         self.finish_reason = "stop" if self.text.stopped else played.stop
@@ -192,7 +187,6 @@ class _Turn:
         return self._last
 
     def end(self) -> TextAdded | None:
-        """Text that had waited for more tokens, if any."""
         pieces = self.text.end(self._mark)
         if self.text.stopped:
             self.finish_reason = "stop"

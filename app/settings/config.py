@@ -1,7 +1,6 @@
-"""`config.toml`: what a person sets once. Every key with its default, what it takes and what it is for.
+"""`config.toml`: every key with its default, what it takes and what it is for.
 
-A mistake in the file never keeps the program from starting: the key's default holds, and a sentence says
-which file, which key, and what was probably meant.
+A mistake in the file never keeps the program from starting: the default holds, and the mistake is named.
 """
 
 import tomllib
@@ -27,7 +26,6 @@ _RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
 @dataclass(frozen=True, slots=True)
 class Key:
     default: Any
-    """None: nothing unless it is set."""
     meaning: str
     read: Callable[[Any], Any]
     """Gives the value to use; raises ValueError saying what the key takes."""
@@ -45,10 +43,8 @@ class Config:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Binding id to keys, several parted by commas."""
     problems: tuple[str, ...] = ()
-    """A sentence for each mistake."""
 
     def __getitem__(self, name: str) -> Any:
-        """The value that holds: the file's, else the default."""
         return self.values.get(name, SCHEMA[name].default)
 
     def option_defaults(self, given: list[str]) -> dict[str, Any]:
@@ -85,19 +81,16 @@ def read_config() -> Config:
 
 
 def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
-    """A sentence on an unknown key, with the nearest one."""
     near = get_close_matches(name, known, n=1, cutoff=0.5) or [n for n in known if n.endswith(f".{name}")]
     hint = f"Did you mean {near[0]}?" if near else "`mlx-spec config` lists the keys."
     return f"{file}: there is no key {name}. {hint}"
 
 
 def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
-    """A sentence on a value that cannot be used."""
     return f"{file}: {name} is {value!r}; {wanted}. Its default is used."
 
 
 def one_of(value: object, choices: Sequence[str]) -> str:
-    """What is wrong with a name that is none of many, with the one that was probably meant."""
     near = get_close_matches(str(value), choices, n=1)
     return "there is no such name" + (f" ({near[0]}?)" if near else "")
 
@@ -147,4 +140,3 @@ SCHEMA: dict[str, Key] = {
     "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
 }
-"""Every key by its dotted name, but for `keys.`."""

@@ -18,18 +18,14 @@ _TYPES = get_type_hints(Options)
 
 @dataclass(frozen=True, slots=True)
 class OptionSetting:
-    """One field of `Options`, and what a person calls it."""
+    """One field of `Options`, and what config.toml, help the chat call it; a number if without choices."""
 
     field: str
     key: str
-    """In config.toml, with its table."""
     value: str
-    """The value's name in help."""
     help: str
     command: str
-    """The slash command, without its slash."""
     choices: tuple[str, ...] = ()
-    """The names it may have; none where it is a number."""
 
     @property
     def flag(self) -> str:

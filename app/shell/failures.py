@@ -10,19 +10,9 @@ from models.errors import MachineTrouble, ModelsError, PullCancelled, is_lack_of
 DEBUG = "--debug"
 """Accepted anywhere on the command line; shows the traceback of an error."""
 
-LONGEST_MESSAGE = 2000
-"""Characters. The help of a group has fewer."""
-
 
 def failure(error: Exception) -> tuple[int, str]:
     """The exit code of an error, and the message for stderr: one or two lines."""
-    code, message = _failure(error)
-    if len(message) > LONGEST_MESSAGE:  # it quotes a whole text, given where a name was wanted
-        message = f"{message[: LONGEST_MESSAGE // 4]} … {message[-LONGEST_MESSAGE // 4 :]}"
-    return code, message
-
-
-def _failure(error: Exception) -> tuple[int, str]:
     match error:
         case typer.TyperException():
             return exit_codes.WRONG_USE, _usage(error)

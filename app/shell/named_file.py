@@ -19,20 +19,11 @@ def written_out(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))
 
 
-def file_to_read(path: str) -> Path:
+def plain_file(path: str) -> Path:
     """As `written_out`; refuses a pipe or a device, for which a screen could wait for ever."""
-    return _plain(path, "it cannot be read here")
-
-
-def file_to_write(path: str) -> Path:
-    """As `file_to_read`, of a file to write."""
-    return _plain(path, "nothing is written there")
-
-
-def _plain(path: str, refused: str) -> Path:
     file = written_out(path)
     if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
-        raise BadInput(f"{one_line(path)} is no plain file, so {refused}.")
+        raise BadInput(f"{one_line(path)} is no plain file, so it cannot be used here.")
     return file
 
 
@@ -64,7 +55,6 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_picture(figure: "Figure", file: Path) -> None:
-    """Write the figure in the format of the file's suffix."""
     with writing(file), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks
         figure.savefig(file, dpi=160)

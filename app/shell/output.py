@@ -13,20 +13,15 @@ class ReaderGone(Exception):
     """The reader of our output stopped reading (`mlx-spec generate | head`)."""
 
 
-def open_closed_streams() -> None:
-    """Put the null device in the place of every standard stream that was closed (`<&-`, `>&-`).
-
-    Otherwise the next file opened would get its number, and MLX reads no weights from file 0.
+def prepare_streams() -> None:
+    """Open the null device for every standard stream that was closed (`<&-`): otherwise the next file opened
+    gets its number, and MLX reads no weights from file 0. Characters that the encoding lacks are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is the stream's
             os.set_inheritable(null, True)
             setattr(sys, name, open(null, mode, encoding="utf-8", closefd=False))
-
-
-def make_streams_tolerant() -> None:
-    """Characters that the terminal's encoding lacks are escaped instead of being an error."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)  # a test's capture has none
         if reconfigure is not None:
@@ -70,14 +65,12 @@ class Progress:
         self.clear()
 
     def show(self, text: str) -> None:
-        """Replace the line."""
         if self.seen:
             line = printable(text)[: shutil.get_terminal_size().columns - 1]
             _to_stderr("\r" + line.ljust(self._width))
             self._width = len(line)
 
     def clear(self) -> None:
-        """Take the line away."""
         if self._width:
             _to_stderr("\r" + " " * self._width + "\r")
             self._width = 0

@@ -42,7 +42,7 @@ def test_a_look_that_fails_is_a_bad_finding_and_hides_no_other(
     findings = found()
     assert {"python", "mlx", "device", "memory", "BLAS", "Hub token", "Hub", "terminal"} <= findings.keys()
     assert findings["built-in pair"]["state"] == "good"
-    assert findings["pulled pairs"]["state"] == "bad"
+    assert findings["pairs"]["state"] == "bad"
 
 
 @pytest.mark.parametrize("address", ["https://[::1", "http://127.0.0.1:99999", "notaurl"])
