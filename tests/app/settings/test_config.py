@@ -43,7 +43,7 @@ def test_the_file_lies_in_our_home_or_where_xdg_says(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "told"),
+    ("text", "name", "message"),
     [
         ("pare = 'x'", "pare", "Did you mean pair?"),
         ("temperature = 1", "temperature", "Did you mean sampling.temperature?"),
@@ -68,12 +68,12 @@ def test_the_file_lies_in_our_home_or_where_xdg_says(tmp_path: Path, monkeypatch
     ],
 )
 def test_a_mistake_names_file_and_key_and_what_was_meant_and_the_default_holds(
-    write: Any, tmp_path: Path, text: str, name: str, told: str
+    write: Any, tmp_path: Path, text: str, name: str, message: str
 ) -> None:
     write(text)
     config = checked(read_config())
     (problem,) = config.problems
-    assert str(tmp_path / "config.toml") in problem and f" {name}" in problem and told in problem
+    assert str(tmp_path / "config.toml") in problem and f" {name}" in problem and message in problem
     assert name not in config.values and name.removeprefix("keys.") not in config.keys
     if name in SCHEMA:
         assert config[name] == SCHEMA[name].default
