@@ -93,32 +93,25 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         defaults: those that are not the defaults of `Options`. A seed without one is drawn.
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
-    option_flags = [_flag(setting, defaults) for setting in settings]
+    made_of = {
+        "pair": [*inspect.signature(PairArguments).parameters.values()],
+        "options": [_flag(setting, defaults) for setting in settings],
+    }
     if not names:
-        option_flags.append(_parameter("no_draft", NoDraft, False))
+        made_of["options"].append(_parameter("no_draft", NoDraft, False))
 
     def decorated(command: Command) -> Command:
-        flags: list[inspect.Parameter] = []
         wanted = inspect.signature(command).parameters
-        for name, parameter in wanted.items():
-            match name:
-                case "pair":
-                    flags += inspect.signature(PairArguments).parameters.values()
-                case "options":
-                    flags += option_flags
-                case _:
-                    flags.append(parameter)
+        flags = [flag for name, parameter in wanted.items() for flag in made_of.get(name, [parameter])]
 
         @functools.wraps(command)
         def run(**given: Any) -> int | None:
             named = {field.name: given.pop(field.name, None) for field in fields(PairArguments)}
             if "options" in wanted:
-                values = dict(defaults)
-                for setting in settings:
-                    if (text := given.pop(setting.field, None)) is not None:
-                        values[setting.field] = setting.read(text)
-                no_draft = given.pop("no_draft", False)
-                given["options"] = _options(values, no_draft=no_draft, draft_head=named["draft_head"])
+                typed = ((setting, given.pop(setting.field, None)) for setting in settings)
+                values = {setting.field: setting.read(text) for setting, text in typed if text is not None}
+                plain, head = given.pop("no_draft", False), named["draft_head"]
+                given["options"] = _options({**defaults, **values}, no_draft=plain, draft_head=head)
             return command(pair=PairArguments(**named), **given)
 
         run.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]

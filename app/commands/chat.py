@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import arguments as args
+from app.commands.generate import print_answer
 from app.commands.history import opened_history
 from app.engine.chat_prompt import Message
-from app.engine.events import TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.session import Session
 from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.interrupt import Interrupt
 from app.shell.output import data, talk
 from app.shell.prompt_source import LARGEST_PROMPT, decoded
 from mlx_spec.types import Options
@@ -70,27 +69,13 @@ def answer_lines(pair: "LoadedPair", options: Options) -> int:
         talk(f"Seed {options.seed}.")
     for prompt in line_groups():
         messages.append(Message(role="user", content=prompt))
-        ended = _answer(session, messages, options)
+        ended = print_answer(session, messages, options)
+        data("")
         messages.append(Message(role="assistant", content=ended.text))
         if ended.finish_reason == "cancelled":
             talk("The last answer is not complete.")
             return exit_codes.INTERRUPTED
     return exit_codes.DONE
-
-
-def _answer(session: Session, messages: list[Message], options: Options) -> TurnEnded:
-    """Print one answer as it comes."""
-    with Interrupt() as interrupt:
-        for event in session.answer(messages, options, cancelled=lambda: interrupt.pressed):
-            match event:
-                case TurnsDropped(count):
-                    talk(f"The conversation is long: the oldest {count} messages are not read.")
-                case TextAdded(pieces):
-                    data(text_of(pieces), end="")
-                case TurnEnded(text):
-                    data("\n" if text.endswith("\n") else "\n\n", end="")
-                    return event
-    raise AssertionError("an answer always ends with TurnEnded")
 
 
 def line_groups() -> Iterator[str]:

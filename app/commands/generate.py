@@ -9,7 +9,7 @@ import typer
 
 from app.commands import arguments as args
 from app.engine.chat_prompt import Message
-from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, text_of
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.session import Session
 from app.shell import exit_codes
 from app.shell.errors import BadInput
@@ -52,7 +52,7 @@ def command(
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]
-        ended = _answer(Session(loaded), asked, options, stop or (), quiet=json)
+        ended = print_answer(Session(loaded), asked, options, stop or (), quiet=json)
     if json:
         json_data({**asdict(ended), "versions": versions(), "device": device_name()})
     else:
@@ -63,9 +63,16 @@ def command(
     return exit_codes.DONE
 
 
-def _answer(
-    session: Session, asked: str | list[Message], options: Options, stops: Sequence[str], *, quiet: bool
+def print_answer(
+    session: Session,
+    asked: str | list[Message],
+    options: Options,
+    stops: Sequence[str] = (),
+    *,
+    quiet: bool = False,
 ) -> TurnEnded:
+    """Print one answer as it comes, and a line break after it."""
+
     def reading(event: PrefillProgressed) -> None:
         progress.show(f"Reading the prompt: {event.done} of {event.total} tokens")
 
@@ -74,6 +81,8 @@ def _answer(
             asked, options, stop_texts=stops, cancelled=lambda: interrupt.pressed, progress=reading
         ):
             match event:
+                case TurnsDropped(count):
+                    talk(f"The conversation is long: the oldest {count} messages are not read.")
                 case TextAdded(pieces) if not quiet:
                     progress.clear()
                     data(text_of(pieces), end="")
