@@ -128,12 +128,10 @@ def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
     """The events, neighbouring texts of one answer made one with the later one's numbers."""
     out: list[EngineEvent] = []
     for event in events:
-        match out[-1:], event:
-            case [Answered(before, TextAdded() as first)], Answered(after, TextAdded() as text) if (
-                before == after
-            ):
+        match [*out[-1:], event]:
+            case [Answered(a, TextAdded() as first), Answered(b, TextAdded() as text)] if a == b:
                 pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
-                out[-1] = Answered(after, replace(text, pieces=pieces, played=played))
+                out[-1] = Answered(b, replace(text, pieces=pieces, played=played))
             case _:
                 out.append(event)
     return out
@@ -157,8 +155,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                     case _ if session is None:
                         outbox.send(AnswerFailed(request.id, reason))
                     case Explain(id, messages, options, plain, drafted):
-                        difference = session.difference(messages, options, plain, drafted)
-                        outbox.send(Explained(id, difference))
+                        outbox.send(Explained(id, session.difference(messages, options, plain, drafted)))
                     case Answer():
                         _answer(request, session, outbox, inbox)
             except Exception as error:  # whatever a model's files can cause is reported, not died of
