@@ -2,7 +2,7 @@
 
 import io
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -25,27 +25,17 @@ def chat(
     return engine
 
 
-def test_groups_of_lines_are_prompts_and_the_conversation_is_kept(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    engine = chat(monkeypatch, b"one\ntwo\n\n\nthree\n", "yes")
-    assert [bytes(prompt).decode() for prompt in engine.prompts] == [
-        "<user>one\ntwo",
-        "<user>one\ntwo<assistant>yes<user>three",
-    ]
-    assert capsys.readouterr().out == "yes\n\nyes\n\n"
-
-
 @pytest.mark.parametrize(
     ("given", "answer", "temperature", "printed"),
     [
+        (b"one\ntwo\n\n\nthree\n", "yes", 0.0, ("yes\n\nyes\n\n", "")),
         (b"\n \n", "yes", 0.0, ("", "")),
         (b"hi", "yes", 0.8, ("yes\n\n", "Seed 7.\n")),
         (b"hi", "\x1b]52;c;evil\x07", 0.0, ("\u241b]52;c;evil\u2407\n\n", "")),
     ],
-    ids=["no input is no answer", "a sampled answer's seed is shown", "control characters are shown"],
+    ids=["two answers", "no input is no answer", "a seed is shown", "control characters are shown"],
 )
-def test_what_is_printed(
+def test_answers_are_printed_with_empty_lines_between_them(
     given: bytes, answer: str, temperature: float, printed: tuple[str, str],
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -53,33 +43,24 @@ def test_what_is_printed(
     assert capsys.readouterr() == printed
 
 
+def test_groups_of_lines_are_prompts_of_one_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = chat(monkeypatch, b"one\ntwo\n\n\nthree\n", "yes")
+    prompts = [bytes(prompt).decode() for prompt in engine.prompts]
+    assert prompts == ["<user>one\ntwo", "<user>one\ntwo<assistant>yes<user>three"]
+
+
 def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match="Line 2 of stdin"):
         chat(monkeypatch, b"hi\n\xff\xfe\n", "yes")
 
 
-def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory(
+def test_an_endless_line_is_refused_before_it_fills_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("app.commands.chat.LARGEST_PROMPT", 100)
     monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
-    endless = io.BufferedReader(Endless())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
+    stdin = io.BytesIO(b"a" * 1000)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
     with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):
         next(line_groups())
-
-
-class Endless(io.RawIOBase):
-    """As /dev/zero, with an end for a test that fails."""
-
-    given = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        self.given += len(buffer)
-        if self.given > 1_000_000:
-            raise AssertionError("it was read on and on")
-        buffer[:] = b"a" * len(buffer)
-        return len(buffer)
+    assert stdin.tell() == 101

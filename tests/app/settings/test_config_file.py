@@ -62,21 +62,6 @@ def test_a_link_stays_a_link_and_modes_are_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE(new.stat().st_mode) == 0o600 and stat.S_IMODE(new.parent.stat().st_mode) == 0o700
 
 
-def test_a_disk_that_refuses_is_told_and_the_old_file_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text("marks = true\n")
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(MachineFailed, match="No space left"):
-        write_setting(file, "theme", "nord")
-    assert file.read_text() == "marks = true\n" and os.listdir(tmp_path) == ["config.toml"]
-
-
 def test_two_programs_that_write_wait_for_each_other(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     with ThreadPoolExecutor() as pool:
