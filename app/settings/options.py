@@ -28,10 +28,6 @@ class OptionSetting:
     choices: tuple[str, ...] = ()
 
     @property
-    def flag(self) -> str:
-        return f"--{self.field.replace('_', '-')}"
-
-    @property
     def takes_auto(self) -> bool:
         return type(None) in get_args(_TYPES[self.field])
 
