@@ -79,9 +79,6 @@ def _machine() -> Iterator[Finding]:
     for name, number in versions().items():
         yield Finding(name, number)
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
-    if sys.platform == "darwin" and platform.machine() != "arm64":
-        fix = "Install a Python for Apple silicon (arm64)."
-        yield Finding("processor", "Python runs as an Intel program", "bad", fix)
     machine = this_machine()
     kind = "for models on the GPU" if machine.has_metal else "physical; without Metal models run on the CPU"
     yield Finding("memory", f"{size_text(machine.memory_bytes)} {kind}")

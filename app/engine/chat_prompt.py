@@ -40,10 +40,6 @@ def chat_ids(
 
     System messages at the beginning and the last message always stay; turns go whole, so what is
     left begins with a user's message. If even that is longer than `room`, it is returned as it is.
-
-    Raises:
-        BadInput: no chat template, or the template refuses the conversation.
-        CancelledWhileReading: `cancelled` returned True between two tries of what fits.
     """
     ids = _templated(tokenizer, messages)
     head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))

@@ -1,7 +1,5 @@
-"""Text that came from a model, a file or the Hub, made safe to print.
-
-A terminal obeys control characters: an answer could clear the screen, set the clipboard or hide
-text. Here they become visible signs (ESC is shown as ␛), so nothing is lost and nothing is obeyed.
+"""Text that came from a model, a file or the Hub, made safe to print: control characters, with which it
+could clear the screen or set the clipboard, become visible signs (ESC is shown as ␛).
 """
 
 import json

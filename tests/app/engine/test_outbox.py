@@ -1,9 +1,9 @@
 """What the engine process sends: joined where it comes fast, in order, and nothing is held back for long."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 import pytest
@@ -21,8 +21,8 @@ def text(answer_id: int, words: str, tokens: int) -> Answered:
 
 @pytest.fixture
 def ends() -> Iterator[tuple[Connection, Connection]]:
-    read_end, write_end = os.pipe()
-    with Connection(read_end, writable=False) as reader, Connection(write_end, readable=False) as writer:
+    reader, writer = Pipe(duplex=False)
+    with reader, writer:
         yield reader, writer
 
 

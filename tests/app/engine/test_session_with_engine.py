@@ -30,8 +30,10 @@ def answer(session: Session, prompt: list[Message], options: Options, **kwargs: 
 
 
 @pytest.mark.parametrize("draft_length", [0, 1, 3])
-def test_the_turn_after_a_cancelled_one_is_right(tiny_pair: TinyPair, draft_length: int) -> None:
-    session, options = fresh(tiny_pair), Options(max_tokens=24, draft_length=draft_length)
+def test_the_turn_after_a_cancelled_one_is_right(
+    session: Session, tiny_pair: TinyPair, draft_length: int
+) -> None:
+    options = Options(max_tokens=24, draft_length=draft_length)
     asked: list[int] = []
     stopped = answer(session, HELLO, options, cancelled=lambda: asked.append(1) or len(asked) > 3)
     assert stopped.finish_reason == "cancelled"
@@ -40,8 +42,10 @@ def test_the_turn_after_a_cancelled_one_is_right(tiny_pair: TinyPair, draft_leng
     assert after.token_ids == answer(fresh(tiny_pair), history, options).token_ids
 
 
-def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(tiny_pair: TinyPair) -> None:
-    session, options = fresh(tiny_pair), Options(max_tokens=24, temperature=0.9, seed=7)
+def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(
+    session: Session, tiny_pair: TinyPair
+) -> None:
+    options = Options(max_tokens=24, temperature=0.9, seed=7)
     long = [Message(role="user", content="the small model guesses " * 300)]
     stopped = answer(session, long, options, cancelled=lambda: True)
     assert (stopped.finish_reason, stopped.text) == ("cancelled", "")
