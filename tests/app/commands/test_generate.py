@@ -62,23 +62,17 @@ def test_a_prompt_file_that_is_not_text_is_refused(
     assert str(file) in capfd.readouterr().err
 
 
-def test_a_prompt_longer_than_the_context_is_refused_before_anything_is_printed(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["--prompt", "word " * 2000], "4096"), (["--prompt", "x", "--drafter", "model"], "no draft model")],
+    ids=["longer than the context", "no draft model"],
+)
+def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
+    arguments: list[str], why: str, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "long.txt"
-    file.write_text("word " * 2000)
-    assert main(["generate", *tiny_pair.arguments, "--prompt-file", str(file)]) == 2
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    assert "4096" in printed.err
-
-
-def test_the_draft_models_name_without_a_draft_model_is_refused(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
-) -> None:
-    pair = ["--target", str(tiny_pair.target), "--draft", "none"]
-    assert main(["generate", *pair, "--prompt", "x", "--drafter", "model"]) == 2
-    assert "no draft model" in capfd.readouterr().err
+    assert main(["generate", "--target", str(tiny_pair.target), "--draft", "none", *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and why in err
 
 
 def test_ctrl_c_with_json_prints_the_whole_object(
