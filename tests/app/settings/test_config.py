@@ -12,6 +12,7 @@ from app.settings.config import SCHEMA, read_config
 from app.tui.keys.keymap import default_keys
 from app.tui.run import checked
 from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
 from models.paths import config_file
 
 
@@ -21,22 +22,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return (tmp_path / "config.toml").write_text
 
 
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Options]]:
-    """What a chat was opened with."""
-    seen: list[tuple[str, Options]] = []
-
-    def note(spec: Any, options: Options, resume: str | None, *, welcomes: bool) -> int:
-        seen.append((spec.name, options))
-        return 0
-
-    monkeypatch.setattr(chat, "_open", note)
-    return seen
-
-
-def test_the_file_lies_in_our_home_or_where_xdg_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
-    assert config_file() == tmp_path / "config.toml"
+def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLX_SPEC_HOME")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
     assert config_file() == tmp_path / "xdg" / "mlx-spec" / "config.toml"
@@ -101,7 +87,12 @@ def test_keys_may_be_set(write: Any, text: str, keys: dict[str, str]) -> None:
     assert config.problems == () and config.keys == keys
 
 
-def test_the_command_line_wins_over_the_file(write: Any, opened: list[tuple[str, Options]]) -> None:
+def test_the_command_line_wins_over_the_file(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def note(spec: PairSpec, options: Options, resume: str | None, *, welcomes: bool) -> None:
+        opened.append((spec.name, options))
+
+    opened: list[tuple[str, Options]] = []
+    monkeypatch.setattr(chat, "_open", note)
     write("pair = 'qwen3-8b'\nsampling.temperature = 0.5\nsampling.seed = 7\ndrafting.length = 5")
     assert main([]) == 0
     assert main(["chat", "builtin", "--temperature", "0.9"]) == 0
