@@ -17,7 +17,7 @@ from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.named_file import check_place, write_text
 from app.shell.number_text import counted
-from app.shell.output import data, json_data, talk
+from app.shell.output import data, json_data, print_result, talk
 from app.shell.printable import json_text, one_line
 from app.shell.tables import plain_table, print_table
 
@@ -129,10 +129,8 @@ def import_chats(
     """
     with opened_history() as history:
         added, known = import_file(history, file)
-    if json:
-        json_data({"added": added, "known": known})
-    else:
-        data(f"{counted(added, 'chat')} added, {known} there already.")
+    text = f"{counted(added, 'chat')} added, {known} there already."
+    print_result(json, {"added": added, "known": known}, text)
 
 
 @group.command(epilog=EXAMPLE)
@@ -141,7 +139,8 @@ def delete(chat: ChatId, json: args.Json = False) -> None:
     with opened_history() as history:
         found = history.find(chat)
         history.delete(found.id)
-    _done(found.id, f"Deleted '{found.title}'. Undo: mlx-spec history restore {found.id[:ID_LENGTH]}", json)
+    text = f"Deleted '{found.title}'. Undo: mlx-spec history restore {found.id[:ID_LENGTH]}"
+    print_result(json, {"id": found.id}, one_line(text))
 
 
 @group.command(epilog=EXAMPLE)
@@ -152,14 +151,7 @@ def restore(chat: ChatId, json: args.Json = False) -> None:
     with opened_history() as history:
         found = history.find(chat)
         history.restore(found.id)
-    _done(found.id, f"'{found.title}' is back.", json)
-
-
-def _done(chat_id: str, text: str, json: bool) -> None:
-    if json:
-        json_data({"id": chat_id})
-    else:
-        data(one_line(text))
+    print_result(json, {"id": found.id}, one_line(f"'{found.title}' is back."))
 
 
 def _print(rows: list[ChatRow], *, json: bool) -> None:

@@ -8,7 +8,7 @@ import typer
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.output import data, json_data, talk
+from app.shell.output import print_result, talk
 from models.hub.removal import Removal, plan_removal, remove
 from models.size_text import size_text
 
@@ -37,11 +37,8 @@ def command(
         talk("Nothing was removed.")
         return exit_codes.NO
     done = remove(spec)
-    if json:
-        deleted = [str(source) for source in done.deleted]
-        json_data({"name": spec.name, "deleted": deleted, "freed_bytes": done.freed_bytes})
-    else:
-        data(f"{spec.name} was removed: {size_text(done.freed_bytes)} freed.")
+    facts = {"name": spec.name, "deleted": list(map(str, done.deleted)), "freed_bytes": done.freed_bytes}
+    print_result(json, facts, f"{spec.name} was removed: {size_text(done.freed_bytes)} freed.")
     return exit_codes.DONE
 
 

@@ -46,6 +46,11 @@ def json_data(value: Any) -> None:
     data(json_text(value))
 
 
+def print_result(as_json: bool, value: Any, text: str) -> None:
+    """What a command did, for a program or for a person."""
+    data(json_text(value) if as_json else text)
+
+
 def talk(text: str) -> None:
     """A line for stderr."""
     _to_stderr(printable(text) + "\n")
