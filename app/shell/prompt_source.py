@@ -35,6 +35,8 @@ def read_text(file: Path) -> str:
     try:
         with file.open("rb") as stream:
             return decoded(stream.read(LARGEST_PROMPT + 1), str(file))
+    except FileNotFoundError:
+        raise BadInput(f"There is no file {file}.") from None
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
 
