@@ -6,7 +6,7 @@ from models.size_text import size_text
 from models.speed.fit import Fit
 
 PHASES: dict[Phase, str] = {
-    "asking": "asking the Hub",
+    "asking": "looking up the files",
     "tokenizers": "fetching the tokenizers",
     "weights": "fetching the weights",
     "checking": "checking the files",
