@@ -16,44 +16,31 @@ class ChatView(Protocol):
 
     def note(self, text: str, kind: Kind = "info") -> None:
         """Add a line from the program itself."""
-        ...
 
     def show_path(self) -> None:
         """Another branch is in view."""
-        ...
 
     def cut(self, message: ChatMessage, *, keep: bool) -> None:
         """What follows a message goes, and where it is not kept, the message too."""
-        ...
 
     def append(self, prompt: ChatMessage) -> None:
         """A prompt was added at the end."""
-        ...
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
         """An answer grows from here on, from the text it has."""
-        ...
 
-    def grow(self, pieces: Sequence[Piece]) -> None:
-        """The answer has more text."""
-        ...
+    def grow(self, pieces: Sequence[Piece]) -> None: ...
 
-    def end_answer(self, answer: ChatMessage) -> None:
-        """The answer grows no more."""
-        ...
+    def end_answer(self, answer: ChatMessage) -> None: ...
 
     def return_prompts(self, prompts: list[Unsent]) -> None:
         """These came to nothing: they return to where they were written."""
-        ...
 
     def leave_editing(self) -> None:
         """An earlier prompt is no longer edited: what was written before it is there again."""
-        ...
 
     def open(self, waited: list[Unsent]) -> None:
         """Another chat is in view; these waited in the one before."""
-        ...
 
     def show(self, *, at_once: bool = True) -> None:
         """Numbers or settings changed; if not `at_once`, it may wait for a good moment."""
-        ...

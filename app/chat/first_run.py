@@ -1,52 +1,24 @@
 """What the first start says: what the built-in pair is, and which real pairs fit this machine."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from app.chat.pair_facts import Facts
 from app.shell.expected_speed import SOURCE, why_none, with_range
-from models.pairs.catalogue import Pair, all_pairs
+from models.pairs.catalogue import all_pairs
 from models.pairs.installed import installed
 from models.paths import data_folder
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import fit
 from models.speed.machine import Machine
-from models.speed.roofline import Expectation, expect
+from models.speed.roofline import expect
 
 SUGGESTED = 3
 
 BUILTIN = """\
 The built-in pair ships with the program: two very small models that show how drafting works. It talks \
 about speculative decoding and this program, and knows little else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A real pair that fits."""
-
-    pair: Pair
-    installed: bool
-    expected: Expectation | None
-    """None where nothing is predicted: no Mac, or unknown models."""
-
-    @property
-    def size(self) -> str:
-        return "here already" if self.installed else size_text(self.pair.download_bytes)
-
-    @property
-    def short_speed(self) -> str:
-        """Tokens per second to expect with drafting; empty if unknown."""
-        return f"{self.expected.drafted:.0f} tok/s" if self.expected else ""
-
-    @property
-    def speed(self) -> str:
-        """Tokens per second to expect with and without drafting, each with its range; empty if unknown."""
-        if self.expected is None:
-            return ""
-        drafted = with_range(self.expected.drafted, self.expected.drafted_range)
-        plain = with_range(self.expected.plain, self.expected.plain_range)
-        return f"about {drafted} tok/s drafted, {plain} plain"
 
 
 def is_first_run() -> bool:
@@ -61,15 +33,26 @@ def remember_first_run() -> None:
         _marker().touch()
 
 
-def suggestions(machine: Machine, chip: Chip | None) -> list[Suggestion]:
+def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
     """The smallest and the largest real pairs that fit, small ones first."""
     real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
     fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
     chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]
-    return [Suggestion(pair, installed(pair.spec), expect(pair, chip) if chip else None) for pair in chosen]
+    return [Facts(p, installed(p.spec), expected=expect(p, chip) if chip else None) for p in chosen]
 
 
-def about_suggestions(machine: Machine, found: list[Suggestion]) -> str:
+def speed(facts: Facts, *, short: bool) -> str:
+    """Tokens per second to expect with drafting, or with and without and their ranges; empty if unknown."""
+    expected = facts.expected
+    if expected is None:
+        return ""
+    if short:
+        return f"{expected.drafted:.0f} tok/s"
+    drafted = with_range(expected.drafted, expected.drafted_range)
+    return f"about {drafted} tok/s drafted, {with_range(expected.plain, expected.plain_range)} plain"
+
+
+def about_suggestions(machine: Machine, found: list[Facts]) -> str:
     """The line above them, which names keys as `{app.pairs}`: the machine's memory, the speeds' source."""
     memory = size_text(machine.memory_bytes)
     if not found:

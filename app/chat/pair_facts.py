@@ -41,14 +41,9 @@ def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) ->
     from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
 
     here = any(find_folder(source) for source in pair.spec.sources if not source.is_folder)
-    return Facts(
-        pair,
-        installed(pair.spec),
-        removable_bytes(pair.spec) if here else 0,
-        fit(pair, machine),
-        expect(pair, chip) if chip else None,
-        measured,
-    )
+    removable = removable_bytes(pair.spec) if here else 0
+    expected = expect(pair, chip) if chip else None
+    return Facts(pair, installed(pair.spec), removable, fit(pair, machine), expected, measured)
 
 
 def matches(facts: Facts, words: str) -> bool:

@@ -17,10 +17,10 @@ from models.pairs.pair import PairSpec
 
 STOP_SECONDS = 3.0
 
-NOT_HERE = ("running", "waiting", "paused", "failed", "cancelled")
-"""States of what has not come, by how soon a person wants to know."""
-
 JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
+
+NOT_HERE: tuple[JobState, ...] = ("running", "waiting", "paused", "failed", "cancelled")
+"""By how soon a person wants to know."""
 
 
 class PullJob:
@@ -38,12 +38,10 @@ class PullJob:
 
     @property
     def unfinished(self) -> bool:
-        """It waits or runs."""
         return self.state in ("waiting", "running")
 
     @property
     def is_wanted(self) -> bool:
-        """It is neither here nor cancelled."""
         return self.state not in ("done", "cancelled")
 
     def start(self) -> None:
@@ -79,11 +77,8 @@ class PullQueue:
     """Paused downloads, then those of this run of the program, in the order they were asked for."""
 
     def __init__(self, kept: KeptPulls) -> None:
-        self.jobs: list[PullJob] = []
-        """One for each pair, ended ones too."""
         self.problem = ""
         """Why the queue will not outlive the program, until that was shown; empty while it will."""
-        self._reported: set[PullJob] = set()
         self._kept = kept
         self._ended = False
         self._kept_pairs: dict[PairSpec, str] | None = None
@@ -91,10 +86,13 @@ class PullQueue:
             left = kept.take_over()
         except AppError as error:
             left, self.problem = {}, str(error)
-        for pair, why in left.items():
-            if not installed(pair):
-                self.jobs.append(PullJob(pair, "failed" if why else "paused", why))
-        self._reported.update(self.jobs)
+        self.jobs = [
+            PullJob(pair, "failed" if why else "paused", why)
+            for pair, why in left.items()
+            if not installed(pair)
+        ]
+        """One for each pair, ended ones too."""
+        self._reported = set(self.jobs)
         self._keep()
 
     @property
@@ -104,8 +102,9 @@ class PullQueue:
     @property
     def not_here(self) -> list[PullJob]:
         """Those whose pair is not here; first what is under way, where a screen has little room."""
-        jobs = [job for job in self.jobs if job.state in NOT_HERE]
-        return sorted(jobs, key=lambda job: NOT_HERE.index(job.state))
+        return sorted(
+            (job for job in self.jobs if job.state in NOT_HERE), key=lambda job: NOT_HERE.index(job.state)
+        )
 
     @property
     def unfinished(self) -> list[PullJob]:
@@ -126,10 +125,8 @@ class PullQueue:
 
     def advance(self) -> list[PullJob]:
         """Begin the next download where none runs; gives those that ended since the last call."""
-        if not any(job.state == "running" for job in self.jobs):
-            waiting = next((job for job in self.jobs if job.state == "waiting"), None)
-            if waiting is not None:
-                waiting.start()
+        if not any(job.state == "running" for job in self.jobs) and self.unfinished:
+            self.unfinished[0].start()
         ended = [job for job in self.jobs if not job.unfinished and job not in self._reported]
         self._reported.update(ended)
         self._keep()
@@ -163,10 +160,9 @@ class PullQueue:
 
     def _keep(self) -> None:
         pairs = {job.pair: job.error for job in self.jobs if job.is_wanted}
-        if self._ended or pairs == self._kept_pairs:
-            return
-        self._kept_pairs = pairs
-        try:
-            self._kept.write(pairs)
-        except AppError as error:
-            self.problem = str(error)
+        if pairs != self._kept_pairs and not self._ended:
+            self._kept_pairs = pairs
+            try:
+                self._kept.write(pairs)
+            except AppError as error:
+                self.problem = str(error)

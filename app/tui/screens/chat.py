@@ -11,13 +11,11 @@ from app.chat.attachments import attach, mentioned, mistyped
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent, PairLoading
 from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings, setup_rows
-from app.engine.protocol import Loaded, LoadFailed, Tuning, TuningEnded
-from app.history.records import Attachment
+from app.engine.protocol import Loaded, LoadFailed, TuningEnded
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
 from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced, request_poster
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.totals import TotalsScreen
@@ -61,14 +59,7 @@ class ChatScreen(Screen[None]):
     """Its background is all it draws; without this each line of it would be drawn with every frame."""
 
     def __init__(
-        self,
-        link: EngineLink,
-        settings: Settings,
-        history: HistoryThread,
-        keys: Keys,
-        *,
-        begins_anew: bool,
-        marks: bool,
+        self, link: EngineLink, settings: Settings, history: HistoryThread, *, begins_anew: bool, marks: bool
     ) -> None:
         """`begins_anew`: the program began with a new chat, not with one to go on with."""
         super().__init__()
@@ -78,7 +69,7 @@ class ChatScreen(Screen[None]):
         self.below = Below(self.state)
         self.prompt = self.below.prompt
         self.unsent_prompts = UnsentPrompts(self.state, self.prompt)
-        self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts, keys)
+        self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts)
         self.view = ConversationView(
             self.state, self.transcript, self.below, self.unsent_prompts, marks=marks
         )
@@ -101,8 +92,9 @@ class ChatScreen(Screen[None]):
         if event.text.startswith("/"):
             return  # A command: the app runs it.
         event.stop()
+        limit = self.state.context_limit
         try:
-            files = await self._mentioned_files(event.text)
+            files = await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(event.text)])
         except BadInput as error:
             text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
             self.view.note(text, "error")
@@ -119,10 +111,10 @@ class ChatScreen(Screen[None]):
 
     def take_pair_event(self, event: PairEvent) -> None:
         """Something happened to the pair or to the engine's process."""
+        idle = self.state.running is None
         match event:
-            case PairLoading():
-                if self.state.running is None:
-                    self.state.count_context()
+            case PairLoading() if idle:
+                self.state.count_context()
             case Loaded(info):
                 for note in info.notes:
                     self.view.note(note)
@@ -132,19 +124,13 @@ class ChatScreen(Screen[None]):
                     if skipped
                     else "Measured what drafting costs here: from now on it adapts to the text."
                 )
-            case Tuning():
+            case LoadFailed(text) if idle:  # an answer that waited for the pair says the same thing
+                self.view.note(text, "error")
+            case EngineDied(text, while_answering=False):
+                self.view.note(text, "error")
+            case _:
                 pass
-            case LoadFailed(text):
-                # An answer that waited for the pair says the same thing.
-                if self.state.running is None:
-                    self.view.note(text, "error")
-            case EngineDied(text, while_answering=while_answering):
-                if not while_answering:
-                    self.view.note(text, "error")
-        if isinstance(event, Tuning | TuningEnded):
-            self.view.show()
-        else:
-            self.show_pair()
+        self.show_pair()
 
     def on_prompt_queue_requested(self) -> None:
         """Up in an empty prompt: the last waiting one is there again, to be changed or dropped."""
@@ -170,7 +156,7 @@ class ChatScreen(Screen[None]):
     def action_toggle_drafting(self) -> None:
         drafts = not self.state.settings.drafts
         self.state.change_settings(self.state.settings.switched(drafts))
-        self.view.note(f"Drafting is {'on' if self.state.settings.drafts else 'off'} for the next answer.")
+        self.view.note(f"Drafting is {'on' if drafts else 'off'} for the next answer.")
 
     def action_toggle_marks(self) -> None:
         self.view.show_marks(not self.view.marks)
@@ -186,12 +172,9 @@ class ChatScreen(Screen[None]):
         self.app.push_screen(TotalsScreen(setup, self.state.logs))
 
     def action_page(self, direction: int) -> None:
-        if self.transcript.max_scroll_y == 0:
-            return
-        if direction < 0:
-            self.transcript.scroll_page_up(animate=False)
-        else:
-            self.transcript.scroll_page_down(animate=False)
+        if self.transcript.max_scroll_y > 0:
+            page = self.transcript.scroll_page_up if direction < 0 else self.transcript.scroll_page_down
+            page(animate=False)
 
     def action_follow(self) -> None:
         self.transcript.follow()
@@ -217,11 +200,6 @@ class ChatScreen(Screen[None]):
         link = self.state.link
         self.welcome.show_pair(one_line(link.pair.name), link.state, link.info)
         self.view.show()
-
-    async def _mentioned_files(self, text: str) -> list[Attachment]:
-        """The files named by `@path` in a prompt."""
-        limit = self.state.context_limit
-        return await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(text)])
 
     async def _load_prompts(self) -> None:
         try:

@@ -1,25 +1,22 @@
 """Carries out `/` commands, whether typed, picked from the list or from the palette."""
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import Protocol
 
 from app.chat.attachments import attach
-from app.chat.history_actions import HistoryActions
-from app.chat.open_chat import OpenChat
 from app.chat.pair_removal import remove_after_asking
-from app.chat.pull_queue import PullQueue
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
-from app.settings.config import Config
 from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
 from app.shell.pull_text import warning
-from app.tui.keys.in_force import Keys
+from app.tui.program import Program
 from app.tui.screens.opener import Opener
+from app.tui.screens.question import ask
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
@@ -44,37 +41,19 @@ ACTIONS = {
 """Commands that do what a key does."""
 
 
-class Program(Protocol):
-    """What commands ask of the program around the chat."""
-
-    keys: Keys
-    config: Config
-    pulls: PullQueue
-
-    async def run_action(self, action: str) -> bool: ...
-    def run_worker(self, work: Coroutine[None, None, None]) -> object: ...
-    async def ask(self, question: str, yes: str, no: str) -> bool: ...
-
-
 class CommandRunner:
     """Changes settings, runs the actions of keys, and carries out the other commands."""
 
     def __init__(
-        self,
-        program: Program,
-        opener: Opener,
-        chat: OpenChat,
-        view: ConversationView,
-        prompt: Prompt,
-        actions: MessageActions,
-        saved: HistoryActions,
+        self, app: Program, opener: Opener, view: ConversationView, prompt: Prompt, actions: MessageActions
     ) -> None:
-        self._program = program
+        self._app = app
         self._opener = opener
-        self._chat = chat
+        self._chat = chat = app.state
         self._view = view
         self._prompt = prompt
         self._actions = actions
+        saved = app.saved
         self._commands: dict[str, Callable[[str], object]] = {
             "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
             "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
@@ -91,21 +70,23 @@ class CommandRunner:
             "think": lambda _: actions.fold(),
             "attach": self._attach,
             "detach": self._detach,
-            "editor": lambda _: self._prompt.area.action_editor(),
+            "editor": lambda _: prompt.area.action_editor(),
             "sessions": opener.sessions,
             "resume": lambda value: saved.resume(value or "last"),
-            "new": lambda _: self._chat.clear(),
-            "clear": lambda _: self._chat.clear(),
-            "rename": saved.rename,
-            "archive": lambda _: saved.archive(),
-            "delete": lambda _: saved.delete(),
-            "undo": lambda _: saved.undo(),
-            "export": saved.export,
+            "new": lambda _: chat.clear(),
+            "clear": lambda _: chat.clear(),
+            "rename": saved.rename_current,
+            "archive": lambda _: saved.archive_current(),
+            "delete": lambda _: saved.delete_current(),
+            "undo": lambda _: saved.undo_and_show(),
+            "export": saved.export_current,
             "import": saved.import_file,
             "preset": saved.preset,
             "stop": self._stop,
-            "config": self._config,
-            "log": lambda _: self._note(f"The engine's log: {self._chat.link.client.log_path}"),
+            "config": lambda _: view.note(
+                f"Settings: {app.config.file}. `mlx-spec config` prints every key and what holds."
+            ),
+            "log": lambda _: view.note(f"The engine's log: {chat.link.client.log_path}"),
         }
 
     async def run(self, text: str) -> None:
@@ -115,20 +96,20 @@ class CommandRunner:
             if command.is_setting:
                 self._set(command, value)
             elif command.name in ACTIONS:
-                await self._program.run_action(ACTIONS[command.name])
+                await self._app.run_action(ACTIONS[command.name])
             else:
                 work = self._commands[command.name](value)
                 if isawaitable(work):
                     await work
         except AppError as error:
-            self._note(str(error), failed=True)
+            self._view.note(str(error), "error")
 
     def _set(self, command: SlashCommand, value: str) -> None:
         if value:
             self._chat.change_settings(change(self._chat.settings, command.name, value.lower()))
         when = " from the next answer on" if value else f". Change it with {command.usage}"
         text = describe(self._chat.settings, command.name)
-        self._note(f"{text[0].upper()}{text[1:]}{when}.")
+        self._view.note(f"{text[0].upper()}{text[1:]}{when}.")
 
     def _use(self, value: str) -> None:
         pair = self._pair(value)
@@ -140,20 +121,19 @@ class CommandRunner:
         pair = self._pair(value)
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
-        self._program.pulls.add(pair.spec)
-        where = self._program.keys.fill_in("{app.pairs} shows how far it is.")
+        self._app.pulls.add(pair.spec)
+        where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
         what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
-        self._note(what.rstrip())
+        self._view.note(what.rstrip())
 
     def _remove(self, value: str) -> None:
-        pair = self._pair(value)
-
-        program = self._program
+        pair, app = self._pair(value), self._app
 
         async def remove() -> None:
-            self._note(await remove_after_asking(pair, self._chat.link.pair, program.pulls, program.ask))
+            outcome = await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app))
+            self._view.note(outcome)
 
-        self._program.run_worker(remove())
+        app.run_worker(remove())
 
     def _pair(self, name: str) -> Pair:
         if not name:
@@ -162,17 +142,15 @@ class CommandRunner:
             return find(name)
         except UnknownPair as error:
             own = "{app.pairs}, then {pairs.own} adds one from repositories or folders."
-            text = (
-                f"There is no pair {name}. {self._program.keys.fill_in(own)}" if "/" in name else str(error)
-            )
-            raise BadInput(text) from error
+            unknown = f"There is no pair {name}. {self._app.keys.fill_in(own)}"
+            raise BadInput(unknown if "/" in name else str(error)) from error
 
     def _system(self, value: str) -> None:
         conversation = self._chat.conversation
         if value:
             conversation.set_up(system="" if value == "none" else value)
         text = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
-        self._note(text)
+        self._view.note(text)
 
     def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):
@@ -200,21 +178,13 @@ class CommandRunner:
 
     def _detach(self, value: str) -> None:
         files = self._prompt.take_attachments()
-        self._note(f"{counted(len(files), 'attached file')} left out.")
+        self._view.note(f"{counted(len(files), 'attached file')} left out.")
 
     def _stop(self, value: str) -> None:
         if not self._chat.can_stop:
             raise BadInput("There is nothing to stop.")
         self._chat.stop()
 
-    def _config(self, value: str) -> None:
-        self._note(
-            f"Settings: {self._program.config.file}. `mlx-spec config` prints every key and what holds."
-        )
-
     def _drafting(self) -> Options:
         """The options of a drafted answer in this chat."""
         return self._chat.settings.for_answer(drafting=True)
-
-    def _note(self, text: str, *, failed: bool = False) -> None:
-        self._view.note(text, "error" if failed else "info")

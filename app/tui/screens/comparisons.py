@@ -8,16 +8,15 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.pair_removal import Ask
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line, printable
-from app.tui.keys.in_force import Keys
 from app.tui.messages import ComparisonChosen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.screens.question import ask
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 
@@ -36,11 +35,7 @@ class ComparisonsScreen(OpenedScreen[None]):
                 tooltip="Delete the chosen comparison"),
     ]  # fmt: skip
 
-    def __init__(self, keys: Keys, ask: Ask) -> None:
-        super().__init__()
-        self._keys = keys
-        self._ask = ask
-        self.records: tuple[Record, ...] = ()
+    records: tuple[Record, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="comparisons-title")
@@ -71,13 +66,12 @@ class ComparisonsScreen(OpenedScreen[None]):
             self.ask_once(self._delete(self.records[place]))
 
     async def _delete(self, record: Record) -> None:
-        if not await self._ask(f"Delete the comparison of {record.when}?", "Delete", "Keep"):
-            return
-        try:
-            store.delete(record)
-        except AppError as error:
-            self.notify(printable(str(error)), severity="error", markup=False)
-        self._read()
+        if await ask(self.app, f"Delete the comparison of {record.when}?", "Delete", "Keep"):
+            try:
+                store.delete(record)
+            except AppError as error:
+                self.notify(printable(str(error)), severity="error", markup=False)
+            self._read()
 
     def _read(self) -> None:
         kept = store.kept()
@@ -86,13 +80,12 @@ class ComparisonsScreen(OpenedScreen[None]):
         rows.clear_options()
         rows.add_options(Option(_row(record)) for record in kept.records)
         rows.highlighted = 0 if kept.records else None
-        count = counted(len(kept.records), "comparison")
+        title = counted(len(kept.records), "comparison")
         if not kept.records:
-            count = self._keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
-        bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
-        self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
-        if not kept.records:
+            title = self.app.keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
             self.query_one("#comparison-summary", Static).update(Content(""))
+        bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
+        self.query_one("#comparisons-title", Static).update(Content(f"{title}{bad}"))
 
 
 def _row(record: Record) -> Content:

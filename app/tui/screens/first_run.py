@@ -11,12 +11,13 @@ from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.first_run import BUILTIN, Suggestion, about_suggestions, remember_first_run, suggestions
+from app.chat.first_run import BUILTIN, about_suggestions, remember_first_run, speed, suggestions
+from app.chat.pair_facts import Facts
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from models.pairs.catalogue import DEFAULT_PAIR
+from models.size_text import size_text
 from models.speed.machine import Machine, this_chip, this_machine
 
 NARROW = 60
@@ -37,15 +38,13 @@ with what answers now; on another row it shows that pair, with the key that down
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Take it", id="welcome.choose", tooltip="Go on with the chosen pair"),
-        Binding("escape", "leave", "Chat", id="welcome.leave",
+        Binding("escape", "dismiss", "Chat", id="welcome.leave",
                 tooltip="Chat with the pair in use"),
     ]  # fmt: skip
 
-    def __init__(self, in_use: str, keys: Keys, write_prompt: Callable[[str], object]) -> None:
-        """`in_use`: the pair's name. `write_prompt` adds text to the chat's prompt."""
+    def __init__(self, write_prompt: Callable[[str], object]) -> None:
+        """`write_prompt` adds text to the chat's prompt."""
         super().__init__()
-        self._in_use = in_use
-        self._keys = keys
         self._write_prompt = write_prompt
 
     def compose(self) -> ComposeResult:
@@ -58,14 +57,16 @@ with what answers now; on another row it shows that pair, with the key that down
         yield KeyLine()
 
     def on_mount(self) -> None:
+        name, demo = self.app.link.pair.name, "a demo" if self._is_narrow else "a demonstration"
+        about = f"answers at once: {demo}" if name == DEFAULT_PAIR else "in use"
         options = self.query_one(OptionList)
-        options.add_option(Option(self._first_row(), id=DEFAULT_PAIR))
+        options.add_option(Content.assemble((one_line(name), "bold"), f"  {about}"))
         options.highlighted = 0
         options.focus()
         self.run_worker(self._look, thread=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_id if event.option_index else None)
+        self.dismiss(event.option_id)
 
     def hand_on(self, event: Key | Paste) -> bool:
         """Put what was typed or pasted into the prompt and close; False for a key that is no text."""
@@ -79,17 +80,9 @@ with what answers now; on another row it shows that pair, with the key that down
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     @property
     def _is_narrow(self) -> bool:
         return self.app.size.width < NARROW
-
-    def _first_row(self) -> Content:
-        what = "a demo" if self._is_narrow else "a demonstration"
-        about = f"answers at once: {what}" if self._in_use == DEFAULT_PAIR else "in use"
-        return Content.assemble((one_line(self._in_use), "bold"), f"  {about}")
 
     def _look(self) -> None:
         """On a thread, because asking the machine takes a moment."""
@@ -97,16 +90,16 @@ with what answers now; on another row it shows that pair, with the key that down
         self.from_thread(self._show, machine, suggestions(machine, chip))
         remember_first_run()
 
-    def _show(self, machine: Machine, found: list[Suggestion]) -> None:
-        about = self._keys.fill_in(about_suggestions(machine, found))
+    def _show(self, machine: Machine, found: list[Facts]) -> None:
+        about = self.app.keys.fill_in(about_suggestions(machine, found))
         self.query_one("#suggestions", Static).update(Content(about))
-        rows = (Option(_row(one, narrow=self._is_narrow), id=one.pair.name) for one in found)
+        rows = (Option(_row(facts, narrow=self._is_narrow), id=facts.pair.name) for facts in found)
         self.query_one(OptionList).add_options(rows)
 
 
-def _row(one: Suggestion, *, narrow: bool) -> Content:
-    speed = one.short_speed if narrow else one.speed
-    lines = [Content.assemble((one_line(one.pair.name), "bold"), f"  {one.size}  {speed}".rstrip())]
-    if not narrow:
-        lines.append(Content.styled(f"  {one_line(one.pair.good_for)}", "dim"))
-    return Content("\n").join(lines)
+def _row(facts: Facts, *, narrow: bool) -> Content:
+    pair = facts.pair
+    size = "here already" if facts.installed else size_text(pair.download_bytes)
+    about = f"  {size}  {speed(facts, short=narrow)}".rstrip()
+    line = Content.assemble((one_line(pair.name), "bold"), about)
+    return line if narrow else line + Content.styled(f"\n  {one_line(pair.good_for)}", "dim")

@@ -6,6 +6,8 @@ from typing import ParamSpec
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
+from app.tui.program import Program
+
 P = ParamSpec("P")
 
 
@@ -15,6 +17,8 @@ class OpenedScreen(Screen[ScreenResultType]):
     Keys that are read together reach a screen before the first of them closes it, and threads end late;
     Textual would close the screen below instead, the chat's at last.
     """
+
+    app: Program
 
     asks = False
     """A question is asked here, or its answer carried out."""

@@ -1,5 +1,6 @@
 """F2: the pairs there are, what they need and do here; getting, using and removing one."""
 
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,13 +11,13 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
-from app.chat.pair_removal import Ask, remove_after_asking
-from app.chat.pull_queue import PullJob, PullQueue
+from app.chat.pair_removal import remove_after_asking
+from app.chat.pull_queue import PullJob
 from app.compare.last_speeds import last_speeds
 from app.shell.pull_text import warning
-from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
@@ -57,18 +58,10 @@ class PairsScreen(OpenedScreen[Pair | None]):
                 tooltip="Close the filter; then back to the chat"),
     ]  # fmt: skip
 
-    def __init__(
-        self, in_use: PairSpec, pulls: PullQueue, keys: Keys, ask: Ask, chosen: str | None = None
-    ) -> None:
+    def __init__(self, chosen: str | None = None) -> None:
         """`chosen`: the pair that is highlighted first; the one in use without it."""
         super().__init__()
-        self._in_use = in_use
-        self._pulls = pulls
-        self._keys = keys
-        self._ask = ask
-        self._highlight = chosen or in_use.name
-        self.hint = keys.fill_in(HINT)
-        """What can be done here."""
+        self._highlight = chosen
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
         """By name. The slow part is filled in on a thread."""
         self._on_their_way: set[PullJob] = set()
@@ -90,7 +83,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False
-        self.show_list(self._highlight)
+        self.show_list(self._highlight or self.app.link.pair.name)
         self.query_one(OptionList).focus()
         self.look_again()
         self.every(WATCH_SECONDS, self.show_downloads)
@@ -103,12 +96,16 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def chosen(self) -> Pair | None:
         """The highlighted pair."""
         option = self.query_one(OptionList).highlighted_option
-        facts = self.facts.get(option.id) if option is not None and option.id else None
-        return facts.pair if facts else None
+        return self.facts[option.id].pair if option is not None and option.id in self.facts else None
 
     @property
     def _chosen_spec(self) -> PairSpec | None:
         return self.chosen.spec if self.chosen else None
+
+    @property
+    def hint(self) -> str:
+        """What can be done here."""
+        return self.app.keys.fill_in(HINT)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id:
@@ -122,10 +119,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
         pair = self.facts[event.option_id].pair
         if installed(pair.spec):
             self.dismiss(pair)
-        elif (job := self._pulls.of(pair.spec)) and job.unfinished:
-            self.show_message(
-                f"{pair.name} is being downloaded. {self._keys.name('pairs.cancel')} cancels it."
-            )
+        elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
+            cancels = self.app.keys.fill_in("{pairs.cancel} cancels it.")
+            self.show_message(f"{pair.name} is being downloaded. {cancels}")
         elif pair.target.is_folder:
             self.show_message(f"The files of {pair.name} are missing or broken: {pair.target}, {pair.draft}.")
         else:
@@ -161,18 +157,18 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.dismiss(None)
 
     def action_cancel_pull(self) -> None:
-        if (job := self._pulls.cancel(self._chosen_spec)) is not None:
+        if (job := self.app.pulls.cancel(self._chosen_spec)) is not None:
             self.show_message(f"Cancelling {job.pair.name}…" if job.state == "running" else self.hint)
         self.show_downloads()
 
     def action_retry(self) -> None:
         self.show_message(self.hint)
-        self._pulls.resume(self._chosen_spec)
+        self.app.pulls.resume(self._chosen_spec)
         self.show_downloads()
 
     def action_add_own(self) -> None:
         if self.is_active:
-            self.app.push_screen(OwnPairScreen(self._keys), self._add_own)
+            self.app.push_screen(OwnPairScreen(), self._add_own)
 
     def action_remove(self) -> None:
         if (pair := self.chosen) is not None:
@@ -184,15 +180,15 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def show_downloads(self) -> None:
         """Show how far the downloads are."""
-        self.query_one(DownloadList).show(self._pulls.not_here, self._chosen_spec, self._keys)
-        for job in self._pulls.jobs:
+        self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)
+        for job in self.app.pulls.jobs:
             if job.unfinished:
                 self._on_their_way.add(job)
                 self._show_row(job.pair.name)
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
                 # Why one failed is in its own line, as long as that is there.
-                self.show_message(outcome(job, self._keys) if job.state == "done" else self.hint)
+                self.show_message(outcome(job, self.app.keys) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()
 
@@ -213,7 +209,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
-            nothing = self._keys.fill_in("No pair has these words. {pairs.back} shows all.")
+            nothing = self.app.keys.fill_in("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
     @property
@@ -223,7 +219,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def _row(self, name: str) -> Content:
         facts = self.facts[name]
-        here = state(facts, self._pulls.of(facts.pair.spec), in_use=name == self._in_use.name)
+        here = state(facts, self.app.pulls.of(facts.pair.spec), in_use=name == self.app.link.pair.name)
         return Content(row(facts, here, width=self.app.size.width, predicts=self._predicts))
 
     def _show_row(self, name: str) -> None:
@@ -236,12 +232,13 @@ class PairsScreen(OpenedScreen[Pair | None]):
         question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
         if fit is not None:
             question = f"{question} {warning(fit)}".rstrip()
-        if await self._ask(question, "Download", "Not now"):
-            self._pulls.add(pair.spec)
+        if await ask(self.app, question, "Download", "Not now"):
+            self.app.pulls.add(pair.spec)
             self.show_downloads()
 
     async def _remove(self, pair: Pair) -> None:
-        self.show_message(await remove_after_asking(pair, self._in_use, self._pulls, self._ask))
+        app = self.app
+        self.show_message(await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app)))
         self.look_again()
 
     def _add_own(self, pair: Pair | None) -> None:
@@ -254,11 +251,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
             )
 
     def _look(self) -> None:
-        machine, chip, measured = this_machine(), this_chip(), last_speeds()
-        found = {
-            pair.name: all_facts(pair, machine, chip, measured.get(pair.name, "")) for pair in all_pairs()
-        }
-        self.from_thread(self._show_facts, found)
+        machine, chip, speeds = this_machine(), this_chip(), last_speeds()
+        found = [all_facts(pair, machine, chip, speeds.get(pair.name, "")) for pair in all_pairs()]
+        self.from_thread(self._show_facts, {facts.pair.name: facts for facts in found})
 
     def _show_facts(self, facts: dict[str, Facts]) -> None:
         self.facts = facts

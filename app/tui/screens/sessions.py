@@ -9,15 +9,13 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, ChatRow, now
 from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
@@ -52,11 +50,9 @@ the chat at the message that was found."""
         Binding("escape", "back", "Back", id="sessions.back", tooltip="Empty the search; then leave"),
     ]  # fmt: skip
 
-    def __init__(self, saved: SavedChats, keys: Keys, text: str = "") -> None:
+    def __init__(self, text: str = "") -> None:
         """`text` is what is searched for at first."""
         super().__init__()
-        self._saved = saved
-        self._keys = keys
         self._text = text
         self.rows: list[ChatRow] = []
         self._is_loaded = False
@@ -101,36 +97,33 @@ the chat at the message that was found."""
     def action_rename(self) -> None:
         if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
 
-            def take(title: str | None) -> None:
+            def rename(title: str | None) -> None:
                 if title is not None:
                     title = one_line(title)
-                    self._do(self._saved.rename(chat, title), f"The chat is now '{title}'.")
+                    self._do(self.app.saved.rename(chat, title), f"The chat is now '{title}'.")
 
-            self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), take)
+            self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), rename)
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            there = self._keys.fill_in("in the archive ({sessions.archived} shows it)")
+            there = self.app.keys.fill_in("in the archive ({sessions.archived} shows it)")
             place = "out of the archive" if chat.archived else there
-            self._do(self._saved.archive(chat), f"'{chat.title}' is {place}.")
+            self._do(self.app.saved.archive(chat), f"'{chat.title}' is {place}.")
 
     def action_delete(self) -> None:
         if (chat := self.chosen) is not None and chat.id != self._deleting:  # the key twice in one read
             self._deleting = chat.id
-            self._do(
-                self._saved.delete(chat),
-                f"Deleted '{chat.title}'. {self._keys.name('sessions.undo')} brings it back.",
-            )
+            undo = self.app.keys.fill_in("{sessions.undo} brings it back.")
+            self._do(self.app.saved.delete(chat), f"Deleted '{chat.title}'. {undo}")
 
     def action_undo(self) -> None:
-        self._do(self._saved.undo(), "The deleted chat is back.")
+        self._do(self.app.saved.undo(), "The deleted chat is back.")
 
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
         if (chat := self.chosen) is not None:
 
-            async def export() -> None:
-                path = await self._saved.export(chat, kind)
-                self.show_message(f"Written to {path}.")
+            async def export() -> str:
+                return f"Written to {await self.app.saved.export(chat, kind)}."
 
             self._do(export())
 
@@ -166,13 +159,13 @@ the chat at the message that was found."""
             self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
     def _do(self, work: Awaitable[object], done: str = "") -> None:
+        """Do it and show that it is done; without `done`, work gives the message."""
         self.show_message("")
 
         async def do() -> None:
             try:
-                await work
-                if done:
-                    self.show_message(done)
+                result = await work
+                self.show_message(done or str(result))
             except AppError as error:
                 self.show_message(str(error))
             await self._load()
@@ -182,7 +175,7 @@ the chat at the message that was found."""
 
     async def _load(self) -> None:
         try:
-            self.rows = await self._saved.rows(self._text, archived=self.archived)
+            self.rows = await self.app.saved.rows(self._text, archived=self.archived)
         except AppError as error:
             self.show_message(str(error))
             return

@@ -16,7 +16,6 @@ from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
 from app.shell.counted import counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
-from app.tui.keys.keyed_app import KeyedApp
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 
@@ -25,8 +24,6 @@ REFRESH_SECONDS = 0.5
 
 class TotalsScreen(ModalScreen[None], OpenedScreen[None]):
     """Goes on counting while an answer is written."""
-
-    app: KeyedApp
 
     HELP = """\
 What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \
@@ -69,23 +66,19 @@ def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
         ("Tokens", f"{chat.tokens} in {chat.seconds:.1f} s of decoding"),
         ("Rounds", f"{chat.rounds}, {chat.tokens / chat.rounds:.2f} tokens each"),
     ]
-    if chat.drafted:
-        by = [f"{one_line(name)} in {counted(n, 'round')}" for name, n in chat.rounds_by_drafter.items()]
-        found.append(("Drafted by", ", ".join(by)))
-        found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
-    found.append(("Time saved", _saved(chat, keys)))
-    return found
-
-
-def _saved(chat: ChatTotals, keys: Keys) -> str:
     if not chat.drafted:
-        return "nothing was drafted"
+        return [*found, ("Time saved", "nothing was drafted")]
+    by = [f"{one_line(name)} in {counted(n, 'round')}" for name, n in chat.rounds_by_drafter.items()]
+    found.append(("Drafted by", ", ".join(by)))
+    found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
+    basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
     if chat.saved_seconds is None:
-        return (
+        saved = (
             f"not known: {chat.plain_rounds} plain rounds were measured in this chat, "
             f"{PLAIN_ROUNDS_NEEDED} are needed ({keys.name('chat.draft')} answers without drafting)"
         )
-    basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
-    if chat.saved_seconds < 0:
-        return f"none, {-chat.saved_seconds:.1f} s lost {basis}"
-    return f"{chat.saved_seconds:.1f} s {basis}"
+    elif chat.saved_seconds < 0:
+        saved = f"none, {-chat.saved_seconds:.1f} s lost {basis}"
+    else:
+        saved = f"{chat.saved_seconds:.1f} s {basis}"
+    return [*found, ("Time saved", saved)]

@@ -8,7 +8,7 @@ from textual.widgets import Static
 from app.chat.answer_log import AnswerLog
 from app.chat.open_chat import OpenChat
 from app.shell.printable import one_line
-from app.tui.keys.keyed_app import KeyedApp
+from app.tui.program import Program
 from app.tui.widgets.figures import gauge_items, status_items
 from app.tui.widgets.item_line import ItemLine
 from app.tui.widgets.key_line import KeyLine
@@ -51,7 +51,7 @@ class QueueList(Static):
 class Below(Vertical):
     """Textual draws nothing of it while text streams in the transcript."""
 
-    app: KeyedApp
+    app: Program
     BLANK = True
 
     def __init__(self, chat: OpenChat) -> None:

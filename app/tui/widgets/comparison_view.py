@@ -15,7 +15,7 @@ from app.compare.setting import Setting
 from app.compare.words import sentence
 from app.engine.events import TextAdded
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
+from app.tui.program import Program
 from app.tui.widgets.comparison_figures import ComparisonFigures
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import Stats
@@ -73,9 +73,10 @@ class ComparePane(Vertical):
 class ComparisonView(Vertical):
     """Fills while a plan runs, then shows its record, in which the keys walk prompts and settings."""
 
-    def __init__(self, keys: Keys) -> None:
+    app: Program
+
+    def __init__(self) -> None:
         super().__init__()
-        self._keys = keys
         self._record: Record | None = None
         self._prompt = 0
         self._setting = 0
@@ -172,7 +173,7 @@ class ComparisonView(Vertical):
         if count > 1 and self._views.current == "figures":
             text = f"{count} prompts together"
         elif count > 1:
-            keys = self._keys.fill_in("{compare.left}, {compare.right}")
+            keys = self.app.keys.fill_in("{compare.left}, {compare.right}")
             text = f"{self._prompt + 1}/{count} ({keys}) {text}"
         self._show_prompt(text)
 

@@ -2,15 +2,14 @@
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
-from textual.widgets import Footer
+from textual.widgets import Footer, OptionList
 from textual.widgets._footer import FooterKey
 
-from app.tui.keys.heard_keys import passed_on
-from app.tui.keys.keyed_app import KeyedApp
 from app.tui.keys.keymap import default_keys
+from app.tui.program import Program
 
 WIDE_EDGES, COMPACT_EDGES = 3, 2
 """Columns beside a key and its label."""
@@ -19,7 +18,7 @@ WIDE_EDGES, COMPACT_EDGES = 3, 2
 class KeyLine(Footer):
     """Textual's own cuts a key in two where the line ends, and makes all of them anew too often."""
 
-    app: KeyedApp
+    app: Program
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,6 +86,13 @@ class KeyLine(Footer):
         texts = (self.app.get_key_display(key.binding) + key.binding.description for key in keys)
         cells = sum(cell_len(text) + edges for text in texts)
         return cells - (edges == COMPACT_EDGES) <= self.app.size.width  # no gap after the last one
+
+
+def passed_on(screen: Screen[object]) -> list[Binding]:
+    """The own bindings of a screen whose list has the focus: with their keys it does the same, or nothing."""
+    if not isinstance(screen.focused, OptionList):
+        return []
+    return [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]
 
 
 def _comes_first(binding: str) -> bool:

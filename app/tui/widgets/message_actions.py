@@ -14,7 +14,6 @@ from app.chat.thinking import thought_of
 from app.history.records import ChatMessage
 from app.shell.counted import counted
 from app.shell.errors import BadInput
-from app.tui.keys.in_force import Keys
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.markdown_text import code_blocks
 from app.tui.widgets.transcript import Transcript
@@ -24,11 +23,10 @@ from app.tui.widgets.unsent_prompts import UnsentPrompts
 class MessageActions:
     """Acts on the chosen message of the transcript, or on the last one; raises `BadInput` where it cannot."""
 
-    def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts, keys: Keys) -> None:
+    def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts) -> None:
         self._chat = chat
         self._transcript = transcript
         self._unsent = unsent
-        self._keys = keys
         self._copied: tuple[str, int] = ("", 0)
 
     def edit(self) -> None:
@@ -79,7 +77,7 @@ class MessageActions:
         place = [branch.id for branch in branches].index(message.id) + direction
         if not 0 <= place < len(branches):
             raise BadInput("There is no branch on that side.")
-        chat.stand_at(branches[place])
+        chat.show_branch(branches[place])
         if self._transcript.has_focus:
             entry = self._transcript.entries[self._transcript.place_of(branches[place].id)]
             self._transcript.select_entry(entry)
@@ -93,7 +91,7 @@ class MessageActions:
         message = tree[message_id]
         if message not in chat.conversation.path:
             self._idle("go to the branch of the message that was found")
-            chat.stand_at(message)
+            chat.show_branch(message)
         self._transcript.focus()
         self._transcript.go_to(message_id, words)
 
@@ -129,7 +127,7 @@ class MessageActions:
 
     def _idle(self, what: str) -> None:
         if self._chat.running is not None:
-            stop = self._keys.name("chat.stop")
+            stop = self._transcript.app.keys.name("chat.stop")
             raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
 
     def _chosen(self) -> ChatMessage | None:

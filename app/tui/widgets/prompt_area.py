@@ -17,8 +17,8 @@ from textual.widgets import TextArea
 
 from app.shell.errors import BadInput
 from app.shell.printable import printable
-from app.tui.keys.keyed_app import KeyedApp
 from app.tui.messages import PromptSubmitted
+from app.tui.program import Program
 
 JOINERS = ("\u200c", "\u200d")
 """Part of emoji and of words, though Python counts them as unprintable."""
@@ -28,7 +28,7 @@ HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, 
 
 
 class PromptArea(TextArea):
-    app: KeyedApp
+    app: Program
 
     HELP = """\
 Write here. A / at the beginning offers commands, @ files whose text goes with the prompt. Up from the \

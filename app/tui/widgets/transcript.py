@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from app.chat.chat_view import Kind
 from app.shell.printable import printable
+from app.tui.program import Program
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message
 from app.tui.widgets.notice import Notice, shortened
@@ -45,6 +46,8 @@ class Entry:
 
 class Transcript(VerticalScroll, can_focus=True):
     """Holds one widget per message. A click does not take the focus: what is typed goes to the prompt."""
+
+    app: Program
 
     FOCUS_ON_CLICK = False
     BLANK = True

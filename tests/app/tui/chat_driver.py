@@ -102,7 +102,7 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
 
 def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
     """As F2 opens it."""
-    return PairsScreen(app.link.pair, app.pulls, app.keys, app.ask, chosen)
+    return PairsScreen(chosen)
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]

@@ -10,13 +10,11 @@ from textual.command import CommandPalette
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
-from app.tui.keys.in_force import Keys
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.palette import Palette, ThemePalette
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from models.pairs.catalogue import find
@@ -26,7 +24,7 @@ DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
     lambda: LineQuestionScreen("The title", "old"),
     lambda: TotalsScreen([], []),
-    lambda: OwnPairScreen(Keys({})),
+    lambda: OwnPairScreen(),
     lambda: HelpScreen("", {}, commands=False),
     lambda: Palette(),
     lambda: ThemePalette(),
@@ -149,7 +147,7 @@ async def test_a_command_chosen_twice_in_one_read_runs_once(open_chat: OpenChat)
 
 async def test_a_dialog_that_is_done_while_its_help_is_read_closes_with_it(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        dialog, given = OwnPairScreen(chat.app.keys), []
+        dialog, given = OwnPairScreen(), []
         chat.app.push_screen(dialog, given.append)
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
         await chat.pilot.press("f1")
@@ -161,7 +159,7 @@ async def test_a_dialog_that_is_done_while_its_help_is_read_closes_with_it(open_
 
 async def test_what_a_thread_finds_out_for_a_screen_that_was_closed_is_dropped(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        screen, shown = OwnPairScreen(chat.app.keys), []
+        screen, shown = OwnPairScreen(), []
         chat.app.push_screen(screen)
         await chat.until(lambda: chat.app.screen is screen and screen.is_mounted)
         await asyncio.to_thread(screen.from_thread, shown.append, "before")

@@ -7,7 +7,7 @@ import pytest
 
 HANGS = """
 import asyncio, threading
-from app.tui.terminal.ending import end_on_signals
+from app.tui.terminal.signals import end_on_signals
 
 async def main():
     end_on_signals({leave}, grace={grace})

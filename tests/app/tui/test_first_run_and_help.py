@@ -18,10 +18,9 @@ from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import key_name, short_key_name
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.totals import TotalsScreen
 from models.pairs.catalogue import all_pairs, find
 from models.speed.chips import find_chip
@@ -150,7 +149,7 @@ def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     small = Machine(1_000_000_000, 10**12, True)
     assert suggestions(small, None) == [] and "No real pair fits" in about_suggestions(small, [])
     found = suggestions(MAC, None)
-    assert [one.speed for one in found] == [""] * SUGGESTED
+    assert [one.expected for one in found] == [None] * SUGGESTED
     assert "No speed is predicted" in about_suggestions(MAC, found)
     assert "qwen3-32b" not in {one.pair.name for one in found}
 
@@ -204,7 +203,7 @@ async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: 
             (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
             (TotalsScreen([], []), "Close this panel"),
-            (OwnPairScreen(Keys({})), "Stop checking and close"),
+            (OwnPairScreen(), "Stop checking and close"),
         ):
             chat.app.push_screen(dialog)
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)

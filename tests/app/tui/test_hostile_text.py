@@ -15,8 +15,8 @@ from app.shell.printable import printable
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.question import LineQuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from tests.app.history.some_chat import answer, chat, prompt
@@ -142,7 +142,7 @@ async def test_nothing_that_a_hub_says_is_obeyed(
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         async with open_chat() as opened:
             app, press = opened.app, opened.pilot.press
-            app.push_screen(OwnPairScreen(app.keys))
+            app.push_screen(OwnPairScreen())
             await opened.until(lambda: isinstance(app.screen, OwnPairScreen) and app.screen.is_mounted)
             for field in ("#own-target", "#own-draft"):
                 app.screen.query_one(field, Input).value = "org/hostile"

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from textual.widgets._footer import FooterKey
 
-from app.tui.keys.heard_keys import described_keys
 from app.tui.screens.chat import ChatScreen
-from app.tui.screens.help import HelpScreen
+from app.tui.screens.help import HelpScreen, described_keys
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen

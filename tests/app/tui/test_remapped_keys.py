@@ -14,9 +14,8 @@ from app.tui.keys.keymap import default_keys
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from mlx_spec.types import Options
@@ -140,14 +139,14 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await opened.pilot.press(keys["messages.edit"])
         await look("an edited prompt")
         makers: list[Callable[[], Any]] = [
-            lambda: SessionsScreen(opened.app.saved, opened.app.keys),
+            lambda: SessionsScreen(),
             lambda: pairs_screen(opened.app),
-            lambda: ComparisonsScreen(opened.app.keys, opened.app.ask),
-            lambda: FirstRunScreen("builtin", opened.app.keys, print),
+            lambda: ComparisonsScreen(),
+            lambda: FirstRunScreen(print),
             lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
             lambda: LineQuestionScreen("The title", "old"),
             lambda: TotalsScreen([], opened.app.state.logs),
-            lambda: OwnPairScreen(opened.app.keys),
+            lambda: OwnPairScreen(),
         ]
         for make in makers:
             screen = make()
