@@ -106,12 +106,6 @@ class Conversation:
             self.chat = replace(self.chat, options=settings.options, drafting=settings.drafting)
         self._save()
 
-    def rename(self, title: str) -> None:
-        self.chat = replace(self.chat, title=title)
-        if len(self.tree):
-            chat_id = self.chat.id
-            self._history.ask(lambda history: history.rename(chat_id, title))
-
     def save_all(self) -> None:
         """Have everything written again, into a file that began anew."""
         if len(self.tree):

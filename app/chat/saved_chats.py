@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from app.chat.open_chat import OpenChat
@@ -29,7 +28,10 @@ class KeyNames(Protocol):
 
 
 class SavedChats:
-    """Those in the list, with the one in view in step; then one method per command, all with `BadInput`."""
+    """Done by a command or in the list of chats; the one in view stays in step.
+
+    What was done is given as a sentence; what cannot be done raises `BadInput`.
+    """
 
     def __init__(
         self, chat: OpenChat, keys: KeyNames, put_back_unsent: Callable[[str], Awaitable[None]]
@@ -46,44 +48,63 @@ class SavedChats:
             return await self._ask(lambda history: history.search(text))
         return await self._ask(lambda history: history.chats(archived=archived))
 
-    async def rename(self, chat: Chat, title: str) -> None:
-        if self._is_in_view(chat):
-            self._chat.conversation.rename(title)
-        await self._ask(lambda history: history.rename(chat.id, title))
+    def current(self) -> Chat:
+        if not len(self._chat.conversation.tree):
+            raise BadInput("This chat is empty yet.")
+        return self._chat.conversation.chat
 
-    async def archive(self, chat: Chat) -> bool:
-        """Put a chat into the archive, or take it out; return whether it is there now."""
+    async def rename(self, chat: Chat, title: str) -> str:
+        title = one_line(title)
+        if not title:
+            raise BadInput("Give the title: /rename TITLE")
+        if self._is_in_view(chat):
+            conversation = self._chat.conversation
+            conversation.chat = replace(conversation.chat, title=title)
+        await self._ask(lambda history: history.rename(chat.id, title))
+        return f"The chat is now '{title}'."
+
+    async def archive(self, chat: Chat) -> str:
+        """Put a chat into the archive, or take it out."""
         archived = not chat.archived
         await self._ask(lambda history: history.archive(chat.id, archived))
         if self._is_in_view(chat):
             conversation = self._chat.conversation
             conversation.chat = replace(conversation.chat, archived=archived)
-        return archived
+        where = self._keys.fill_in("in the archive ({sessions.archived} in the list of chats shows it)")
+        return f"'{chat.title}' is {where if archived else 'out of the archive'}."
 
-    async def delete(self, chat: Chat) -> None:
+    async def delete(self, chat: Chat) -> str:
         if self._is_in_view(chat):
             self._chat.clear()  # it must not be written again
         await self._ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
+        undo = self._keys.fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
+        return f"Deleted '{chat.title}'. {undo}"
 
-    async def undo(self) -> Chat:
-        """Bring the chat back that was deleted last.
-
-        Raises:
-            BadInput: none was.
-        """
+    async def undo(self) -> str:
+        """Bring the chat back that was deleted last; into view too, in place of an empty one."""
         if not self._deleted:
             raise BadInput(
                 "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
             )
         chat = self._deleted.pop()
         await self._ask(lambda history: history.restore(chat.id))
-        return chat
+        if not len(self._chat.conversation.tree):
+            await self.resume(chat.id)
+        return f"'{chat.title}' is back."
 
-    async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> Path:
-        """Write a chat into a file, one in the working folder if none is named; return it."""
+    async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> str:
+        """Write a chat into a file, one in the working folder if none is named."""
         path = file_to_write(file) if file else None
-        return await self._ask(lambda h: write(chat, h.messages(chat), kind, path))
+        return f"Written to {await self._ask(lambda h: write(chat, h.messages(chat), kind, path))}."
+
+    async def import_file(self, file: str) -> str:
+        """Add the chats of an exported file."""
+        if not file:
+            raise BadInput("Name the file: /import FILE")
+        path = file_to_read(file)
+        added, known = await self._ask(lambda history: import_file(history, path))
+        return f"{counted(added, 'chat')} added, {known} there already."
 
     async def offer_last(self) -> None:
         """Say which key goes on with the last chat, if there is one."""
@@ -96,7 +117,9 @@ class SavedChats:
             last, others = (self._keys.name(key) for key in ("chat.resume_last", "chat.sessions"))
             when = ago(chat.changed, now())
             also = ", where a prompt was not sent" if left else ""
-            self._note(f"{last} goes on with '{chat.title}' ({when}){also}. {others} lists all chats.")
+            self._chat.view.note(
+                f"{last} goes on with '{chat.title}' ({when}){also}. {others} lists all chats."
+            )
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the `last` one."""
@@ -108,72 +131,33 @@ class SavedChats:
         answer, pair = chat.conversation.last_answer, chat.link.pair.name
         if answer is not None and answer.facts is not None and answer.facts.pair != pair:
             change = self._keys.fill_in("{app.pairs} changes it.")
-            self._note(f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. {change}")
+            self._chat.view.note(
+                f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. {change}"
+            )
         if chat.conversation.path[-1:] == [chat.conversation.last]:
             text = "The last prompt was not answered. /regenerate has it answered."
             chat.view.note(text, "warning")
         await self._put_back_unsent(found.id)
 
-    def rename_current(self, title: str) -> None:
-        if not title:
-            raise BadInput("Give the title: /rename TITLE")
-        self._chat.conversation.rename(one_line(title))
-        self._note(f"This chat is now '{one_line(title)}'.")
-
-    async def archive_current(self) -> None:
-        archived = await self.archive(self._current())
-        self._note("This chat is in the archive." if archived else "This chat is out of the archive.")
-
-    async def delete_current(self) -> None:
-        chat = self._current()
-        await self.delete(chat)
-        self._note(f"Deleted '{chat.title}'. /undo brings it back.")
-
-    async def undo_and_show(self) -> None:
-        """Bring the chat back that was deleted last; into view too, in place of an empty one."""
-        chat = await self.undo()
-        if not len(self._chat.conversation.tree):
-            await self.resume(chat.id)
-        self._note(f"'{chat.title}' is back.")
-
-    async def export_current(self, value: str) -> None:
-        """`[markdown|json] [FILE]` of the chat in view."""
-        kind, _, file = value.partition(" ")
-        if kind not in ("markdown", "md", "json"):
-            kind, file = ("json" if value.endswith(".json") else "markdown"), value
-        path = await self.export(self._current(), "json" if kind == "json" else "markdown", file.strip())
-        self._note(f"Written to {path}.")
-
-    async def import_file(self, file: str) -> None:
-        """Add the chats of an exported file."""
-        if not file:
-            raise BadInput("Name the file: /import FILE")
-        path = file_to_read(file)
-        added, known = await self._ask(lambda history: import_file(history, path))
-        self._note(f"{counted(added, 'chat')} added, {known} there already.")
-
-    async def preset(self, value: str) -> None:
+    async def preset(self, value: str) -> str:
         """List presets, use one, save what is set under a name, or delete one."""
         verb, _, name = value.partition(" ")
         name = name.strip()
         presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
         if not value:
             uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"
-            self._note(
-                f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat."
-            )
-        elif verb == "save" and name:
+            return f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat."
+        if verb == "save" and name:
             preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
             await self._ask(lambda history: history.save_preset(preset))
-            self._note(f"Preset '{name}' is saved.")
-        elif verb == "delete" and name:
-            if not await self._ask(lambda history: history.delete_preset(name)):
-                raise BadInput(f"There is no preset '{name}'. /preset lists them.")
-            self._note(f"Preset '{name}' is deleted.")
-        elif value in presets:
-            self._use(presets[value])
-        else:
+            return f"Preset '{name}' is saved."
+        if verb == "delete" and name:
+            if await self._ask(lambda history: history.delete_preset(name)):
+                return f"Preset '{name}' is deleted."
+            value = name
+        if value not in presets:
             raise BadInput(f"There is no preset '{value}'. /preset lists them.")
+        return self._use(presets[value])
 
     def report_saving(self, news: News) -> None:
         """Say what became of saving; a new file gets everything that is in view."""
@@ -189,22 +173,14 @@ class SavedChats:
         rows = await self._ask(lambda history: history.chats(limit=2))
         return next((row.chat for row in rows if not self._is_in_view(row.chat)), None)
 
-    def _use(self, preset: Preset) -> None:
+    def _use(self, preset: Preset) -> str:
         chat = self._chat
         chat.conversation.set_up(system=preset.system)
         # The seed is no matter of taste; it stays.
         options = replace(preset.options, seed=chat.settings.options.seed)
         chat.change_settings(replace(chat.settings, options=options))
         system = f" Instructions: {preset.system}" if preset.system else ""
-        self._note(f"Preset '{preset.name}' is in use from the next answer on.{system}")
-
-    def _current(self) -> Chat:
-        if not len(self._chat.conversation.tree):
-            raise BadInput("This chat is empty yet.")
-        return self._chat.conversation.chat
+        return f"Preset '{preset.name}' is in use from the next answer on.{system}"
 
     def _is_in_view(self, chat: Chat) -> bool:
         return chat.id == self._chat.conversation.chat.id
-
-    def _note(self, text: str) -> None:
-        self._chat.view.note(text)

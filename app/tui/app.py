@@ -4,10 +4,9 @@ import asyncio
 import os
 import queue
 import time
-from typing import ClassVar
 
 from rich.theme import Theme
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
 
@@ -24,7 +23,7 @@ from app.settings.config_file import write_setting
 from app.shell.errors import MachineFailed
 from app.shell.printable import printable
 from app.tui.keys.in_force import Keys
-from app.tui.keys.keymap import short_key_name
+from app.tui.keys.keymap import bind, short_key_name
 from app.tui.messages import CommandChosen, ComparisonChosen, ComparisonEnded, PairChanged, PromptSubmitted
 from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
@@ -54,14 +53,12 @@ class ChatApp(Program):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         # With priority it is heard in dialogs too.
-        Binding("f1", "help", "Help", id="app.help", priority=True,
-                tooltip="Keys and commands"),
-        Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs",
-                tooltip="Choose or download a pair of models"),
-        Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
-    ]  # fmt: skip
+        bind("f1", "help", "Help", "app.help", "Keys and commands", priority=True),
+        bind("f2,ctrl+o", "pairs", "Pairs", "app.pairs", "Choose or download a pair of models"),
+        bind("ctrl+q", "quit", "Quit", "app.quit", "Leave", priority=True),
+    ]
 
     def __init__(
         self,

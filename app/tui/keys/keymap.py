@@ -35,6 +35,14 @@ KEY_NAMES = {
 SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
+def bind(
+    keys: str, action: str, label: str, name: str, meaning: str = "", *, show: bool = True,
+    priority: bool = False,
+) -> Binding:  # fmt: skip
+    """A binding with the id `name`, by which config.toml gives it other keys."""
+    return Binding(keys, action, label, show=show, priority=priority, id=name, tooltip=meaning)
+
+
 def all_bindings() -> Iterator[Binding]:
     """Every binding with an id, of the app, its screens and its widgets, as far as they are imported."""
     waiting: list[type] = [App, Screen, Widget]

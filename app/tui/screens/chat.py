@@ -1,10 +1,8 @@
 """The chat: transcript, prompt, numbers, and what the keys do there."""
 
 import asyncio
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app.chat.attachments import attach, mentioned, mistyped
@@ -16,6 +14,7 @@ from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
 from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced, request_poster
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.totals import TotalsScreen
@@ -33,26 +32,24 @@ HAND_OVER_SECONDS = 0.25
 class ChatScreen(Screen[None]):
     """Transcript, prompt, numbers."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f4,ctrl+t", "toggle_drafting", "Draft", id="chat.draft",
-                tooltip="Switch drafting on or off for the next answer"),
-        Binding("f5,ctrl+r", "app.compare", "Compare", id="chat.compare",
-                tooltip="Run the last prompt without and with drafting, side by side"),
+    BINDINGS = [
+        bind("f4,ctrl+t", "toggle_drafting", "Draft", "chat.draft",
+             "Switch drafting on or off for the next answer"),
+        bind("f5,ctrl+r", "app.compare", "Compare", "chat.compare",
+             "Run the last prompt without and with drafting, side by side"),
         # Before the prompt, whose own F6 and F7 select text.
-        Binding("f6", "app.sessions", "Chats", id="chat.sessions", priority=True,
-                tooltip="All chats: resume, search, rename, archive, delete, export"),
-        Binding("f7", "app.command('resume last')", "Last chat", id="chat.resume_last",
-                show=False, priority=True, tooltip="Go on with the chat before this one"),
-        Binding("ctrl+n", "app.command('new')", "New chat", id="chat.new", show=False,
-                tooltip="Begin a new chat"),
-        Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
-                tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
-        Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
-                tooltip="The rounds of an answer one by one: what was drafted, what was accepted"),
-        Binding("f9", "totals", "Totals", id="chat.totals", show=False,
-                tooltip="This chat: instructions, sampling, what drafting did so far"),
-        Binding("escape", "stop", "Stop", id="chat.stop",
-                tooltip="Stop the answer and keep its text"),
+        bind("f6", "app.sessions", "Chats", "chat.sessions",
+             "All chats: resume, search, rename, archive, delete, export", priority=True),
+        bind("f7", "app.command('resume last')", "Last chat", "chat.resume_last",
+             "Go on with the chat before this one", priority=True, show=False),
+        bind("ctrl+n", "app.command('new')", "New chat", "chat.new", "Begin a new chat", show=False),
+        bind("f3", "toggle_marks", "Marks", "chat.marks",
+             "Keep the drafting marks on finished answers, or show them as Markdown", show=False),
+        bind("f8,ctrl+l", "inspect", "Rounds", "chat.rounds",
+             "The rounds of an answer one by one: what was drafted, what was accepted"),
+        bind("f9", "totals", "Totals", "chat.totals",
+             "This chat: instructions, sampling, what drafting did so far", show=False),
+        bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
     ]  # fmt: skip
 
     BLANK = True

@@ -75,19 +75,20 @@ class CommandRunner:
             "resume": lambda value: saved.resume(value or "last"),
             "new": lambda _: chat.clear(),
             "clear": lambda _: chat.clear(),
-            "rename": saved.rename_current,
-            "archive": lambda _: saved.archive_current(),
-            "delete": lambda _: saved.delete_current(),
-            "undo": lambda _: saved.undo_and_show(),
-            "export": saved.export_current,
+            "rename": lambda value: saved.rename(chat.conversation.chat, value),
+            "archive": lambda _: saved.archive(saved.current()),
+            "delete": lambda _: saved.delete(saved.current()),
+            "undo": lambda _: saved.undo(),
+            "export": self._export,
             "import": saved.import_file,
             "preset": saved.preset,
             "stop": self._stop,
-            "config": lambda _: view.note(
+            "config": lambda _: (
                 f"Settings: {app.config.file}. `mlx-spec config` prints every key and what holds."
             ),
-            "log": lambda _: view.note(f"The engine's log: {chat.link.client.log_path}"),
+            "log": lambda _: f"The engine's log: {chat.link.client.log_path}",
         }
+        """Those that give a text have it shown."""
 
     async def run(self, text: str) -> None:
         """Run a typed command; what cannot be done is said in the conversation."""
@@ -98,9 +99,11 @@ class CommandRunner:
             elif command.name in ACTIONS:
                 await self._app.run_action(ACTIONS[command.name])
             else:
-                work = self._commands[command.name](value)
-                if isawaitable(work):
-                    await work
+                done = self._commands[command.name](value)
+                if isawaitable(done):
+                    done = await done
+                if isinstance(done, str):
+                    self._view.note(done)
         except AppError as error:
             self._view.note(str(error), "error")
 
@@ -117,14 +120,14 @@ class CommandRunner:
             raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
         self._opener.use(pair)
 
-    def _pull(self, value: str) -> None:
+    def _pull(self, value: str) -> str:
         pair = self._pair(value)
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
         self._app.pulls.add(pair.spec)
         where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
         what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
-        self._view.note(what.rstrip())
+        return what.rstrip()
 
     def _remove(self, value: str) -> None:
         pair, app = self._pair(value), self._app
@@ -145,12 +148,12 @@ class CommandRunner:
             unknown = f"There is no pair {name}. {self._app.keys.fill_in(own)}"
             raise BadInput(unknown if "/" in name else str(error)) from error
 
-    def _system(self, value: str) -> None:
+    def _system(self, value: str) -> str:
         conversation = self._chat.conversation
         if value:
             conversation.set_up(system="" if value == "none" else value)
-        text = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
-        self._view.note(text)
+        system = conversation.system
+        return f"Instructions: {system}" if system else "There are no instructions."
 
     def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):
@@ -176,9 +179,16 @@ class CommandRunner:
             raise BadInput("Name the file: /attach FILE")
         self._prompt.attach(attach(Path(value.strip('"')), self._chat.context_limit))
 
-    def _detach(self, value: str) -> None:
-        files = self._prompt.take_attachments()
-        self._view.note(f"{counted(len(files), 'attached file')} left out.")
+    def _detach(self, value: str) -> str:
+        return f"{counted(len(self._prompt.take_attachments()), 'attached file')} left out."
+
+    async def _export(self, value: str) -> str:
+        """`[markdown|json] [FILE]` of the chat in view."""
+        kind, _, file = value.partition(" ")
+        if kind not in ("markdown", "md", "json"):
+            kind, file = ("json" if value.endswith(".json") else "markdown"), value
+        saved = self._app.saved
+        return await saved.export(saved.current(), "json" if kind == "json" else "markdown", file.strip())
 
     def _stop(self, value: str) -> None:
         if not self._chat.can_stop:

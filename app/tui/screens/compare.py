@@ -2,10 +2,8 @@
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from app.chat.engine_link import Asker, RequestFailed
 from app.compare import store
@@ -19,6 +17,7 @@ from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.engine.protocol import Answered, Explained
 from app.shell.errors import AppError
 from app.shell.printable import printable
+from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
@@ -34,25 +33,21 @@ class CompareScreen(OpenedScreen[None]):
 The same prompts without and with drafting, one after the other on the same engine. {compare.left} and \
 {compare.right} walk the prompts, {compare.up} and {compare.down} the settings."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop / back", id="compare.stop",
-                tooltip="Stop and judge what ran; once it ended, go back"),
-        Binding("f5,ctrl+r", "again", "Again", id="compare.again",
-                tooltip="Run the comparison again"),
-        Binding("v", "view", "Texts/figures", id="compare.view",
-                tooltip="Show the texts side by side, or the figures"),
-        Binding("left", "prompt(-1)", "Prompt before", id="compare.left", show=False),
-        Binding("right", "prompt(1)", "Next prompt", id="compare.right", show=False),
-        Binding("up", "setting(-1)", "Setting before", id="compare.up", show=False),
-        Binding("down", "setting(1)", "Next setting", id="compare.down", show=False),
-        Binding("s", "sweep", "Sweep", id="compare.sweep",
-                tooltip="Run the same prompts with draft lengths 0 to 8"),
-        Binding("e", "export", "Export", id="compare.export",
-                tooltip="Write JSON, CSV and a picture into this folder"),
-        Binding("pagedown", "scroll_texts(1)", "Scroll", id="compare.page_down",
-                tooltip="Scroll both texts, or the figures, down"),
-        Binding("pageup", "scroll_texts(-1)", "Scroll up", id="compare.page_up", show=False,
-                tooltip="Scroll both texts, or the figures, up"),
+    BINDINGS = [
+        bind("escape", "stop", "Stop / back", "compare.stop",
+             "Stop and judge what ran; once it ended, go back"),
+        bind("f5,ctrl+r", "again", "Again", "compare.again", "Run the comparison again"),
+        bind("v", "view", "Texts/figures", "compare.view", "Show the texts side by side, or the figures"),
+        bind("left", "prompt(-1)", "Prompt before", "compare.left", show=False),
+        bind("right", "prompt(1)", "Next prompt", "compare.right", show=False),
+        bind("up", "setting(-1)", "Setting before", "compare.up", show=False),
+        bind("down", "setting(1)", "Next setting", "compare.down", show=False),
+        bind("s", "sweep", "Sweep", "compare.sweep", "Run the same prompts with draft lengths 0 to 8"),
+        bind("e", "export", "Export", "compare.export", "Write JSON, CSV and a picture into this folder"),
+        bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
+             "Scroll both texts, or the figures, down"),
+        bind("pageup", "scroll_texts(-1)", "Scroll up", "compare.page_up",
+             "Scroll both texts, or the figures, up", show=False),
     ]  # fmt: skip
 
     def __init__(self, *, plan: Plan | None = None, record: Record | None = None) -> None:

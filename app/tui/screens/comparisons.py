@@ -1,9 +1,6 @@
 """The kept comparisons: look at one again, export it, delete it."""
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -14,6 +11,7 @@ from app.compare.words import circumstances, sentence
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line, printable
+from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonChosen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import ask
@@ -26,13 +24,11 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "show", "Show", id="comparisons.show",
-                tooltip="Show the chosen comparison, which can be exported there"),
-        Binding("escape,q", "dismiss", "Back", id="comparisons.close",
-                tooltip="Back to the chat"),
-        Binding("d,delete", "delete", "Delete", id="comparisons.delete",
-                tooltip="Delete the chosen comparison"),
+    BINDINGS = [
+        bind("enter", "show", "Show", "comparisons.show",
+             "Show the chosen comparison, which can be exported there"),
+        bind("escape,q", "dismiss", "Back", "comparisons.close", "Back to the chat"),
+        bind("d,delete", "delete", "Delete", "comparisons.delete", "Delete the chosen comparison"),
     ]  # fmt: skip
 
     records: tuple[Record, ...] = ()

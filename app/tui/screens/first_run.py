@@ -1,10 +1,8 @@
 """The screen of the first start: the built-in pair, real ones for this machine, and the way to the chat."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Key, Paste
@@ -14,6 +12,7 @@ from textual.widgets.option_list import Option
 from app.chat.first_run import BUILTIN, about_suggestions, remember_first_run, speed, suggestions
 from app.chat.pair_facts import Facts
 from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from models.pairs.catalogue import DEFAULT_PAIR
@@ -36,11 +35,10 @@ class FirstRunScreen(OpenedScreen[str | None]):
 A pair is two models: the large one answers, the small one guesses ahead. Enter on the first row goes on \
 with what answers now; on another row it shows that pair, with the key that downloads it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Take it", id="welcome.choose", tooltip="Go on with the chosen pair"),
-        Binding("escape", "dismiss", "Chat", id="welcome.leave",
-                tooltip="Chat with the pair in use"),
-    ]  # fmt: skip
+    BINDINGS = [
+        bind("enter", "choose", "Take it", "welcome.choose", "Go on with the chosen pair"),
+        bind("escape", "dismiss", "Chat", "welcome.leave", "Chat with the pair in use"),
+    ]
 
     def __init__(self, write_prompt: Callable[[str], object]) -> None:
         """`write_prompt` adds text to the chat's prompt."""

@@ -1,7 +1,6 @@
 """F1: what the keys do in the part that has the focus, and the commands."""
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.chat.slash_commands import SLASH_COMMANDS
-from app.tui.keys.keymap import default_keys, key_name
+from app.tui.keys.keymap import bind, default_keys, key_name
 from app.tui.program import Program
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine, passed_on
@@ -39,8 +38,8 @@ Described = dict[str, list[tuple[str, str]]]
 class HelpScreen(ModalScreen[None], OpenedScreen[None]):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
+    BINDINGS = [
+        bind("escape,q", "dismiss", "Close", "help.close", "Close this help"),
     ]
 
     def __init__(self, about: str, keys: Described, *, commands: bool) -> None:

@@ -1,10 +1,8 @@
 """The rounds of an answer, one per row, and the place of each in the text."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -12,6 +10,7 @@ from textual.widgets.option_list import Option
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound
 from app.shell.printable import one_line, printable
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.token_text import round_sentence, round_text
@@ -28,12 +27,11 @@ class InspectorScreen(OpenedScreen[None]):
 One row per round: milliseconds, who drafted, how many of the drafted tokens were accepted, and the tokens. \
 Up and down walk the rounds; the text above shows the round's place in the answer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close",
-                tooltip="Back to the chat"),
-        Binding("left", "answer(-1)", "Earlier", id="rounds.earlier", tooltip="The answer before"),
-        Binding("right", "answer(1)", "Later", id="rounds.later", tooltip="The answer after"),
-    ]  # fmt: skip
+    BINDINGS = [
+        bind("escape,f8,ctrl+l,q", "dismiss", "Back", "rounds.close", "Back to the chat"),
+        bind("left", "answer(-1)", "Earlier", "rounds.earlier", "The answer before"),
+        bind("right", "answer(1)", "Later", "rounds.later", "The answer after"),
+    ]
 
     def __init__(self, logs: Sequence[AnswerLog]) -> None:
         """`logs`: per answer of the chat, the newest last; they may grow."""

@@ -1,15 +1,15 @@
 """A pair of your own: two repositories or folders, checked before they are added."""
 
 import threading
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.download_list import progress_line
 from app.tui.widgets.key_line import KeyLine
@@ -26,8 +26,8 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 
     HELP = "Target and draft have to read text alike. Enter fetches their small files and compares them."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Cancel", id="own.leave", tooltip="Stop checking and close"),
+    BINDINGS = [
+        bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),
     ]
 
     def __init__(self) -> None:

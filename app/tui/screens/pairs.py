@@ -1,10 +1,8 @@
 """F2: the pairs there are, what they need and do here; getting, using and removing one."""
 
 from functools import partial
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -15,6 +13,7 @@ from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullJob
 from app.compare.last_speeds import last_speeds
 from app.shell.pull_text import warning
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import ask
@@ -39,23 +38,19 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     HELP = "Pairs of models: the large one answers, the small one guesses ahead."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Use or pull", id="pairs.choose",
-                tooltip="Use the pair, or download it first"),
-        Binding("space", "more", "More", id="pairs.more",
-                tooltip="Scroll the facts about the pair; from their end back to their beginning"),
-        Binding("slash", "filter", "Filter", id="pairs.filter",
-                tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
-        Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
-                tooltip="Stop or give up the pair's download, or the one that runs; what came is kept"),
-        Binding("r", "retry", "Resume", id="pairs.retry",
-                tooltip="Go on with the pair's download, or with all that were paused or failed"),
-        Binding("x,delete", "remove", "Remove", id="pairs.remove",
-                tooltip="Delete the pair's files, after asking"),
-        Binding("a", "add_own", "Own pair", id="pairs.own",
-                tooltip="Put a pair together from two repositories or folders"),
-        Binding("escape", "back", "Back", id="pairs.back",
-                tooltip="Close the filter; then back to the chat"),
+    BINDINGS = [
+        bind("enter", "choose", "Use or pull", "pairs.choose", "Use the pair, or download it first"),
+        bind("space", "more", "More", "pairs.more",
+             "Scroll the facts about the pair; from their end back to their beginning"),
+        bind("slash", "filter", "Filter", "pairs.filter",
+             "Show only pairs with these words: a name, a licence, installed, fits, ..."),
+        bind("c", "cancel_pull", "Cancel", "pairs.cancel",
+             "Stop or give up the pair's download, or the one that runs; what came is kept"),
+        bind("r", "retry", "Resume", "pairs.retry",
+             "Go on with the pair's download, or with all that were paused or failed"),
+        bind("x,delete", "remove", "Remove", "pairs.remove", "Delete the pair's files, after asking"),
+        bind("a", "add_own", "Own pair", "pairs.own", "Put a pair together from two repositories or folders"),
+        bind("escape", "back", "Back", "pairs.back", "Close the filter; then back to the chat"),
     ]  # fmt: skip
 
     def __init__(self, chosen: str | None = None) -> None:

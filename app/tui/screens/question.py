@@ -1,15 +1,15 @@
 """Questions: with two answers, or answered with one line."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 
@@ -26,9 +26,9 @@ class QuestionScreen(ModalScreen[bool], OpenedScreen[bool]):
 A question: {question.yes} and {question.no} answer it; Tab goes from one button to the other, Enter \
 presses it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n,escape", "dismiss(False)", "No", id="question.no", tooltip="No"),
-        Binding("y", "dismiss(True)", "Yes", id="question.yes", tooltip="Yes"),
+    BINDINGS = [
+        bind("n,escape", "dismiss(False)", "No", "question.no", "No"),
+        bind("y", "dismiss(True)", "Yes", "question.yes", "Yes"),
     ]
 
     def __init__(self, question: str, yes: str, no: str) -> None:
@@ -56,8 +56,8 @@ class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
 
     HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Leave it", id="title.leave", tooltip="Leave it as it was"),
+    BINDINGS = [
+        bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was"),
     ]
 
     def __init__(self, question: str, value: str) -> None:

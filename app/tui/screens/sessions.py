@@ -1,10 +1,9 @@
 """All saved chats: find one, go on with it, put it in order."""
 
 from collections.abc import Awaitable
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -14,6 +13,7 @@ from app.shell.ago import ago
 from app.shell.counted import counted
 from app.shell.errors import AppError
 from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.found_words import with_found
@@ -31,23 +31,19 @@ class SessionsScreen(OpenedScreen[ChatRow | None]):
 All chats. A search ({sessions.search}) looks through titles and every message, on all branches; Enter opens \
 the chat at the message that was found."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "resume", "Resume", id="sessions.resume", tooltip="Go on with the chat"),
+    BINDINGS = [
+        bind("enter", "resume", "Resume", "sessions.resume", "Go on with the chat"),
         # A priority, so that letters typed right behind it are in the search.
-        Binding("/", "search", "Search", id="sessions.search", priority=True,
-                tooltip="Search the titles and all texts"),
-        Binding("r", "rename", "Rename", id="sessions.rename", tooltip="Give the chat another title"),
-        Binding("a", "archive", "Archive", id="sessions.archive",
-                tooltip="Put the chat into the archive, or take it out"),
-        Binding("d,delete", "delete", "Delete", id="sessions.delete", tooltip="Delete the chat"),
-        Binding("u,ctrl+z", "undo", "Undo", id="sessions.undo", tooltip="Bring the deleted chat back"),
-        Binding("e", "export('markdown')", "Export", id="sessions.export",
-                tooltip="Write the chat as Markdown"),
-        Binding("J", "export('json')", "JSON", id="sessions.export_json", show=False,
-                tooltip="Write the chat as JSON, which can be imported"),
-        Binding("v", "show_archived", "Archived", id="sessions.archived",
-                tooltip="Show the archived chats, or the others"),
-        Binding("escape", "back", "Back", id="sessions.back", tooltip="Empty the search; then leave"),
+        bind("/", "search", "Search", "sessions.search", "Search the titles and all texts", priority=True),
+        bind("r", "rename", "Rename", "sessions.rename", "Give the chat another title"),
+        bind("a", "archive", "Archive", "sessions.archive", "Put the chat into the archive, or take it out"),
+        bind("d,delete", "delete", "Delete", "sessions.delete", "Delete the chat"),
+        bind("u,ctrl+z", "undo", "Undo", "sessions.undo", "Bring the deleted chat back"),
+        bind("e", "export('markdown')", "Export", "sessions.export", "Write the chat as Markdown"),
+        bind("J", "export('json')", "JSON", "sessions.export_json",
+             "Write the chat as JSON, which can be imported", show=False),
+        bind("v", "show_archived", "Archived", "sessions.archived", "Show the archived chats, or the others"),
+        bind("escape", "back", "Back", "sessions.back", "Empty the search; then leave"),
     ]  # fmt: skip
 
     def __init__(self, text: str = "") -> None:
@@ -99,33 +95,25 @@ the chat at the message that was found."""
 
             def rename(title: str | None) -> None:
                 if title is not None:
-                    title = one_line(title)
-                    self._do(self.app.saved.rename(chat, title), f"The chat is now '{title}'.")
+                    self._do(self.app.saved.rename(chat, title))
 
             self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), rename)
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            there = self.app.keys.fill_in("in the archive ({sessions.archived} shows it)")
-            place = "out of the archive" if chat.archived else there
-            self._do(self.app.saved.archive(chat), f"'{chat.title}' is {place}.")
+            self._do(self.app.saved.archive(chat))
 
     def action_delete(self) -> None:
         if (chat := self.chosen) is not None and chat.id != self._deleting:  # the key twice in one read
             self._deleting = chat.id
-            undo = self.app.keys.fill_in("{sessions.undo} brings it back.")
-            self._do(self.app.saved.delete(chat), f"Deleted '{chat.title}'. {undo}")
+            self._do(self.app.saved.delete(chat))
 
     def action_undo(self) -> None:
-        self._do(self.app.saved.undo(), "The deleted chat is back.")
+        self._do(self.app.saved.undo())
 
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
         if (chat := self.chosen) is not None:
-
-            async def export() -> str:
-                return f"Written to {await self.app.saved.export(chat, kind)}."
-
-            self._do(export())
+            self._do(self.app.saved.export(chat, kind))
 
     def action_show_archived(self) -> None:
         self.archived = not self.archived
@@ -158,14 +146,12 @@ the chat at the message that was found."""
         if not self.was_closed:
             self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
-    def _do(self, work: Awaitable[object], done: str = "") -> None:
-        """Do it and show that it is done; without `done`, work gives the message."""
+    def _do(self, work: Awaitable[str]) -> None:
         self.show_message("")
 
         async def do() -> None:
             try:
-                result = await work
-                self.show_message(done or str(result))
+                self.show_message(await work)
             except AppError as error:
                 self.show_message(str(error))
             await self._load()

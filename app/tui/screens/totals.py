@@ -1,12 +1,10 @@
 """How this chat is asked and what drafting did in it, in one panel."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -16,6 +14,7 @@ from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
 from app.shell.counted import counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 
@@ -30,8 +29,8 @@ What the next answer of this chat is asked with, and what drafting did in all of
 written included. Each setting has the name of the command that changes it. Time saved is what the tokens \
 would have cost in plain rounds, as far as such rounds were measured in this chat."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f9,q", "dismiss", "Close", id="totals.close", tooltip="Close this panel"),
+    BINDINGS = [
+        bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel"),
     ]
 
     def __init__(self, setup: Sequence[tuple[str, str]], logs: Sequence[AnswerLog]) -> None:

@@ -5,9 +5,7 @@ A long conversation has thousands of messages; widgets exist for the part around
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.notifications import SeverityLevel
@@ -16,6 +14,7 @@ from textual.widget import Widget
 
 from app.chat.chat_view import Kind
 from app.shell.printable import printable
+from app.tui.keys.keymap import bind
 from app.tui.program import Program
 from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import Message
@@ -57,30 +56,28 @@ class Transcript(VerticalScroll, can_focus=True):
 
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "select(-1)", "Earlier", id="messages.up", show=False, tooltip="The message before"),
-        Binding("down,j", "select(1)", "Later", id="messages.down", show=False, tooltip="The message after"),
-        Binding("e", "app.command('edit')", "Edit", id="messages.edit",
-                tooltip="Edit the prompt and ask again; the old branch is kept"),
-        Binding("r", "app.command('regenerate')", "Again", id="messages.again",
-                tooltip="Another answer with a new seed"),
-        Binding("R", "app.command('regenerate same')", "Again, same seed", id="messages.again_same",
-                show=False, tooltip="Another answer with the same seed"),
-        Binding("c", "app.command('continue')", "Continue", id="messages.continue",
-                tooltip="Continue a stopped answer"),
-        Binding("y", "app.command('copy')", "Copy", id="messages.copy", tooltip="Copy the message"),
-        Binding("b", "app.command('copy code')", "Code", id="messages.copy_code",
-                tooltip="Copy a code block; again for the next one"),
-        Binding("left,h", "app.command('branch before')", "branch", id="messages.branch_before",
-                tooltip="The branch before this one"),
-        Binding("right,l", "app.command('branch after')", "branch", id="messages.branch_after",
-                tooltip="The branch after this one"),
-        Binding("t", "app.command('think')", "Thoughts", id="messages.fold", show=False,
-                tooltip="Show or fold what the model thought first"),
-        Binding("escape", "screen.stop_or_back", "Stop / back", id="messages.stop",
-                tooltip="Stop the answer that is being written; back to the prompt if there is none"),
-        Binding("tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back", show=False,
-                tooltip="Back to the prompt"),
+    BINDINGS = [
+        bind("up,k", "select(-1)", "Earlier", "messages.up", "The message before", show=False),
+        bind("down,j", "select(1)", "Later", "messages.down", "The message after", show=False),
+        bind("e", "app.command('edit')", "Edit", "messages.edit",
+             "Edit the prompt and ask again; the old branch is kept"),
+        bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
+        bind("R", "app.command('regenerate same')", "Again, same seed", "messages.again_same",
+             "Another answer with the same seed", show=False),
+        bind("c", "app.command('continue')", "Continue", "messages.continue", "Continue a stopped answer"),
+        bind("y", "app.command('copy')", "Copy", "messages.copy", "Copy the message"),
+        bind("b", "app.command('copy code')", "Code", "messages.copy_code",
+             "Copy a code block; again for the next one"),
+        bind("left,h", "app.command('branch before')", "branch", "messages.branch_before",
+             "The branch before this one"),
+        bind("right,l", "app.command('branch after')", "branch", "messages.branch_after",
+             "The branch after this one"),
+        bind("t", "app.command('think')", "Thoughts", "messages.fold",
+             "Show or fold what the model thought first", show=False),
+        bind("escape", "screen.stop_or_back", "Stop / back", "messages.stop",
+             "Stop the answer that is being written; back to the prompt if there is none"),
+        bind("tab,enter,i", "screen.back_to_prompt", "Back", "messages.back",
+             "Back to the prompt", show=False),
     ]  # fmt: skip
 
     def __init__(self, *children: Widget) -> None:
