@@ -36,7 +36,6 @@ class AnswerInProgress:
 
     @property
     def message(self) -> ChatMessage:
-        """The answer so far."""
         return self._message(None)
 
     def add(self, event: TextAdded) -> None:

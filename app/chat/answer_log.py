@@ -19,7 +19,6 @@ class AnswerLog:
         """`answer`: the saved one, or the one that is continued; `over`: nothing is added any more."""
         facts = answer.facts if answer else None
         self.pair = pair
-        """Name of the pair that answers."""
         self.answer_id = answer.id if answer else ""
         self.over = over
         self.latest: TextAdded | None = None
@@ -43,7 +42,6 @@ class AnswerLog:
 
     @property
     def seconds(self) -> float:
-        """Spent decoding so far."""
         before = self._before.decode_seconds if self._before else 0.0
         return before + (self.latest.seconds if self.latest else 0.0)
 
@@ -84,7 +82,6 @@ class AnswerLog:
         )
 
     def take(self, event: TextAdded) -> None:
-        """Add what one event brought."""
         self.latest = event
         for piece in event.pieces:
             append(self.pieces, piece)

@@ -9,7 +9,6 @@ from app.shell.printable import one_line
 from app.shell.written_path import written_out
 
 LARGEST_BYTES = 4_000_000
-"""No context holds more."""
 
 CHARACTERS_PER_TOKEN = 4
 """Of English text and of code, about."""
@@ -17,7 +16,6 @@ CHARACTERS_PER_TOKEN = 4
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
 _FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
 _BEHIND = ".,;:!?)]}'\""
-"""Signs of the sentence around a path."""
 
 
 def attach(path: Path, context_limit: int | None) -> Attachment:

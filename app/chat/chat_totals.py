@@ -21,7 +21,6 @@ class ChatTotals:
     drafted: int
     accepted: int
     seconds: float
-    """Spent decoding."""
     rounds_by_drafter: dict[str, int]
     plain_rounds: int
     """Rounds without a draft that followed another one: what a plain round costs in this chat."""

@@ -6,8 +6,6 @@ from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 
 
 class ContextInUse:
-    """Follows the events of the answer in progress."""
-
     def __init__(self) -> None:
         self.latest: TurnEvent | None = None
         """The last event with numbers; None before an answer's first."""

@@ -12,8 +12,6 @@ from app.history.tree import MessageTree
 
 
 class Conversation:
-    """One chat and its branch in view."""
-
     def __init__(self, history: HistoryThread, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
         self.tree = MessageTree(messages)
         self.chat = chat if chat.leaf in self.tree else replace(chat, leaf=self.tree.end_of(None))
@@ -28,7 +26,6 @@ class Conversation:
 
     @property
     def system(self) -> str:
-        """Instructions that precede every turn; empty for none."""
         return self.chat.system
 
     @property
@@ -38,7 +35,6 @@ class Conversation:
 
     @property
     def last(self) -> ChatMessage | None:
-        """The last prompt of the branch in view."""
         return next((m for m in reversed(self.path) if m.role == "user"), None)
 
     @property
@@ -46,7 +42,6 @@ class Conversation:
         return next((m for m in reversed(self.path) if m.role == "assistant"), None)
 
     def messages(self, prompt: ChatMessage | None) -> list[Message]:
-        """What the model reads to answer a prompt."""
         out: list[Message] = []
         if self.system:
             out.append({"role": "system", "content": self.system})
@@ -59,7 +54,6 @@ class Conversation:
         return out
 
     def documents(self, prompt: ChatMessage) -> list[str]:
-        """The texts attached on the way to a prompt."""
         return [a.text for message in self.tree.path(prompt.id) for a in message.attachments]
 
     def ask(
@@ -94,12 +88,10 @@ class Conversation:
         self._history.ask(lambda history: history.forget(message))
 
     def show_branch(self, message: ChatMessage) -> None:
-        """Bring the branch that goes through a message into view."""
         self.chat = replace(self.chat, leaf=self.tree.end_of(message.id))
         self._save()
 
     def set_up(self, *, system: str | None = None, settings: Settings | None = None) -> None:
-        """Change the instructions or the options of this chat."""
         if system is not None:
             self.chat = replace(self.chat, system=system)
         if settings is not None:

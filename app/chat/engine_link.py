@@ -59,24 +59,20 @@ class EngineLink:
         self.client = client
         self.pair = pair
         self.info: PairInfo | None = None
-        """The loaded pair; None until it is in memory."""
         self.state: EngineState = "loading"
         self.tuning: Tuning | None = None
         """How far the measuring of what drafting costs is; None while there is none."""
         self.listener: Callable[[PairEvent], object] = lambda event: None
-        """Takes what happens to the pair and the process."""
         self._askers: dict[int, Asker] = {}
         self._last_id = 0
         self._no_start = ""
         """Why the process could not be started again, until the next `pump`."""
 
     def start(self) -> None:
-        """Start the process and the loading. To be called before the app runs."""
         self.client.start()
         self.client.send(protocol.Load(self.pair))
 
     def use(self, pair: PairSpec) -> None:
-        """Open another pair in place of this one."""
         self.pair = pair
         if not self.wake():
             self._load()
@@ -124,7 +120,6 @@ class EngineLink:
         return True
 
     def cancel(self, turn_id: int) -> None:
-        """Stop an answer; its `TurnEnded` still arrives."""
         self.client.send(protocol.Cancel(turn_id))
 
     def skip_tuning(self) -> None:
@@ -132,7 +127,6 @@ class EngineLink:
         self.client.send(protocol.SkipTuning())
 
     def pump(self) -> None:
-        """Pass on what the process sent since the last call."""
         for event in self.client.poll():
             self._pass_on(event)
         if self._no_start:
@@ -143,7 +137,6 @@ class EngineLink:
         self.client.close()
 
     def _begin(self, asker: Asker) -> int:
-        """The id of a request that is about to be sent."""
         self.wake()
         self._last_id += 1
         self._askers[self._last_id] = asker
@@ -175,7 +168,6 @@ class EngineLink:
                 self.listener(event)
 
     def _die(self, reason: str) -> None:
-        """There is no process: all that was asked has failed."""
         self.info, self.state, self.tuning = None, "dead", None
         text = f"{reason} The next prompt starts it again."
         answering = list(self._askers)

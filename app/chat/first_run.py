@@ -34,7 +34,6 @@ def remember_first_run() -> None:
 
 
 def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
-    """The smallest and the largest real pairs that fit, small ones first."""
     real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
     fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
     chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]

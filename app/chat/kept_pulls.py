@@ -67,7 +67,6 @@ class KeptPulls:
                 self.close()
 
     def close(self) -> None:
-        """Leave what is kept to the next program."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -31,7 +31,6 @@ class OpenChat:
         self.history = history
         self.conversation = Conversation.begin(history, settings)
         self.running: AnswerInProgress | None = None
-        """The answer that is being written."""
         self.queued: list[Unsent] = []
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
@@ -43,7 +42,6 @@ class OpenChat:
 
     @property
     def can_stop(self) -> bool:
-        """Something is under way that `stop` ends."""
         return self.link.tuning is not None or self.running is not None or self.editing is not None
 
     @property
@@ -52,7 +50,6 @@ class OpenChat:
         return self.link.info.context_limit if self.link.info else None
 
     def ask(self, prompt: Unsent, *, at_once: bool) -> None:
-        """Send a prompt, or have it wait for the answer in progress; `at_once` ends that one first."""
         if self.running is None:
             self.send(prompt.text, prompt.attachments)
         else:
@@ -77,12 +74,10 @@ class OpenChat:
         self.answer(prompt, self.settings)
 
     def answer(self, prompt: ChatMessage, settings: Settings) -> None:
-        """Have a prompt answered, beside the answers it may have."""
         facts = AnswerFacts(self.link.pair.name, settings.for_answer())
         self._begin(prompt, self.conversation.begin_answer(prompt, facts))
 
     def go_on(self, answer: ChatMessage) -> None:
-        """Continue an answer that was stopped."""
         self._begin(self.conversation.tree[answer.parent], answer)
 
     def stop(self) -> None:
@@ -134,7 +129,6 @@ class OpenChat:
         self.view.show()
 
     def show_branch(self, message: ChatMessage) -> None:
-        """Bring the branch with this message into view."""
         self.conversation.show_branch(message)
         self.count_context()
         self.view.show_path()
@@ -155,14 +149,12 @@ class OpenChat:
             self._fail(running, event.text)
 
     def save(self) -> None:
-        """Hand what the answer in progress has grown by to the history."""
         running = self.running
         if running is not None and running.unsaved:
             running.unsaved = False
             self.conversation.change(running.message)
 
     def _open(self, conversation: Conversation) -> None:
-        """Put another chat into view; the answer in progress ends."""
         if (running := self.running) is not None:
             self.link.cancel(running.id)
             if running.has_grown:

@@ -17,12 +17,9 @@ NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from mem
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a pair."""
-
     pair: Pair
     installed: bool
     removable_bytes: int = 0
-    """What removing it would free."""
     fit: Fit | None = None
     """None until the machine was asked."""
     expected: Expectation | None = None
@@ -32,7 +29,6 @@ class Facts:
 
 
 def first_facts(pair: Pair) -> Facts:
-    """What is known at once."""
     return Facts(pair, installed(pair.spec))
 
 

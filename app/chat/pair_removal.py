@@ -11,7 +11,6 @@ from models.pairs.pair import PairSpec
 from models.size_text import size_text
 
 Ask = Callable[[str, str, str], Awaitable[bool]]
-"""Shows a question and its two answers; True for the first answer."""
 
 
 async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, ask: Ask) -> str:

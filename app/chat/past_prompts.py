@@ -21,7 +21,6 @@ class PastPrompts:
         self._place = len(self._texts)
 
     def add(self, text: str) -> None:
-        """Take a text that was sent; the next walk begins after it."""
         self._texts = [*(one for one in self._texts if one != text), text]
         self._place = len(self._texts)
 
@@ -53,7 +52,6 @@ class PastFiles:
         self._aside: Files = ()
 
     def keep(self, prompts: Mapping[str, Files]) -> None:
-        """Have these come back with their texts."""
         self._of.update(prompts)
 
     def walked(self, shown: str, found: str, files: Files) -> Files:
@@ -67,5 +65,4 @@ class PastFiles:
         return files
 
     def sent(self, text: str) -> None:
-        """The text was sent with what was shown: Up brings it back as any other."""
         self._of.pop(text, None)

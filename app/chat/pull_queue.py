@@ -32,7 +32,6 @@ class PullJob:
         self.progress: Progress | None = None
         """None until the download process reports."""
         self.error = error
-        """Why it failed, for the user."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull", daemon=True)
 
@@ -55,7 +54,6 @@ class PullJob:
             self.state = "cancelled"
 
     def wait(self) -> None:
-        """Until its process is gone."""
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
 
@@ -91,7 +89,6 @@ class PullQueue:
             for pair, why in left.items()
             if not installed(pair)
         ]
-        """One for each pair, ended ones too."""
         self._reported = set(self.jobs)
         self._keep()
 
@@ -111,7 +108,6 @@ class PullQueue:
         return [job for job in self.jobs if job.unfinished]
 
     def of(self, pair: PairSpec) -> PullJob | None:
-        """The download of this pair, if one was asked for."""
         return next((job for job in self.jobs if job.pair == pair), None)
 
     def add(self, pair: PairSpec) -> PullJob:

@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 
 class KeyNames(Protocol):
-    """The keys that the person has, by binding id."""
-
     def name(self, binding: str) -> str: ...
     def fill_in(self, sentence: str) -> str: ...
 
@@ -64,7 +62,6 @@ class SavedChats:
         return f"The chat is now '{title}'."
 
     async def archive(self, chat: Chat) -> str:
-        """Put a chat into the archive, or take it out."""
         archived = not chat.archived
         await self._ask(lambda history: history.archive(chat.id, archived))
         if self._is_in_view(chat):
@@ -99,7 +96,6 @@ class SavedChats:
         return f"Written to {await self._ask(lambda h: write(chat, h.messages(chat), kind, path))}."
 
     async def import_file(self, file: str) -> str:
-        """Add the chats of an exported file."""
         if not file:
             raise BadInput("Name the file: /import FILE")
         path = file_to_read(file)
@@ -169,7 +165,6 @@ class SavedChats:
         return await asyncio.wrap_future(self._chat.history.ask(work))
 
     async def _last(self) -> Chat | None:
-        """The chat before the one in view."""
         rows = await self._ask(lambda history: history.chats(limit=2))
         return next((row.chat for row in rows if not self._is_in_view(row.chat)), None)
 

@@ -9,8 +9,6 @@ from app.shell.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """One command of the prompt, as help and the list of commands show it."""
-
     name: str
     """Without its slash."""
     value: str
@@ -27,7 +25,6 @@ class SlashCommand:
 
     @property
     def is_setting(self) -> bool:
-        """It changes what the next answer is asked for."""
         return self.name == "draft" or self.name in FIELDS
 
 

@@ -7,7 +7,6 @@ OPEN, CLOSE = "<think>", "</think>"
 
 class Thought(NamedTuple):
     thought: str
-    """Empty if there is none."""
     answer_at: int
     """Where the answer begins, in characters."""
     finished: bool = True

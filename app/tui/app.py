@@ -212,12 +212,10 @@ class ChatApp(Program):
         self.opener.pairs()
 
     async def action_command(self, text: str) -> None:
-        """A key that does what a command does, on the chosen message where there is one."""
         self.opener.return_to_chat()
         await self._commands.run(f"/{text}")
 
     async def action_quit(self) -> None:
-        """Leave; ask first if that would end downloads."""
         jobs = self.pulls.unfinished
         if not jobs:
             self.leave()
@@ -270,7 +268,6 @@ class ChatApp(Program):
             self.saved.report_saving(self._news.get())
 
     def _keep_theme(self, theme: str) -> None:
-        """A theme that was chosen holds from now on."""
         try:
             write_setting(self.config.file, "theme", theme)
         except MachineFailed as error:

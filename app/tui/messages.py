@@ -59,6 +59,4 @@ class ComparisonEnded(Message):
 
 @dataclass
 class ComparisonChosen(Message):
-    """A kept comparison was picked from their list, to be shown."""
-
     record: Record

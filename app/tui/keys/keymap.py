@@ -65,7 +65,6 @@ def default_keys() -> dict[str, str]:
 
 
 def meanings() -> dict[str, str]:
-    """Binding id to what it does."""
     return {binding.id: binding.tooltip or binding.description for binding in all_bindings() if binding.id}
 
 
@@ -118,7 +117,6 @@ def _why_not(name: str, key: str) -> str:
 
 
 def _editing_keys() -> set[str]:
-    """Keys that the prompt hears before what lies around it."""
     bindings = (binding for binding in TextArea.BINDINGS if isinstance(binding, Binding))
     return {key for binding in bindings for key in binding.key.split(",")}
 

@@ -30,8 +30,6 @@ HAND_OVER_SECONDS = 0.25
 
 
 class ChatScreen(Screen[None]):
-    """Transcript, prompt, numbers."""
-
     BINDINGS = [
         bind("f4,ctrl+t", "toggle_drafting", "Draft", "chat.draft",
              "Switch drafting on or off for the next answer"),
@@ -107,7 +105,6 @@ class ChatScreen(Screen[None]):
         self.state.take_event(message.event)
 
     def take_pair_event(self, event: PairEvent) -> None:
-        """Something happened to the pair or to the engine's process."""
         idle = self.state.running is None
         match event:
             case PairLoading() if idle:
@@ -177,7 +174,6 @@ class ChatScreen(Screen[None]):
         self.transcript.follow()
 
     def action_browse(self) -> None:
-        """Let the keys move between messages."""
         self.transcript.focus()
         self.transcript.action_select(0)
 
@@ -193,7 +189,6 @@ class ChatScreen(Screen[None]):
         self.prompt.area.focus()
 
     def show_pair(self) -> None:
-        """Bring everything that tells about the pair and its process up to date."""
         link = self.state.link
         self.welcome.show_pair(one_line(link.pair.name), link.state, link.info)
         self.view.show()

@@ -38,12 +38,9 @@ ACTIONS = {
     "theme": "app.themes",
     "quit": "app.quit",
 }
-"""Commands that do what a key does."""
 
 
 class CommandRunner:
-    """Changes settings, runs the actions of keys, and carries out the other commands."""
-
     def __init__(
         self, app: Program, opener: Opener, view: ConversationView, prompt: Prompt, actions: MessageActions
     ) -> None:
@@ -196,5 +193,4 @@ class CommandRunner:
         self._chat.stop()
 
     def _drafting(self) -> Options:
-        """The options of a drafted answer in this chat."""
         return self._chat.settings.for_answer(drafting=True)

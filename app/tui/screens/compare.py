@@ -176,7 +176,6 @@ The same prompts without and with drafting, one after the other on the same engi
         await self._go_on(self.progress)
 
     async def _go_on(self, progress: ComparisonInProgress[Asker]) -> None:
-        """Begin the run that is due; after the last one, judge."""
         if (run := progress.begin_next()) is None:
             await self._judge(progress)
         else:
@@ -194,7 +193,6 @@ The same prompts without and with drafting, one after the other on the same engi
             await self._end(progress)
 
     async def _end(self, progress: ComparisonInProgress[Asker]) -> None:
-        """Make the record of what ran, keep it, show it."""
         self.progress = None
         self.record = progress.record()
         self.refresh_bindings()

@@ -25,7 +25,7 @@ class ComparisonsScreen(OpenedScreen[None]):
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
     BINDINGS = [
-        bind("enter", "show", "Show", "comparisons.show",
+        bind("enter", "choose", "Show", "comparisons.show",
              "Show the chosen comparison, which can be exported there"),
         bind("escape,q", "dismiss", "Back", "comparisons.close", "Back to the chat"),
         bind("d,delete", "delete", "Delete", "comparisons.delete", "Delete the chosen comparison"),
@@ -52,9 +52,6 @@ class ComparisonsScreen(OpenedScreen[None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if not self.asks:
             self.post_message(ComparisonChosen(self.records[event.option_index]))
-
-    def action_show(self) -> None:
-        self.query_one(OptionList).action_select()
 
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted

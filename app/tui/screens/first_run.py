@@ -41,7 +41,6 @@ with what answers now; on another row it shows that pair, with the key that down
     ]
 
     def __init__(self, write_prompt: Callable[[str], object]) -> None:
-        """`write_prompt` adds text to the chat's prompt."""
         super().__init__()
         self._write_prompt = write_prompt
 
@@ -74,9 +73,6 @@ with what answers now; on another row it shows that pair, with the key that down
         self._write_prompt(text)
         self.dismiss(None)
         return True
-
-    def action_choose(self) -> None:
-        self.query_one(OptionList).action_select()
 
     @property
     def _is_narrow(self) -> bool:

@@ -68,7 +68,6 @@ class HelpScreen(ModalScreen[None], OpenedScreen[None]):
 
 
 def about_focus(app: Program) -> str:
-    """What the part that has the focus is for, and the screen it is on."""
     parts = (app.focused, app.screen)
     return "\n\n".join(app.keys.fill_in(part.HELP) for part in parts if part is not None and part.HELP)
 

@@ -34,11 +34,9 @@ Up and down walk the rounds; the text above shows the round's place in the answe
     ]
 
     def __init__(self, logs: Sequence[AnswerLog]) -> None:
-        """`logs`: per answer of the chat, the newest last; they may grow."""
         super().__init__()
         self.logs = logs
         self.place = len(logs) - 1
-        """The answer that is shown."""
 
     @property
     def answer(self) -> AnswerLog:
@@ -85,7 +83,6 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         self._describe()
 
     def _grow(self) -> None:
-        """Add the rounds that came since."""
         rows, rounds = self.query_one(OptionList), self.answer.rounds
         count = rows.option_count
         if count < len(rounds):

@@ -28,7 +28,6 @@ class Opener:
             self._app.pop_screen()
 
     def compare_last(self) -> None:
-        """Compare the last prompt without and with drafting."""
         chat = self._app.state
         try:
             self.compare(read_compare("", chat.settings.for_answer(drafting=True)))
@@ -50,7 +49,6 @@ class Opener:
         self._app.push_screen(CompareScreen(plan=plan))
 
     def comparisons(self) -> None:
-        """List the comparisons that were kept."""
         self.return_to_chat()
         self._app.push_screen(ComparisonsScreen())
 
@@ -66,7 +64,6 @@ class Opener:
         self._app.push_screen(screen, lambda chosen: self.pairs(chosen) if chosen is not None else None)
 
     def sessions(self, text: str) -> None:
-        """List the saved chats, those that fit a search if there is a text."""
         self.return_to_chat()
         sessions = SessionsScreen(text)
 
@@ -77,7 +74,6 @@ class Opener:
         self._app.push_screen(sessions, open_chat)
 
     def pairs(self, chosen: str | None = None) -> None:
-        """List the pairs, with one of them in view."""
         self.return_to_chat()
         self._app.push_screen(PairsScreen(chosen), self.use)
 

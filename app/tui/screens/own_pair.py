@@ -87,7 +87,6 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         return read_source(text)
 
     def _check(self, spec: PairSpec) -> None:
-        """On a thread: the download process does the work."""
         try:
             progress: Progress | None = None
             for progress in check(spec, cancelled=self._stop.is_set):

@@ -89,7 +89,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     @property
     def chosen(self) -> Pair | None:
-        """The highlighted pair."""
         option = self.query_one(OptionList).highlighted_option
         return self.facts[option.id].pair if option is not None and option.id in self.facts else None
 
@@ -127,9 +126,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.query_one(OptionList).focus()
-
-    def action_choose(self) -> None:
-        self.query_one(OptionList).action_select()
 
     def action_more(self) -> None:
         view = self._details_view
@@ -170,11 +166,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.ask_once(self._remove(pair))
 
     def show_message(self, text: str) -> None:
-        """A sentence under the list."""
         self.query_one("#pull-line", Static).update(Content(text))
 
     def show_downloads(self) -> None:
-        """Show how far the downloads are."""
         self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)
         for job in self.app.pulls.jobs:
             if job.unfinished:
@@ -192,7 +186,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.run_worker(self._look, thread=True, exclusive=True)
 
     def show_list(self, highlight: str | None = None) -> None:
-        """The rows that the filter leaves."""
         chosen = highlight or (self.chosen.name if self.chosen else None)
         width, words = self.app.size.width, self.query_one(Input).value
         names = [name for name, facts in self.facts.items() if matches(facts, words)]

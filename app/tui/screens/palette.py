@@ -35,8 +35,6 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
 
 
 class ThemePalette(Palette):
-    """The colours to choose from."""
-
     HELP = f"All themes. {PALETTE_HELP}"
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ All chats. A search ({sessions.search}) looks through titles and every message, 
 the chat at the message that was found."""
 
     BINDINGS = [
-        bind("enter", "resume", "Resume", "sessions.resume", "Go on with the chat"),
+        bind("enter", "choose", "Resume", "sessions.resume", "Go on with the chat"),
         # A priority, so that letters typed right behind it are in the search.
         bind("/", "search", "Search", "sessions.search", "Search the titles and all texts", priority=True),
         bind("r", "rename", "Rename", "sessions.rename", "Give the chat another title"),
@@ -47,7 +47,6 @@ the chat at the message that was found."""
     ]  # fmt: skip
 
     def __init__(self, text: str = "") -> None:
-        """`text` is what is searched for at first."""
         super().__init__()
         self._text = text
         self.rows: list[ChatRow] = []
@@ -80,9 +79,6 @@ the chat at the message that was found."""
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self.rows[event.option_index])
-
-    def action_resume(self) -> None:
-        self.query_one(OptionList).action_select()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action != "search" or not isinstance(self.focused, Input)
@@ -129,7 +125,6 @@ the chat at the message that was found."""
 
     @property
     def words(self) -> list[str]:
-        """The words of the search."""
         return self._text.split()
 
     @property

@@ -57,7 +57,6 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
 
 
 def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
-    """The figures as (name, value)."""
     if not chat.rounds:
         return [("Answers", "none in this chat since it was opened")]
     found = [

@@ -100,7 +100,6 @@ class ComparisonView(Vertical):
         self._views.current = "panes"
 
     def begin_run(self, plan: Plan, run: Run) -> None:
-        """Show the prompt; the first answer of each setting fills a pane."""
         self._show_prompt(plan.prompts[run.prompt].prompt)
         if _is_shown(run):
             if run.prompt != self._prompt:
@@ -129,7 +128,6 @@ class ComparisonView(Vertical):
         await self._figures.show(record)
 
     def show_message(self, text: str, style: str = "") -> None:
-        """Show it in the line of the verdict."""
         self._verdict.update(Content.styled(text, style))
 
     def switch(self) -> None:

@@ -155,7 +155,6 @@ class MessageActions:
         return message
 
     def _branching(self) -> ChatMessage:
-        """The last message that has others beside it."""
         tree = self._chat.conversation.tree
         for message in reversed(self._chat.conversation.path):
             if len(tree.branches(message)) > 1:
