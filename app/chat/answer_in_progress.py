@@ -1,6 +1,6 @@
 """The answer that is being written, and its value when it ends."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.chat.answer_log import AnswerLog
 from app.engine.events import TextAdded, TurnEnded
@@ -8,23 +8,21 @@ from app.history.records import ChatMessage, Finish, marks_of
 from mlx_spec.stats import joined
 
 
+@dataclass(eq=False)
 class AnswerInProgress:
     """Grows with its log; `message` is its value to save at any moment."""
 
-    def __init__(
-        self, request: int, prompt: ChatMessage, message: ChatMessage, log: AnswerLog, max_tokens: int
-    ) -> None:
-        """`max_tokens` may come, after those that are there if an answer is continued."""
-        self.id = request
-        self.prompt = prompt
-        self.log = log
-        self.before = message
-        """As it was when this began; it has text if an answer is continued."""
-        self.unsaved = False
-        """It has grown since `message` was taken to be saved."""
-        self.stopping = False
-        """The person asked for its end: what arrives from now on is not shown and not kept."""
-        self._max_tokens = max_tokens
+    id: int
+    prompt: ChatMessage
+    before: ChatMessage
+    """As it was when this began; it has text if an answer is continued."""
+    log: AnswerLog
+    max_tokens: int
+    """May come, after those that are there if an answer is continued."""
+    unsaved: bool = False
+    """It has grown since `message` was taken to be saved."""
+    stopping: bool = False
+    """The person asked for its end: what arrives from now on is not shown and not kept."""
 
     @property
     def text(self) -> str:
@@ -48,7 +46,7 @@ class AnswerInProgress:
         assert message.facts is not None and self.before.facts is not None
         rounds = tuple(self.log.rounds)
         stats, before = event.stats if event else None, self.before.facts.stats
-        allowed = self._max_tokens
+        allowed = self.max_tokens
         if stats is not None and before is not None:
             stats = joined(before, stats, rounds)
             allowed += before.tokens

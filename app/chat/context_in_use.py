@@ -1,28 +1,31 @@
 """How much of the context a chat takes: counted by the engine, or guessed where it has not read it yet."""
 
+from dataclasses import dataclass
+
 from app.chat.attachments import CHARACTERS_PER_TOKEN
 from app.chat.conversation import Conversation
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 
 
+@dataclass
 class ContextInUse:
-    def __init__(self) -> None:
-        self.latest: TurnEvent | None = None
-        """The last event with numbers; None before an answer's first."""
-        self.is_counted = True
-        """The engine counted the tokens; without that they are guessed by the texts' length."""
-        self._before = 0
+    latest: TurnEvent | None = None
+    """The last event of the answer in progress with numbers; None before its first."""
+    is_counted: bool = True
+    """The engine counted the tokens; without that they are guessed by the texts' length."""
+    before: int = 0
+    """Tokens without those of a growing answer."""
 
     @property
     def tokens(self) -> int:
-        return self._before + (self.latest.tokens if isinstance(self.latest, TextAdded) else 0)
+        return self.before + (self.latest.tokens if isinstance(self.latest, TextAdded) else 0)
 
     def take(self, event: TurnEvent) -> None:
         match event:
             case PrefillProgressed(total=total):
-                self._before, self.is_counted = total, True
+                self.before, self.is_counted = total, True
             case TurnEnded(stats=stats):
-                self._before, self.is_counted = stats.prompt_tokens + stats.tokens, True
+                self.before, self.is_counted = stats.prompt_tokens + stats.tokens, True
             case _:
                 pass
         self.latest = event
@@ -40,5 +43,5 @@ class ContextInUse:
             else:
                 characters += len(message.text) + sum(len(file.text) for file in message.attachments)
         self.latest = None
-        self._before = tokens + -(-characters // CHARACTERS_PER_TOKEN)
+        self.before = tokens + -(-characters // CHARACTERS_PER_TOKEN)
         self.is_counted = characters == 0 and counted_by == pair

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
@@ -73,7 +74,7 @@ class KeptPulls:
 
     def _append(self, pairs: Mapping[PairSpec, str]) -> None:
         if self._file is None:
-            self._file = open(self._path, "a", encoding="utf-8", opener=_private)
+            self._file = open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600))
             _lock(self._file)
         kept = [(asdict(pair), error) for pair, error in pairs.items()]
         self._file.write(json.dumps(kept) + "\n")
@@ -107,7 +108,3 @@ def _last_whole(text: str) -> dict[PairSpec, str]:
         with suppress(ValidationError):
             return dict(TypeAdapter(list[tuple[PairSpec, str]]).validate_json(line))
     return {}
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -35,20 +35,14 @@ def _settings(table: str) -> list[SlashCommand]:
 
 SLASH_COMMANDS = (
     SlashCommand("help", "", "Keys and commands"),
-    SlashCommand(
-        "compare",
-        "[all|FILE]",
-        "The last prompt, the default ones or a JSONL file, with and without drafting",
-    ),
+    SlashCommand("compare", "[all|FILE]", "The last prompt, the default ones or a file, drafted and plain"),
     SlashCommand(
         "sweep",
         "[length=0-8 drafter=...]",
         "Several settings in a row: also temperature=0,0.8 prompts=all|FILE repeats=N",
     ),
     SlashCommand("comparisons", "", "The comparisons that were kept: show one and export it, delete"),
-    SlashCommand(
-        "rounds", "", "The rounds of the last answer one by one: what was drafted, what was accepted"
-    ),
+    SlashCommand("rounds", "", "The rounds of the last answer: what was drafted, what was accepted"),
     SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
     *_settings("drafting."),

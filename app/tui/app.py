@@ -11,7 +11,6 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
-from app.chat.first_run import is_first_run
 from app.chat.kept_pulls import KeptPulls
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
@@ -28,7 +27,7 @@ from app.tui.messages import CommandChosen, ComparisonChosen, ComparisonEnded, P
 from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
-from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
@@ -56,7 +55,7 @@ class ChatApp(Program):
     BINDINGS = [
         # With priority it is heard in dialogs too.
         bind("f1", "help", "Help", "app.help", "Keys and commands", priority=True),
-        bind("f2,ctrl+o", "pairs", "Pairs", "app.pairs", "Choose or download a pair of models"),
+        bind("f2,ctrl+o", "command('pairs')", "Pairs", "app.pairs", "Choose or download a pair of models"),
         bind("ctrl+q", "quit", "Quit", "app.quit", "Leave", priority=True),
     ]
 
@@ -120,7 +119,7 @@ class ChatApp(Program):
         resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
         self.run_worker(resume)
         if self._welcomes:
-            self.action_welcome()
+            self.opener.welcome()
 
     async def on_event(self, event: Event) -> None:
         """Pasted control characters become signs, line ends plain ones, wherever the text goes.
@@ -195,21 +194,6 @@ class ChatApp(Program):
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
-
-    def action_compare(self) -> None:
-        self.opener.compare_last()
-
-    def action_comparisons(self) -> None:
-        self.opener.comparisons()
-
-    def action_welcome(self) -> None:
-        self.opener.welcome()
-
-    def action_sessions(self) -> None:
-        self.opener.sessions("")
-
-    def action_pairs(self) -> None:
-        self.opener.pairs()
 
     async def action_command(self, text: str) -> None:
         self.opener.return_to_chat()

@@ -35,12 +35,9 @@ KEY_NAMES = {
 SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
-def bind(
-    keys: str, action: str, label: str, name: str, meaning: str = "", *, show: bool = True,
-    priority: bool = False,
-) -> Binding:  # fmt: skip
-    """A binding with the id `name`, by which config.toml gives it other keys."""
-    return Binding(keys, action, label, show=show, priority=priority, id=name, tooltip=meaning)
+def bind(keys: str, action: str, label: str, name: str, meaning: str, *, priority: bool = False) -> Binding:
+    """A binding with the id `name`, as in config.toml; without a label it is not in the key line."""
+    return Binding(keys, action, label, show=bool(label), priority=priority, id=name, tooltip=meaning)
 
 
 def all_bindings() -> Iterator[Binding]:
@@ -65,7 +62,7 @@ def default_keys() -> dict[str, str]:
 
 
 def meanings() -> dict[str, str]:
-    return {binding.id: binding.tooltip or binding.description for binding in all_bindings() if binding.id}
+    return {binding.id: binding.tooltip for binding in all_bindings() if binding.id}
 
 
 def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -33,20 +33,20 @@ class ChatScreen(Screen[None]):
     BINDINGS = [
         bind("f4,ctrl+t", "toggle_drafting", "Draft", "chat.draft",
              "Switch drafting on or off for the next answer"),
-        bind("f5,ctrl+r", "app.compare", "Compare", "chat.compare",
+        bind("f5,ctrl+r", "app.command('compare')", "Compare", "chat.compare",
              "Run the last prompt without and with drafting, side by side"),
         # Before the prompt, whose own F6 and F7 select text.
-        bind("f6", "app.sessions", "Chats", "chat.sessions",
+        bind("f6", "app.command('sessions')", "Chats", "chat.sessions",
              "All chats: resume, search, rename, archive, delete, export", priority=True),
-        bind("f7", "app.command('resume last')", "Last chat", "chat.resume_last",
-             "Go on with the chat before this one", priority=True, show=False),
-        bind("ctrl+n", "app.command('new')", "New chat", "chat.new", "Begin a new chat", show=False),
-        bind("f3", "toggle_marks", "Marks", "chat.marks",
-             "Keep the drafting marks on finished answers, or show them as Markdown", show=False),
+        bind("f7", "app.command('resume last')", "", "chat.resume_last",
+             "Go on with the chat before this one", priority=True),
+        bind("ctrl+n", "app.command('new')", "", "chat.new", "Begin a new chat"),
+        bind("f3", "app.command('marks')", "", "chat.marks",
+             "Keep the drafting marks on finished answers, or show them as Markdown"),
         bind("f8,ctrl+l", "inspect", "Rounds", "chat.rounds",
              "The rounds of an answer one by one: what was drafted, what was accepted"),
-        bind("f9", "totals", "Totals", "chat.totals",
-             "This chat: instructions, sampling, what drafting did so far", show=False),
+        bind("f9", "totals", "", "chat.totals",
+             "This chat: instructions, sampling, what drafting did so far"),
         bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
     ]  # fmt: skip
 
@@ -151,9 +151,6 @@ class ChatScreen(Screen[None]):
         drafts = not self.state.settings.drafts
         self.state.change_settings(self.state.settings.switched(drafts))
         self.view.note(f"Drafting is {'on' if drafts else 'off'} for the next answer.")
-
-    def action_toggle_marks(self) -> None:
-        self.view.show_marks(not self.view.marks)
 
     def action_inspect(self) -> None:
         if self.state.logs:

@@ -1,6 +1,5 @@
 """Carries out `/` commands, whether typed, picked from the list or from the palette."""
 
-import re
 from collections.abc import Callable
 from functools import partial
 from inspect import isawaitable
@@ -29,11 +28,8 @@ from models.speed.fit import fit
 
 ACTIONS = {
     "help": "app.help",
-    "comparisons": "app.comparisons",
     "rounds": "screen.inspect",
     "stats": "screen.totals",
-    "welcome": "app.welcome",
-    "pairs": "app.pairs",
     "messages": "screen.browse",
     "theme": "app.themes",
     "quit": "app.quit",
@@ -49,21 +45,23 @@ class CommandRunner:
         self._chat = chat = app.state
         self._view = view
         self._prompt = prompt
-        self._actions = actions
         saved = app.saved
         self._commands: dict[str, Callable[[str], object]] = {
             "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
             "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
+            "comparisons": lambda _: opener.comparisons(),
+            "pairs": lambda _: opener.pairs(),
+            "welcome": lambda _: opener.welcome(),
             "use": self._use,
             "pull": self._pull,
             "remove": self._remove,
             "system": self._system,
             "marks": self._marks,
-            "copy": self._copy,
+            "copy": actions.copy,
             "edit": lambda _: actions.edit(),
             "regenerate": lambda value: actions.regenerate(value or "new"),
             "continue": lambda _: actions.continue_answer(),
-            "branch": self._branch,
+            "branch": actions.walk,
             "think": lambda _: actions.fold(),
             "attach": self._attach,
             "detach": self._detach,
@@ -156,20 +154,6 @@ class CommandRunner:
         if value not in ("on", "off", ""):
             raise BadInput(f"'{value}' is neither on nor off.")
         self._view.show_marks(value == "on" if value else not self._view.marks)
-
-    def _copy(self, value: str) -> None:
-        what, _, number = value.partition(" ")
-        if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
-            raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
-        if what:
-            self._actions.copy_code(int(number) if number else None)
-        else:
-            self._actions.copy()
-
-    def _branch(self, value: str) -> None:
-        if value not in ("before", "after"):
-            raise BadInput(f"'{value}' is neither before nor after.")
-        self._actions.walk(-1 if value == "before" else 1)
 
     def _attach(self, value: str) -> None:
         if not value:

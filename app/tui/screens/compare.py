@@ -38,16 +38,15 @@ The same prompts without and with drafting, one after the other on the same engi
              "Stop and judge what ran; once it ended, go back"),
         bind("f5,ctrl+r", "again", "Again", "compare.again", "Run the comparison again"),
         bind("v", "view", "Texts/figures", "compare.view", "Show the texts side by side, or the figures"),
-        bind("left", "prompt(-1)", "Prompt before", "compare.left", show=False),
-        bind("right", "prompt(1)", "Next prompt", "compare.right", show=False),
-        bind("up", "setting(-1)", "Setting before", "compare.up", show=False),
-        bind("down", "setting(1)", "Next setting", "compare.down", show=False),
+        bind("left", "prompt(-1)", "", "compare.left", "Prompt before"),
+        bind("right", "prompt(1)", "", "compare.right", "Next prompt"),
+        bind("up", "setting(-1)", "", "compare.up", "Setting before"),
+        bind("down", "setting(1)", "", "compare.down", "Next setting"),
         bind("s", "sweep", "Sweep", "compare.sweep", "Run the same prompts with draft lengths 0 to 8"),
         bind("e", "export", "Export", "compare.export", "Write JSON, CSV and a picture into this folder"),
         bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
              "Scroll both texts, or the figures, down"),
-        bind("pageup", "scroll_texts(-1)", "Scroll up", "compare.page_up",
-             "Scroll both texts, or the figures, up", show=False),
+        bind("pageup", "scroll_texts(-1)", "", "compare.page_up", "Scroll both texts, or the figures, up"),
     ]  # fmt: skip
 
     def __init__(self, *, plan: Plan | None = None, record: Record | None = None) -> None:

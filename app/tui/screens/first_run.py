@@ -1,6 +1,8 @@
 """The screen of the first start: the built-in pair, real ones for this machine, and the way to the chat."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -9,15 +11,26 @@ from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.first_run import BUILTIN, about_suggestions, remember_first_run, speed, suggestions
 from app.chat.pair_facts import Facts
+from app.shell.expected_speed import SOURCE, why_none, with_range
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-from models.pairs.catalogue import DEFAULT_PAIR
+from models.pairs.catalogue import DEFAULT_PAIR, all_pairs
+from models.pairs.installed import installed
+from models.paths import data_folder
 from models.size_text import size_text
+from models.speed.chips import Chip
+from models.speed.fit import fit
 from models.speed.machine import Machine, this_chip, this_machine
+from models.speed.roofline import expect
+
+BUILTIN = """\
+The built-in pair ships with the program: two very small models that show how drafting works. It talks \
+about speculative decoding and this program, and knows little else."""
+
+SUGGESTED = 3
 
 NARROW = 60
 """Columns below which the rows have only what matters most."""
@@ -82,7 +95,9 @@ with what answers now; on another row it shows that pair, with the key that down
         """On a thread, because asking the machine takes a moment."""
         machine, chip = this_machine(), this_chip()
         self.from_thread(self._show, machine, suggestions(machine, chip))
-        remember_first_run()
+        with suppress(OSError):  # on a disk that cannot be written to, the next start explains again
+            _marker().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _marker().touch()
 
     def _show(self, machine: Machine, found: list[Facts]) -> None:
         about = self.app.keys.fill_in(about_suggestions(machine, found))
@@ -91,9 +106,39 @@ with what answers now; on another row it shows that pair, with the key that down
         self.query_one(OptionList).add_options(rows)
 
 
+def is_first_run() -> bool:
+    """Whether the program has not explained itself on this machine yet."""
+    return not _marker().exists()
+
+
+def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
+    """The smallest and the largest real pairs that fit, small ones first."""
+    real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
+    fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
+    chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]
+    return [Facts(p, installed(p.spec), expected=expect(p, chip) if chip else None) for p in chosen]
+
+
+def about_suggestions(machine: Machine, found: list[Facts]) -> str:
+    """The line above them, which names keys as `{app.pairs}`: the machine's memory, the speeds' source."""
+    memory = size_text(machine.memory_bytes)
+    if not found:
+        return f"No real pair fits this machine, where models may use {memory}. {{app.pairs}} says why."
+    speeds = f"Speeds are {SOURCE}." if any(one.expected for one in found) else why_none()
+    return f"These real pairs fit here, where models may use {memory}. {speeds}"
+
+
+def _marker() -> Path:
+    return data_folder() / "welcomed"
+
+
 def _row(facts: Facts, *, narrow: bool) -> Content:
-    pair = facts.pair
+    pair, expected, speed = facts.pair, facts.expected, ""
+    if expected is not None:
+        drafted = with_range(expected.drafted, expected.drafted_range)
+        plain = with_range(expected.plain, expected.plain_range)
+        long = f"about {drafted} tok/s drafted, {plain} plain"
+        speed = f"{expected.drafted:.0f} tok/s" if narrow else long
     size = "here already" if facts.installed else size_text(pair.download_bytes)
-    about = f"  {size}  {speed(facts, short=narrow)}".rstrip()
-    line = Content.assemble((one_line(pair.name), "bold"), about)
+    line = Content.assemble((one_line(pair.name), "bold"), f"  {size}  {speed}".rstrip())
     return line if narrow else line + Content.styled(f"\n  {one_line(pair.good_for)}", "dim")

@@ -89,7 +89,7 @@ def described_keys(
     names: dict[tuple[str, str], list[str]] = {}
     for key, binding in heard:
         part = PARTS.get(str(binding.id).partition(".")[0], "Here")
-        names.setdefault((part, binding.tooltip or binding.description), []).append(key_name(key))
+        names.setdefault((part, binding.tooltip), []).append(key_name(key))
     described: Described = {}
     for (part, meaning), keys in sorted(names.items(), key=lambda item: item[0][0] == PARTS["app"]):
         described.setdefault(app.keys.fill_in(part), []).append((" or ".join(keys), meaning))

@@ -1,7 +1,7 @@
 """Opens the screens over the chat."""
 
 from app.compare.record import Record
-from app.compare.request import CompareRequest, plan_of, read_compare
+from app.compare.request import CompareRequest, plan_of
 from app.history.records import ChatRow
 from app.shell.errors import AppError, BadInput
 from app.tui.program import Program
@@ -26,13 +26,6 @@ class Opener:
     def return_to_chat(self) -> None:
         while len(self._app.screen_stack) > 1:
             self._app.pop_screen()
-
-    def compare_last(self) -> None:
-        chat = self._app.state
-        try:
-            self.compare(read_compare("", chat.settings.for_answer(drafting=True)))
-        except BadInput as error:
-            chat.view.note(str(error), "warning")
 
     def compare(self, request: CompareRequest) -> None:
         """Run a comparison, unless an answer is still being written.

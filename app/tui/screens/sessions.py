@@ -40,8 +40,8 @@ the chat at the message that was found."""
         bind("d,delete", "delete", "Delete", "sessions.delete", "Delete the chat"),
         bind("u,ctrl+z", "undo", "Undo", "sessions.undo", "Bring the deleted chat back"),
         bind("e", "export('markdown')", "Export", "sessions.export", "Write the chat as Markdown"),
-        bind("J", "export('json')", "JSON", "sessions.export_json",
-             "Write the chat as JSON, which can be imported", show=False),
+        bind("J", "export('json')", "", "sessions.export_json",
+             "Write the chat as JSON, which can be imported"),
         bind("v", "show_archived", "Archived", "sessions.archived", "Show the archived chats, or the others"),
         bind("escape", "back", "Back", "sessions.back", "Empty the search; then leave"),
     ]  # fmt: skip

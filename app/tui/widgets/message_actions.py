@@ -1,5 +1,6 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
+import re
 import secrets
 import subprocess
 import sys
@@ -67,14 +68,17 @@ class MessageActions:
             raise BadInput("Other messages follow this answer. Only the last one can be continued.")
         self._chat.go_on(answer)
 
-    def walk(self, direction: int) -> None:
+    def walk(self, side: str) -> None:
+        """To the branch `before` or `after` this one."""
+        if side not in ("before", "after"):
+            raise BadInput(f"'{side}' is neither before nor after.")
         self._idle("change the branch")
         chat = self._chat
         message = self._chosen() or self._branching()
         branches = chat.conversation.tree.branches(message)
         if len(branches) < 2:
             raise BadInput("There are no branches here.")
-        place = [branch.id for branch in branches].index(message.id) + direction
+        place = [branch.id for branch in branches].index(message.id) + (1 if side == "after" else -1)
         if not 0 <= place < len(branches):
             raise BadInput("There is no branch on that side.")
         chat.show_branch(branches[place])
@@ -95,27 +99,28 @@ class MessageActions:
         self._transcript.focus()
         self._transcript.go_to(message_id, words)
 
-    def copy(self) -> None:
-        message = self._chosen() or self._answer()
-        copy(self._transcript.app, message.text)
-        what = "answer" if message.role == "assistant" else "prompt"
-        self._chat.view.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
-
-    def copy_code(self, number: int | None = None) -> None:
-        """Copy a code block of an answer: the first, and the next one each time it is asked again."""
+    def copy(self, value: str) -> str:
+        """A message; or, as `code N`, a code block of an answer: without N the next one each time."""
+        what, _, number = value.partition(" ")
+        if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
+            raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
+        if not what:
+            message = self._chosen() or self._answer()
+            copy(self._transcript.app, message.text)
+            kind = "answer" if message.role == "assistant" else "prompt"
+            return f"Copied the {kind} ({counted(len(message.text), 'character')})."
         message = self._answer()
         blocks = code_blocks(message.text)
         if not blocks:
             raise BadInput("There is no code block in this answer.")
-        if number is None:
-            last, place = self._copied
-            number = place % len(blocks) + 1 if last == message.id else 1
-        if not 1 <= number <= len(blocks):
+        last, place = self._copied
+        chosen = int(number) if number else place % len(blocks) + 1 if last == message.id else 1
+        if not 1 <= chosen <= len(blocks):
             raise BadInput(f"This answer has {counted(len(blocks), 'code block')}.")
-        self._copied = (message.id, number)
-        copy(self._transcript.app, blocks[number - 1])
-        lines = len(blocks[number - 1].splitlines())
-        self._chat.view.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
+        self._copied = (message.id, chosen)
+        copy(self._transcript.app, blocks[chosen - 1])
+        lines = len(blocks[chosen - 1].splitlines())
+        return f"Copied code block {chosen} of {len(blocks)} ({counted(lines, 'line')})."
 
     def fold(self) -> None:
         answer = self._answer()

@@ -17,8 +17,7 @@ from app.shell.printable import printable
 from app.tui.keys.keymap import bind
 from app.tui.program import Program
 from app.tui.widgets.live_answer import LiveAnswer
-from app.tui.widgets.message import Message
-from app.tui.widgets.notice import Notice, shortened
+from app.tui.widgets.message import Message, Notice, shortened
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20
@@ -57,13 +56,13 @@ class Transcript(VerticalScroll, can_focus=True):
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
     BINDINGS = [
-        bind("up,k", "select(-1)", "Earlier", "messages.up", "The message before", show=False),
-        bind("down,j", "select(1)", "Later", "messages.down", "The message after", show=False),
+        bind("up,k", "select(-1)", "", "messages.up", "The message before"),
+        bind("down,j", "select(1)", "", "messages.down", "The message after"),
         bind("e", "app.command('edit')", "Edit", "messages.edit",
              "Edit the prompt and ask again; the old branch is kept"),
         bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
-        bind("R", "app.command('regenerate same')", "Again, same seed", "messages.again_same",
-             "Another answer with the same seed", show=False),
+        bind("R", "app.command('regenerate same')", "", "messages.again_same",
+             "Another answer with the same seed"),
         bind("c", "app.command('continue')", "Continue", "messages.continue", "Continue a stopped answer"),
         bind("y", "app.command('copy')", "Copy", "messages.copy", "Copy the message"),
         bind("b", "app.command('copy code')", "Code", "messages.copy_code",
@@ -72,12 +71,10 @@ class Transcript(VerticalScroll, can_focus=True):
              "The branch before this one"),
         bind("right,l", "app.command('branch after')", "branch", "messages.branch_after",
              "The branch after this one"),
-        bind("t", "app.command('think')", "Thoughts", "messages.fold",
-             "Show or fold what the model thought first", show=False),
+        bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
         bind("escape", "screen.stop_or_back", "Stop / back", "messages.stop",
              "Stop the answer that is being written; back to the prompt if there is none"),
-        bind("tab,enter,i", "screen.back_to_prompt", "Back", "messages.back",
-             "Back to the prompt", show=False),
+        bind("tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 
     def __init__(self, *children: Widget) -> None:

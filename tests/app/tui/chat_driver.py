@@ -13,8 +13,7 @@ from textual.screen import Screen
 from app.tui.app import ChatApp
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.message import UserMessage
-from app.tui.widgets.notice import Notice
+from app.tui.widgets.message import Notice, UserMessage
 from app.tui.widgets.prompt_area import PromptArea
 
 S = TypeVar("S", bound=Screen[Any])

@@ -12,11 +12,10 @@ from textual.command import CommandPalette
 from textual.events import Paste
 from textual.widgets import OptionList, Static
 
-from app.chat.first_run import SUGGESTED, about_suggestions, suggestions
 from app.cli import main
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import key_name, short_key_name
-from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.first_run import SUGGESTED, FirstRunScreen, about_suggestions, suggestions
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen

@@ -79,7 +79,7 @@ async def test_the_list_marks_titles_and_excerpts_with_a_colour_and_an_underline
 ) -> None:
     put(tmp_path, (chat("c1", "A Needle", 10.0, leaf="p1"), [prompt("p1", "\x1b[4m 日本 needles \x02b")]))
     async with open_chat(size=(80, 24)) as opened:
-        opened.app.action_sessions()
+        opened.app.opener.sessions("")
         screen = await opened.reached(SessionsScreen)
         await opened.pilot.press("slash", *"needle")
         await opened.until(lambda: bool(screen.rows and screen.rows[0].excerpt))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.slash_commands import SLASH_COMMANDS
-from app.tui.widgets.notice import LONGEST, Notice
+from app.tui.widgets.message import LONGEST, Notice
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.odd_values import odd_values
 

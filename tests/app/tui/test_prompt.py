@@ -61,7 +61,7 @@ async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen
     async with open_chat(size=(80, 24)) as chat:
         menu = chat.app.chat.prompt.menu
         await chat.pilot.press("slash")
-        await chat.until(lambda: "file, with and without drafting" in chat.screen)
+        await chat.until(lambda: "drafted and plain" in chat.screen)
         assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
         await chat.pilot.press("escape", "backspace")
         await chat.pilot.resize_terminal(40, 24)
@@ -73,7 +73,7 @@ async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen
         ]
         await chat.until(lambda: all(line in chat.screen for line in whole))
         await chat.pilot.press("up")
-        await chat.until(lambda: "without drafting" in chat.screen)
+        await chat.until(lambda: "ones or a file, drafted" in chat.screen)
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 

@@ -96,7 +96,7 @@ async def test_the_list_counts_nothing_before_it_has_read_the_chats(
 
     monkeypatch.setattr(SavedChats, "rows", late)
     async with open_chat() as opened:
-        opened.app.action_sessions()
+        opened.app.opener.sessions("")
         await opened.reached(SessionsScreen)
         for size in ((80, 24), (100, 30)):
             await opened.pilot.resize_terminal(*size)
