@@ -13,8 +13,6 @@ SAMPLE_SECONDS = 0.5
 
 
 class AnswerLog:
-    """Grows with the answer."""
-
     def __init__(self, pair: str, answer: ChatMessage | None = None, *, over: bool = False) -> None:
         """`answer`: the saved one, or the one that is continued; `over`: nothing is added any more."""
         facts = answer.facts if answer else None
@@ -33,7 +31,6 @@ class AnswerLog:
 
     @property
     def text(self) -> str:
-        """The answer so far, as the model gave it."""
         return text_of(self.pieces)
 
     @property

@@ -30,7 +30,6 @@ class Conversation:
 
     @property
     def path(self) -> list[ChatMessage]:
-        """The messages of the branch in view, oldest first."""
         return self.tree.path(self.chat.leaf)
 
     @property

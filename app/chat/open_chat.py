@@ -2,20 +2,57 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, Protocol
 
 from app.chat.answer_in_progress import AnswerInProgress
 from app.chat.answer_log import AnswerLog
-from app.chat.chat_view import ChatView
 from app.chat.context_in_use import ContextInUse
 from app.chat.conversation import Conversation
 from app.chat.engine_link import Asker, EngineLink, RequestEvent, RequestFailed
 from app.chat.settings import Settings
-from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
+from app.engine.events import Piece, TextAdded, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.protocol import Answered
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from models.pairs.pair import PairSpec
+
+Kind = Literal["info", "warning", "error"]
+
+
+class ChatView(Protocol):
+    """The chat calls it after each change; it reads everything else from the chat."""
+
+    def note(self, text: str, kind: Kind = "info") -> None:
+        """Add a line from the program itself."""
+
+    def show_path(self) -> None:
+        """Another branch is in view."""
+
+    def cut(self, message: ChatMessage, *, keep: bool) -> None:
+        """What follows a message goes, and where it is not kept, the message too."""
+
+    def append(self, prompt: ChatMessage) -> None:
+        """A prompt was added at the end."""
+
+    def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
+        """An answer grows from here on, from the text it has."""
+
+    def grow(self, pieces: Sequence[Piece]) -> None: ...
+
+    def end_answer(self, answer: ChatMessage) -> None: ...
+
+    def return_prompts(self, prompts: list[Unsent]) -> None:
+        """These came to nothing: they return to where they were written."""
+
+    def leave_editing(self) -> None:
+        """An earlier prompt is no longer edited: what was written before it is there again."""
+
+    def open(self, waited: list[Unsent]) -> None:
+        """Another chat is in view; these waited in the one before."""
+
+    def show(self, *, at_once: bool = True) -> None:
+        """Numbers or settings changed; if not `at_once`, it may wait for a good moment."""
 
 
 class OpenChat:
@@ -113,7 +150,6 @@ class OpenChat:
         self._begin(running.prompt, message)
 
     def change_settings(self, settings: Settings) -> None:
-        """Take other settings; they hold from the next answer on and belong to the chat."""
         self.settings = settings
         self.conversation.set_up(settings=settings)
         self.view.show()
@@ -234,7 +270,6 @@ class OpenChat:
         self.view.show()
 
     def _settle(self, running: AnswerInProgress, finish: Finish, event: TurnEnded | None = None) -> None:
-        """The answer has ended; go on with what waited."""
         running.log.over = True
         message = self.conversation.change(running.ended(finish, event))
         self.running = None
@@ -244,7 +279,6 @@ class OpenChat:
             self.send(waiting.text, waiting.attachments)
 
     def _give_back(self, running: AnswerInProgress) -> None:
-        """What came to nothing is as it was; a prompt returns to where it was written."""
         conversation, before = self.conversation, running.before
         self._put_saved_log(before)
         if running.log in self.logs:

@@ -33,7 +33,6 @@ def first_facts(pair: Pair) -> Facts:
 
 
 def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) -> Facts:
-    """Everything; asking the disk takes a moment."""
     from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
 
     here = any(find_folder(source) for source in pair.spec.sources if not source.is_folder)
@@ -51,7 +50,6 @@ def matches(facts: Facts, words: str) -> bool:
 
 
 def details(facts: Facts) -> str:
-    """Everything known about a pair, several lines."""
     pair, expected = facts.pair, facts.expected
     lines = [f"{pair.name}: {pair.good_for}", f"target {pair.target}", f"draft  {pair.draft}"]
     sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"

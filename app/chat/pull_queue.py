@@ -20,7 +20,6 @@ STOP_SECONDS = 3.0
 JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
 
 NOT_HERE: tuple[JobState, ...] = ("running", "waiting", "paused", "failed", "cancelled")
-"""By how soon a person wants to know."""
 
 
 class PullJob:

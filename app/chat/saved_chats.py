@@ -91,7 +91,6 @@ class SavedChats:
         return f"'{chat.title}' is back."
 
     async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> str:
-        """Write a chat into a file, one in the working folder if none is named."""
         path = file_to_write(file) if file else None
         return f"Written to {await self._ask(lambda h: write(chat, h.messages(chat), kind, path))}."
 
@@ -136,7 +135,6 @@ class SavedChats:
         await self._put_back_unsent(found.id)
 
     async def preset(self, value: str) -> str:
-        """List presets, use one, save what is set under a name, or delete one."""
         verb, _, name = value.partition(" ")
         name = name.strip()
         presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}

@@ -22,7 +22,6 @@ class Settings:
 
     @classmethod
     def of(cls, options: Options) -> "Settings":
-        """Settings that begin with the options of the command line."""
         if options.drafter == "none" or options.draft_length == 0:
             drafter = "auto" if options.drafter == "none" else options.drafter
             length = options.draft_length or None

@@ -10,7 +10,6 @@ from app.shell.errors import BadInput
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
     name: str
-    """Without its slash."""
     value: str
     """What follows the name, as shown in help; empty if nothing does."""
     summary: str

@@ -26,15 +26,6 @@ from models.pairs.installed import installed
 from models.size_text import size_text
 from models.speed.fit import fit
 
-ACTIONS = {
-    "help": "app.help",
-    "rounds": "screen.inspect",
-    "stats": "screen.totals",
-    "messages": "screen.browse",
-    "theme": "app.themes",
-    "quit": "app.quit",
-}
-
 
 class CommandRunner:
     def __init__(
@@ -47,6 +38,12 @@ class CommandRunner:
         self._prompt = prompt
         saved = app.saved
         self._commands: dict[str, Callable[[str], object]] = {
+            "help": lambda _: app.run_action("app.help"),
+            "rounds": lambda _: app.run_action("screen.inspect"),
+            "stats": lambda _: app.run_action("screen.totals"),
+            "messages": lambda _: app.run_action("screen.browse"),
+            "theme": lambda _: app.run_action("app.themes"),
+            "quit": lambda _: app.run_action("app.quit"),
             "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
             "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
             "comparisons": lambda _: opener.comparisons(),
@@ -83,16 +80,14 @@ class CommandRunner:
             ),
             "log": lambda _: f"The engine's log: {chat.link.client.log_path}",
         }
-        """Those that give a text have it shown."""
+        """A text that one gives is shown."""
 
     async def run(self, text: str) -> None:
-        """Run a typed command; what cannot be done is said in the conversation."""
+        """Run a typed command; what cannot be done is shown in the conversation."""
         try:
             command, value = parse(text)
             if command.is_setting:
                 self._set(command, value)
-            elif command.name in ACTIONS:
-                await self._app.run_action(ACTIONS[command.name])
             else:
                 done = self._commands[command.name](value)
                 if isawaitable(done):

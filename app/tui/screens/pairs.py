@@ -12,6 +12,8 @@ from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
 from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullJob
 from app.compare.last_speeds import last_speeds
+from app.shell.bars import bar
+from app.shell.printable import printable
 from app.shell.pull_text import warning
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
@@ -20,17 +22,22 @@ from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.pair_rows import header, row, state
 from models.pairs.catalogue import Pair, all_pairs
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
+from models.speed.fit import Fit
 from models.speed.machine import this_chip, this_machine
+from models.speed.roofline import Expectation
 
 WATCH_SECONDS = 0.25
 HINT = """\
 Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.own} adds a pair of your own. \
 ? is not verified."""
+
+BAR_CELLS = 8
+
+SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
 
 class PairsScreen(OpenedScreen[Pair | None]):
@@ -58,7 +65,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         super().__init__()
         self._highlight = chosen
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
-        """By name. The slow part is filled in on a thread."""
+        """By name; the slow part comes from a thread."""
         self._on_their_way: set[PullJob] = set()
         """Downloads whose end has not been shown here."""
         self._details = Static()
@@ -66,9 +73,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder="Filter: name, licence, installed, fits, ...", compact=True, id="pairs-filter"
-        )
+        hint = "Filter: name, licence, installed, fits, ..."
+        yield Input(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
         yield ItemList(markup=False)
         yield self._details_view
@@ -98,7 +104,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     @property
     def hint(self) -> str:
-        """What can be done here."""
         return self.app.keys.fill_in(HINT)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -129,10 +134,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def action_more(self) -> None:
         view = self._details_view
-        if view.scroll_y < view.max_scroll_y:
-            view.scroll_page_down(animate=False)
-        else:
-            view.scroll_home(animate=False)
+        scroll = view.scroll_page_down if view.scroll_y < view.max_scroll_y else view.scroll_home
+        scroll(animate=False)
 
     def action_filter(self) -> None:
         self.query_one(Input).display = True
@@ -189,9 +192,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         chosen = highlight or (self.chosen.name if self.chosen else None)
         width, words = self.app.size.width, self.query_one(Input).value
         names = [name for name, facts in self.facts.items() if matches(facts, words)]
-        self.query_one("#pairs-header", Static).update(
-            Content.styled(header(width=width, predicts=self._predicts), "bold")
-        )
+        title = Content.styled(header(width=width, predicts=self._predicts), "bold")
+        self.query_one("#pairs-header", Static).update(title)
         options = self.query_one(OptionList).clear_options()
         options.add_options(Option(self._row(name), id=name) for name in names)
         if names:
@@ -216,10 +218,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
             options.replace_option_prompt(name, self._row(name))
 
     async def _pull(self, pair: Pair) -> None:
-        fit = self.facts[pair.name].fit
-        question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from the Hub."
-        if fit is not None:
-            question = f"{question} {warning(fit)}".rstrip()
+        fit, size = self.facts[pair.name].fit, size_text(pair.download_bytes)
+        question = f"Download {pair.name}? {size} come from the Hub. {warning(fit) if fit else ''}".rstrip()
         if await ask(self.app, question, "Download", "Not now"):
             self.app.pulls.add(pair.spec)
             self.show_downloads()
@@ -234,9 +234,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.facts[pair.name] = first_facts(pair)
             self.show_list(pair.name)
             self.look_again()
-            self.show_message(
-                f"{pair.name} was added: its models belong together. Enter uses it or downloads it."
-            )
+            what = "its models belong together. Enter uses it or downloads it."
+            self.show_message(f"{pair.name} was added: {what}")
 
     def _look(self) -> None:
         machine, chip, speeds = this_machine(), this_chip(), last_speeds()
@@ -246,3 +245,50 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def _show_facts(self, facts: dict[str, Facts]) -> None:
         self.facts = facts
         self.show_list()
+
+
+def header(*, width: int, predicts: bool) -> str:
+    if width < 80:
+        return f"{'pair':<17} {'size':>7} here"
+    line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13}"
+    if predicts:
+        line += f" {'tok/s, draft':<12}"
+    return f"{line} licence"
+
+
+def row(facts: Facts, state: str, *, width: int, predicts: bool) -> str:
+    pair = facts.pair
+    size = size_text(pair.download_bytes) if pair.download_bytes else "here"
+    if width < 80:
+        return printable(f"{_cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}")
+    mark = " " if pair.verified else "?"
+    memory = memory_bar(facts.fit) if facts.fit else ""
+    line = f"{_cut(pair.name, 18):<18} {size:>8}{mark} {memory:<14} {state:<13}"
+    if predicts:
+        line += f" {_speeds(facts.expected):<12}"
+    return printable(f"{line} {_cut(pair.licence, 28)}")
+
+
+def state(facts: Facts, job: PullJob | None, *, in_use: bool) -> str:
+    """Its download while there is one to come, then whether it is here, then whether it would fit."""
+    if job is not None and job.state == "running":
+        return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
+    if job is not None and job.state in ("waiting", "paused", "failed"):
+        return job.state
+    if facts.installed:
+        return "in use" if in_use else "installed"
+    return facts.fit.verdict if facts.fit else "…"
+
+
+def memory_bar(fit: Fit) -> str:
+    """How much of the machine's memory a pair takes."""
+    share = f"{fit.memory_share:.0%}" if fit.memory_share < 10 else ">999%"
+    return f"{bar(round(fit.memory_share * BAR_CELLS), BAR_CELLS)} {share:>5}"
+
+
+def _speeds(expected: Expectation | None) -> str:
+    return f"{expected.plain:.0f} → {expected.drafted:.0f}" if expected else "unknown"
+
+
+def _cut(text: str, cells: int) -> str:
+    return text if len(text) <= cells else f"{text[: cells - 1]}…"

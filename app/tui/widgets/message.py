@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
-from app.chat.chat_view import Kind
+from app.chat.open_chat import Kind
 from app.shell.printable import one_line, printable
 from app.tui.widgets.found_words import FOUND, strip_with_found
 

@@ -12,7 +12,7 @@ from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
-from app.chat.chat_view import Kind
+from app.chat.open_chat import Kind
 from app.shell.printable import printable
 from app.tui.keys.keymap import bind
 from app.tui.program import Program

@@ -9,9 +9,9 @@ from app.chat.pair_facts import Facts, details
 from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import memory_bar, row
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
-from app.tui.widgets.pair_rows import memory_bar, row
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
