@@ -11,8 +11,7 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
-from app.chat.kept_pulls import KeptPulls
-from app.chat.pull_queue import PullQueue
+from app.chat.pull_queue import KeptPulls, PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.history.database import history_file

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.chat.kept_pulls import KeptPulls
-from app.chat.pull_queue import JobState, PullJob, PullQueue
+from app.chat.pull_queue import JobState, KeptPulls, PullJob, PullQueue
 from models.hub.progress import Progress
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec
