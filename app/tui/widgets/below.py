@@ -92,7 +92,6 @@ class Below(Vertical):
         self.show()
 
     def show_download(self, text: str) -> None:
-        """Have an item for the running downloads; empty removes it."""
         if text != self._download:
             self._download = text
             self.show()

@@ -69,7 +69,6 @@ class MessageActions:
         self._chat.go_on(answer)
 
     def walk(self, side: str) -> None:
-        """To the branch `before` or `after` this one."""
         if side not in ("before", "after"):
             raise BadInput(f"'{side}' is neither before nor after.")
         self._idle("change the branch")

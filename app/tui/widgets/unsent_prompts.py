@@ -41,7 +41,6 @@ class UnsentPrompts:
             self._prompt.attach(*(file for one in waited for file in one.attachments))
 
     def keep(self, waited: list[Unsent]) -> None:
-        """Keep prompts that came to nothing: Up brings them back."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])
             self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
