@@ -22,7 +22,8 @@ class AnswerLog:
         self.latest: TextAdded | None = None
         self.rates: list[float] = []
         """Tokens per second, one sample per `SAMPLE_SECONDS` of decoding."""
-        self.pieces = list(pieces_of(answer.text, facts.marks)) if answer and facts else []
+        marks = facts.marks if facts and not over else ""  # a log that is over takes no room for them
+        self.pieces = list(pieces_of(answer.text, marks)) if answer else []
         self._before = facts.stats if facts else None
         """Numbers of a first part. Without them a continued answer has the rounds of its second alone."""
         self.rounds: list[DraftRound] = list(facts.rounds) if facts and (over or self._before) else []

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from app.chat.open_chat import OpenChat
 from app.history.export import import_file, write
@@ -20,11 +20,6 @@ from app.shell.written_path import file_to_read, file_to_write
 T = TypeVar("T")
 
 
-class KeyNames(Protocol):
-    def name(self, binding: str) -> str: ...
-    def fill_in(self, sentence: str) -> str: ...
-
-
 class SavedChats:
     """Done by a command or in the list of chats; the one in view stays in step.
 
@@ -32,11 +27,11 @@ class SavedChats:
     """
 
     def __init__(
-        self, chat: OpenChat, keys: KeyNames, put_back_unsent: Callable[[str], Awaitable[None]]
+        self, chat: OpenChat, fill_in: Callable[[str], str], put_back_unsent: Callable[[str], Awaitable[None]]
     ) -> None:
-        """`put_back_unsent` brings what was not sent in a chat back into the prompt."""
+        """`fill_in` names keys in a sentence; `put_back_unsent` brings a chat's unsent prompt back."""
         self._chat = chat
-        self._keys = keys
+        self._fill_in = fill_in
         self._put_back_unsent = put_back_unsent
         self._deleted: list[Chat] = []
 
@@ -67,7 +62,7 @@ class SavedChats:
         if self._is_in_view(chat):
             conversation = self._chat.conversation
             conversation.chat = replace(conversation.chat, archived=archived)
-        where = self._keys.fill_in("in the archive ({sessions.archived} in the list of chats shows it)")
+        where = self._fill_in("in the archive ({sessions.archived} in the list of chats shows it)")
         return f"'{chat.title}' is {where if archived else 'out of the archive'}."
 
     async def delete(self, chat: Chat) -> str:
@@ -75,7 +70,7 @@ class SavedChats:
             self._chat.clear()  # it must not be written again
         await self._ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
-        undo = self._keys.fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
+        undo = self._fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
         return f"Deleted '{chat.title}'. {undo}"
 
     async def undo(self) -> str:
@@ -109,12 +104,10 @@ class SavedChats:
         except AppError:
             return  # the history's thread has reported it
         if chat is not None and not len(self._chat.conversation.tree):
-            last, others = (self._keys.name(key) for key in ("chat.resume_last", "chat.sessions"))
-            when = ago(chat.changed, now())
+            last, others = self._fill_in("{chat.resume_last}"), self._fill_in("{chat.sessions}")
             also = ", where a prompt was not sent" if left else ""
-            self._chat.view.note(
-                f"{last} goes on with '{chat.title}' ({when}){also}. {others} lists all chats."
-            )
+            text = f"{last} goes on with '{chat.title}' ({ago(chat.changed, now())}){also}."
+            self._chat.view.note(f"{text} {others} lists all chats.")
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the `last` one."""
@@ -125,7 +118,7 @@ class SavedChats:
         chat.resume(found, await self._ask(lambda history: history.messages(found)))
         answer, pair = chat.conversation.last_answer, chat.link.pair.name
         if answer is not None and answer.facts is not None and answer.facts.pair != pair:
-            change = self._keys.fill_in("{app.pairs} changes it.")
+            change = self._fill_in("{app.pairs} changes it.")
             self._chat.view.note(
                 f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. {change}"
             )

@@ -87,7 +87,7 @@ class ChatApp(Program):
         )
         self.state = chat.state
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
-        self.saved = SavedChats(self.state, self.keys, chat.unsent_prompts.put_back)
+        self.saved = SavedChats(self.state, self.keys.fill_in, chat.unsent_prompts.put_back)
         self.opener = Opener(self, chat.prompt, chat.actions)
         self._commands = CommandRunner(self, self.opener, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
