@@ -8,7 +8,7 @@ import typer
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.output import Progress, data, json_data, talk
+from app.shell.output import data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -46,10 +46,9 @@ def command(
     rounding does not explain it.
     """
     from app.compare.export import check_file, draw, write_csv
-    from app.compare.plan import Question, plan
+    from app.compare.plan import Question, Setting, plan
     from app.compare.plots import SUFFIXES
     from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
-    from app.compare.setting import Setting
     from app.shell.output_file import check_place
 
     if options.max_tokens < FEWEST_TOKENS:
@@ -81,16 +80,11 @@ def command(
 
 def _measure(pair: "LoadedPair", plan: "Plan", raw: bool) -> "Record | None":
     """All prompts, or at Ctrl+C those that are done."""
-    from app.compare.collector import RunCollector
     from app.compare.record import shared_options
     from app.compare.runner import run_until_stopped
     from app.shell.machine import circumstances
 
-    line, collector = Progress(), RunCollector(plan)
-    try:
-        done = run_until_stopped(pair, collector, raw=raw, show=line.show)
-    finally:
-        line.clear()
+    collector, done = run_until_stopped(pair, plan, raw=raw)
     facts = {"pair": pair.spec.as_json(), "options": shared_options(plan.options), **circumstances()}
     return collector.record(facts, "" if done else "stopped by you")
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.counted import counted
-from app.shell.output import Progress, data, json_data, talk
+from app.shell.output import data, json_data, talk
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.compare.measured import Measured
+    from app.compare.comparison import Measured
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
@@ -33,7 +33,6 @@ def command(
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
     from app.compare import check
-    from app.compare.collector import RunCollector
     from app.compare.prompts import read_prompts
     from app.compare.runner import run_until_stopped
     from app.shell.machine import circumstances
@@ -41,14 +40,8 @@ def command(
 
     wanted = read_prompts(prompts) if prompts else check.default_prompts()
     loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    line, collector = (
-        Progress(),
-        RunCollector(check.check_plan(loaded, wanted, options.max_tokens, options.seed)),
-    )
-    try:
-        complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
-    finally:
-        line.clear()
+    plan = check.check_plan(loaded, wanted, options.max_tokens, options.seed)
+    collector, complete = run_until_stopped(loaded, plan, raw=raw)
     measured = collector.measured()
     if not measured:
         return exit_codes.INTERRUPTED

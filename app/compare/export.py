@@ -5,8 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from app.compare.comparison import by_category, compare
-from app.compare.measured import Measured
+from app.compare.comparison import Measured, by_category, compare
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
 from app.engine.difference import Difference
@@ -69,8 +68,7 @@ def write_csv(file: Path, record: Record) -> None:
     Raises:
         MachineFailed: the file cannot be written.
     """
-    measured = [m for place in record.drafting for m in record.measured(place)]
-    lines = [{**_setting(m), **_flat(_row(m)), **_facts(record)} for m in measured]
+    lines = [_csv_line(record, m) for place in record.drafting for m in record.measured(place)]
     with writing(file), file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(lines[0]))
         writer.writeheader()
@@ -96,31 +94,24 @@ def _row(m: Measured) -> dict[str, Any]:
     return {
         "id": m.prompt.id,
         "category": m.prompt.category,
-        "tokens": m.plain.runs[0].tokens,
+        "tokens": m.plain[0].tokens,
         **compare([m]).as_json(),
         "same_text": m.difference is None,
         "difference": difference_json(m.difference),
     }
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
+def _csv_line(record: Record, m: Measured) -> dict[str, Any]:
+    row, facts, length = _row(m), record.facts, m.setting.draft_length
     low, high = row["ratio_spread"]
-    nested = ("difference", "ratio_spread", "prompts", "repeats")
+    for name in ("ratio_spread", "difference", "prompts", "repeats"):
+        del row[name]
     return {
-        **{name: value for name, value in row.items() if name not in nested},
+        **asdict(m.setting),
+        "draft_length": "auto" if length is None else length,
+        **row,
         "ratio_low": low,
         "ratio_high": high,
-    }
-
-
-def _setting(m: Measured) -> dict[str, Any]:
-    length = m.setting.draft_length
-    return {**asdict(m.setting), "draft_length": "auto" if length is None else length}
-
-
-def _facts(record: Record) -> dict[str, Any]:
-    facts = record.facts
-    return {
         "repeats": record.repeats,
         "date": record.date,
         "pair": facts["pair"]["name"],

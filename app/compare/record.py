@@ -5,14 +5,29 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from app.compare.comparison import Comparison, by_category, compare, mean_speed
-from app.compare.measured import Measured, Outcome
+from app.compare.comparison import Comparison, Measured, by_category, compare, mean_speed
+from app.compare.plan import Setting, plain_of
 from app.compare.prompts import BenchPrompt
-from app.compare.setting import Setting
-from mlx_spec.stats import summarise
+from app.engine.difference import Difference
+from app.engine.events import Piece
+from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options
 
 FORMAT, VERSION = "mlx-spec comparison", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One prompt answered with one setting; both are places in the record's lists."""
+
+    prompt: int
+    setting: int
+    runs: tuple[Stats, ...]
+    """One per repeat."""
+    pieces: tuple[Piece, ...]
+    """The text of the first run, marked; empty where it ran without a screen."""
+    difference: Difference | None
+    """Where a run first left the text of the plain run beside it; None if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +68,14 @@ class Record:
     def outcome(self, prompt: int, setting: int) -> Outcome:
         return next(o for o in self.outcomes if (o.prompt, o.setting) == (prompt, setting))
 
-    def plain_of(self, setting: int) -> int:
-        """Place of the plain setting at the same temperature."""
-        return self.settings.index(Setting.plain(self.settings[setting].temperature))
-
     def measured(self, setting: int) -> list[Measured]:
         """A drafting setting's runs beside the plain ones, prompt by prompt."""
-        sides = self.plain_of(setting), setting
-        return [
-            Measured(prompt, self.settings[setting], *[self.outcome(place, side) for side in sides])
-            for place, prompt in enumerate(self.prompts)
-        ]
+        plain, found = plain_of(self.settings, setting), []
+        for place, prompt in enumerate(self.prompts):
+            drafted = self.outcome(place, setting)
+            runs = self.outcome(place, plain).runs, drafted.runs
+            found.append(Measured(prompt, self.settings[setting], *runs, drafted.difference))
+        return found
 
     def comparison(self, setting: int) -> Comparison:
         """What a drafting setting brings over all prompts."""
@@ -71,11 +83,10 @@ class Record:
 
     @property
     def best_ratio(self) -> float:
-        """Of the setting that drafting brings most with."""
         return max(self.comparison(place).ratio for place in self.drafting)
 
     def categories(self, setting: int) -> dict[str, Comparison]:
-        """The same by the prompts' categories."""
+        """What a drafting setting brings, by the prompts' categories."""
         return by_category(self.measured(setting))
 
     def speed(self, setting: int) -> float:

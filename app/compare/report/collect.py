@@ -9,8 +9,6 @@ from typing import Any, Literal
 COMMAND = (sys.executable, "-m", "app.compare.report.one_pair")
 END_SECONDS = 5.0
 
-State = Literal["complete", "interrupted", "failed", "not reached"]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -28,7 +26,7 @@ class PairResult:
     """What is known of one pair."""
 
     name: str
-    state: State = "not reached"
+    state: Literal["complete", "interrupted", "failed", "not reached"] = "not reached"
     why: str = ""
     """Of a failure, in words."""
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -62,9 +60,12 @@ def _measure(result: PairResult, command: Sequence[str], show: Callable[[str], N
     finally:
         process.terminate()
         _wait(process)
-    result.state = "failed" if code or result.why else "complete"
-    if code and not result.why:
-        result.why = _how_it_ended(code)
+    if code == -9:
+        died = "The system ended the process, most often because memory ran out. Close other programs."
+    else:
+        died = f"The process ended with code {code} before it was done." if code else ""
+    result.why = result.why or died
+    result.state = "failed" if result.why else "complete"
 
 
 def _receive(result: PairResult, process: "subprocess.Popen[bytes]", show: Callable[[str], None]) -> None:
@@ -91,9 +92,3 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
-
-
-def _how_it_ended(code: int) -> str:
-    if code == -9:
-        return "The system ended the process, most often because memory ran out. Close other programs."
-    return f"The process ended with code {code} before it was done."

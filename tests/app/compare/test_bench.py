@@ -13,10 +13,9 @@ from app.cli import main
 from app.commands import arguments as args
 from app.compare.collector import RunCollector
 from app.compare.comparison import by_category, compare
-from app.compare.plan import Question, Run, plan
+from app.compare.plan import Question, Run, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
 from app.compare.runner import run_plan
-from app.compare.setting import Setting
 from app.compare.words import unexplained
 from app.engine.difference import Difference
 from app.shell.errors import BadInput, MachineFailed
@@ -205,7 +204,7 @@ def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, thre
     questions = [Question.of(prompt) for prompt in read_prompts(three_prompts)]
     collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=8), 2))
     assert len(list(run_plan(pair, collector))) == 2 + 3 * 2 * 2
-    runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side.runs]
+    runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side]
     assert len(runs) == 3 * 2 * 2 and {stats.cached_tokens for stats in runs} == {0}
 
 

@@ -15,10 +15,10 @@ from app.cli import main
 from app.compare import store
 from app.compare.collector import RunCollector
 from app.compare.export import export
+from app.compare.plan import Setting
+from app.compare.plots import series
 from app.compare.record import record_from_json
 from app.compare.request import read_compare, read_sweep
-from app.compare.series import series
-from app.compare.setting import Setting
 from app.compare.words import sentence
 from app.engine.difference import Difference
 from app.shell.errors import BadInput
@@ -37,7 +37,7 @@ from tests.app.compare.scripted_runs import (
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
     runs = list(wanted(repeats=2, prompts=2).runs)
-    assert [run.kind for run in runs[:3]] == ["warm-up", "warm-up", "counted"]
+    assert [run.warm_up for run in runs[:3]] == [True, True, False]
     assert [run.setting for run in runs[2:6]] == [0, 1, 1, 0]
     assert [run.prompt for run in runs[2:]] == [0] * 4 + [1] * 4
 
@@ -105,7 +105,7 @@ def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
     assert "differ from token 2 on" in sentence(record)
     (differing,) = collector.differing()
     assert (differing.plain, differing.drafted) == ((1, 2, 3), (1, 5, 3))
-    collector.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
+    collector.explain(differing, Difference(1, "a", "b", 0.001, 0.01))
     assert "near-ties that rounding explains" in sentence(record_of(collector))
     hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
     assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
@@ -208,7 +208,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("lenght=3", "Did you mean length="),
+        ("lenght=3", "Give length=, drafter="),
         ("length=x", "range such as 0-8"),
         ("length=99", "between 0 and"),
         ("length=5-2", "'5-2' is no length"),

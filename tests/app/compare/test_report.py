@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from app.cli import main
+from app.compare.check import check_plan
+from app.compare.plan import Question, Setting, plan
 from app.compare.prompts import BenchPrompt
 from app.compare.report.card import card
 from app.compare.report.collect import PairResult, collect
-from app.compare.report.one_pair import Amounts, amounts, measure_pair
+from app.compare.report.one_pair import measure_pair, plans
 from app.compare.report.private import without_names
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
+from mlx_spec.types import Options
 from models import load_pair
 from tests.app.tiny_pair import TinyPair
 
@@ -38,7 +41,9 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
         patch.setenv("MLX_SPEC_HOME", str(home))
         patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-        return list(measure_pair(pair, Amounts((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
+        setting, options = Setting("auto", None, 0.0), Options(max_tokens=8)
+        benching = plan([Question.of(ONE), Question.of(TWO)], [setting], options, 1)
+        return list(measure_pair(pair, check_plan(pair, [ONE], 6), benching, lambda text: None))
 
 
 @pytest.fixture
@@ -81,13 +86,14 @@ def test_what_a_report_measured_is_kept_for_answers(
     assert drafting_state.restore(load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft)))
 
 
-def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
-    whole, quick = amounts(quick=False), amounts(quick=True)
-    assert len(whole.bench_prompts) == 24 and len(whole.check_prompts) == 5
-    categories = {prompt.category for prompt in whole.bench_prompts}
-    assert {prompt.category for prompt in quick.bench_prompts} == categories
-    assert len(quick.bench_prompts) == len(categories)
-    assert set(quick.check_prompts) < set(whole.check_prompts)
+def test_a_quick_report_is_a_part_of_the_whole_one(tiny_pair: TinyPair) -> None:
+    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+    (checking, benching), (quick_check, quick_bench) = plans(pair, quick=False), plans(pair, quick=True)
+    assert len(benching.questions) == 24 and len(checking.questions) == 5
+    categories = {question.prompt.category for question in benching.questions}
+    assert {question.prompt.category for question in quick_bench.questions} == categories
+    assert len(quick_bench.questions) == len(categories)
+    assert quick_check.count < checking.count
 
 
 def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
@@ -222,7 +228,7 @@ def test_nothing_in_a_report_names_its_owner(
     told = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
     assert "jane" not in told and "hf_" not in told
     assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in told
-    assert without_names({"a": ("/Users/jane/b", 1)}) == {"a": ["~/b", 1]}
+    assert without_names({"a": ("/Users/jane/b", 1), "b": "/x/jane"}) == {"a": ["~/b", 1], "b": "/x/(name)"}
 
 
 @pytest.mark.slow
