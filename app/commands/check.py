@@ -35,6 +35,7 @@ def command(
     from app.compare import check
     from app.compare.prompts import read_prompts
     from app.compare.runner import run_until_stopped
+    from app.compare.words import unexplained
     from app.shell.machine import circumstances
     from app.shell.tables import print_table
 
@@ -55,7 +56,7 @@ def command(
     _tell_doubts(measured)
     if not complete:
         return exit_codes.INTERRUPTED
-    return exit_codes.NO if check.not_explained(measured) else exit_codes.DONE
+    return exit_codes.NO if unexplained(measured, "coupled") else exit_codes.DONE
 
 
 def _tell_doubts(measured: "Sequence[Measured]") -> None:

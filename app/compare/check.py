@@ -41,11 +41,6 @@ def check_plan(pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: i
     return plan(questions, settings, Options(max_tokens=max_tokens, seed=seed), 1, timed=False)
 
 
-def not_explained(measured: Sequence[Measured]) -> list[Measured]:
-    """Texts that differ without a near-tie."""
-    return unexplained(measured, "coupled")
-
-
 def verdict(measured: Sequence[Measured]) -> str:
     total, (same, ties, wrong) = len(measured), _counts(measured)
     if wrong:
@@ -66,13 +61,15 @@ def table(measured: Sequence[Measured]) -> "Table":
     for temperature, drafter in dict.fromkeys((m.setting.temperature, m.setting.drafter) for m in measured):
         group = [m for m in measured if (m.setting.temperature, m.setting.drafter) == (temperature, drafter)]
         cells = [_cell([m for m in group if m.setting.draft_length == length]) for length in lengths]
-        grid.add_row(MODES[temperature], drafter, *cells, str(sum(map(_accepted, group))))
+        grid.add_row(
+            MODES[temperature], drafter, *cells, str(sum(m.drafted[0].draft_n_accepted for m in group))
+        )
     return grid
 
 
 def unproven(measured: Sequence[Measured]) -> list[str]:
     """Drafters of whose tokens none was accepted: that their texts are the same proves little."""
-    proven = {m.setting.drafter for m in measured if _accepted(m)}
+    proven = {m.setting.drafter for m in measured if m.drafted[0].draft_n_accepted}
     drafters = dict.fromkeys(m.setting.drafter for m in measured)
     return [drafter for drafter in drafters if drafter not in proven]
 
@@ -94,7 +91,7 @@ def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
                 "drafter": m.setting.drafter,
                 "draft_length": m.setting.draft_length,
                 "tokens": m.drafted[0].tokens,
-                "accepted": _accepted(m),
+                "accepted": m.drafted[0].draft_n_accepted,
                 "same_text": m.difference is None,
                 "difference": difference_json(m.difference),
             }
@@ -105,12 +102,8 @@ def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
 
 def _counts(measured: Sequence[Measured]) -> tuple[int, int, int]:
     """(identical texts, near-ties, differences that rounding does not explain)"""
-    same, wrong = sum(m.difference is None for m in measured), len(not_explained(measured))
+    same, wrong = sum(m.difference is None for m in measured), len(unexplained(measured, "coupled"))
     return same, len(measured) - same - wrong, wrong
-
-
-def _accepted(measured: Measured) -> int:
-    return measured.drafted[0].draft_n_accepted
 
 
 def _cell(measured: Sequence[Measured]) -> str:

@@ -12,8 +12,7 @@ from app.engine.difference import Difference, parting
 from app.engine.events import Piece, merged
 from mlx_spec.stats import Stats
 
-Place = tuple[int, int]
-"""(prompt, setting)"""
+Place = tuple[int, int]  # (prompt, setting)
 
 
 class Answer(NamedTuple):
@@ -89,11 +88,7 @@ class RunCollector:
         return found
 
     def record(self, facts: Mapping[str, Any], broken_off: str = "") -> Record | None:
-        """What ran, cut to what can be judged; None if nothing can.
-
-        Args:
-            broken_off: why there are no more runs than these; empty if all of them ran.
-        """
+        """What ran, cut to what can be judged; None if nothing can. `broken_off`: why there is no more."""
         prompts, settings, repeats = self._complete()
         if not repeats:
             return None

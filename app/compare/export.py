@@ -18,31 +18,16 @@ SUFFIXES = (".json", ".csv", ".png", ".svg")
 
 
 def export(record: Record, file: Path) -> None:
-    """Write one file; its suffix says which kind.
-
-    Raises:
-        BadInput: another kind of file, or no such folder.
-        MachineFailed: the file cannot be written.
-    """
+    """Write one file; its suffix says which kind."""
     check_file("The file", file, SUFFIXES)
-    match file.suffix.lower():
-        case ".json":
-            write_text(file, json_text(record.as_json()) + "\n")
-        case ".csv":
-            write_csv(file, record)
-        case _:
-            draw(file, record)
+    if file.suffix.lower() == ".json":
+        write_text(file, json_text(record.as_json()) + "\n")
+    else:
+        (write_csv if file.suffix.lower() == ".csv" else draw)(file, record)
 
 
 def check_file(option: str, file: Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse a file that could not be written, before anything is measured for it.
-
-    Args:
-        option: what named the file, for the message.
-
-    Raises:
-        BadInput: another kind of file, or a place where none can be written.
-    """
+    """Refuse a file that could not be written, before anything is measured; `option` named the file."""
     if file.suffix.lower() not in suffixes:
         raise BadInput(f"{option} {file}: the name must end in {', '.join(suffixes)}.")
     check_place(option, file)
@@ -63,11 +48,7 @@ def difference_json(difference: Difference | None) -> dict[str, Any] | None:
 
 
 def write_csv(file: Path, record: Record) -> None:
-    """One line per drafting setting and prompt, with the facts of all on every line: files can be joined.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+    """One line per drafting setting and prompt, with the facts of all on every line: files can be joined."""
     lines = [_csv_line(record, m) for place in record.drafting for m in record.measured(place)]
     with writing(file), file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(lines[0]))
@@ -76,11 +57,7 @@ def write_csv(file: Path, record: Record) -> None:
 
 
 def draw(file: Path, record: Record) -> None:
-    """Bars of a single drafting setting, lines over the draft length of several.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+    """Bars of a single drafting setting, lines over the draft length of several."""
     from app.compare import plots
 
     counts = f"{counted(len(record.prompts), 'prompt')}, {counted(record.repeats, 'run')} each"

@@ -46,11 +46,7 @@ def series(record: Record) -> list[Series]:
 
 
 def bars(file: Path, record: Record, title: str, note: str) -> None:
-    """Speeds with and without the one drafting setting, per category, each with its ratio.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+    """Speeds with and without the one drafting setting, per category, each with its ratio."""
     (place,) = record.drafting
     groups = list(record.categories(place).items())
     if len(groups) > 1:
@@ -72,11 +68,7 @@ def bars(file: Path, record: Record, title: str, note: str) -> None:
 
 
 def lines(file: Path, record: Record, title: str, note: str) -> None:
-    """Tokens per second of every drafter and temperature against the draft length.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+    """Tokens per second of every drafter and temperature against the draft length."""
     from matplotlib.ticker import MaxNLocator
 
     figure, axes = new_figure((8, 5), title)

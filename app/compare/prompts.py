@@ -19,11 +19,7 @@ class BenchPrompt:
 
 
 def read_prompts(file: Path) -> list[BenchPrompt]:
-    """The prompts of a file, in its order.
-
-    Raises:
-        BadInput: the file or a line of it cannot be used; the message names the line.
-    """
+    """The prompts of a file, in its order."""
     lines = enumerate(read_text(file).split("\n"), 1)
     prompts = [_prompt(line, f"{file}, line {number}") for number, line in lines if line.strip()]
     if not prompts:

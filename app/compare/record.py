@@ -95,34 +95,16 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, with each drafting setting's verdict beside it."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "name": self.name,
-            "date": self.date,
-            "broken_off": self.broken_off,
-            **self.facts,
-            "prompts": [asdict(prompt) for prompt in self.prompts],
-            "settings": [asdict(setting) for setting in self.settings],
-            "outcomes": [
-                {**asdict(o), "pieces": [[piece.mark, piece.text] for piece in o.pieces]}
-                for o in self.outcomes
-            ],
-            "verdicts": {
-                self.settings[place].label: self.comparison(place).as_json() for place in self.drafting
-            },
-        }
-
-
-OWN = ("format", "version", "name", "date", "broken_off", "prompts", "settings", "outcomes", "verdicts")
+        value = asdict(self)
+        facts = value.pop("facts")
+        for outcome in value["outcomes"]:
+            outcome["pieces"] = [[piece["mark"], piece["text"]] for piece in outcome["pieces"]]
+        verdicts = {self.settings[place].label: self.comparison(place).as_json() for place in self.drafting}
+        return {"format": FORMAT, "version": VERSION, **facts, **value, "verdicts": verdicts}
 
 
 def record_from_json(value: Any) -> Record:
-    """Read what `as_json` wrote.
-
-    Raises:
-        ValueError: it is something else, or incomplete.
-    """
+    """Read what `as_json` wrote; ValueError where it is something else, or incomplete."""
     from pydantic import TypeAdapter
 
     try:
@@ -137,7 +119,8 @@ def record_from_json(value: Any) -> Record:
             }
             for outcome in value["outcomes"]
         ]
-        facts = {key: fact for key, fact in value.items() if key not in OWN}
+        own = {"format", "version", "verdicts", *Record.__slots__}
+        facts = {key: fact for key, fact in value.items() if key not in own}
         record = TypeAdapter(Record).validate_python({**value, "outcomes": outcomes, "facts": facts})
         datetime.fromisoformat(record.date)
         for place in record.drafting:

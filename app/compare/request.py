@@ -31,11 +31,7 @@ class CompareRequest:
 
 
 def read_compare(text: str, options: Options) -> CompareRequest:
-    """`[last|all|FILE.jsonl]`: the chat's own setting against plain decoding.
-
-    Raises:
-        BadInput: the file cannot be used.
-    """
+    """`[last|all|FILE.jsonl]`: the chat's own setting against plain decoding."""
     return CompareRequest((Setting.of(options),), _prompts(text.strip() or LAST), COMPARE_REPEATS)
 
 
@@ -43,9 +39,6 @@ def read_sweep(text: str, options: Options) -> CompareRequest:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
     What is left out: lengths 0 to 8, drafter and temperature of the chat, its last prompt.
-
-    Raises:
-        BadInput: a word or a value cannot be used; the message says what can.
     """
     given: dict[str, str] = {}
     for word in text.split():
@@ -53,8 +46,8 @@ def read_sweep(text: str, options: Options) -> CompareRequest:
         if name not in FIELDS or not equals:
             raise BadInput(f"'{word}' is nothing to sweep. Give {', '.join(f'{f}=' for f in FIELDS)}.")
     lengths = _lengths(given["length"]) if "length" in given else SWEEP_LENGTHS
-    drafters = _drafters(given["drafter"]) if "drafter" in given else (options.drafter,)
-    temperatures = _numbers(given["temperature"]) if "temperature" in given else (options.temperature,)
+    drafters = _drafters(given["drafter"]) if "drafter" in given else [options.drafter]
+    temperatures = _temperatures(given["temperature"]) if "temperature" in given else [options.temperature]
     repeats = given.get("repeats", str(SWEEP_REPEATS))
     if repeats not in map(str, range(1, MOST_REPEATS + 1)):
         raise BadInput(f"repeats is {repeats}; it must be between 1 and {MOST_REPEATS}.")
@@ -86,15 +79,14 @@ def _lengths(text: str) -> Sequence[int | None]:
     return found
 
 
-def _drafters(text: str) -> Sequence[DrafterName]:
+def _drafters(text: str) -> list[DrafterName]:
     asked = text.split(",")
-    for part in asked:
-        if part not in DRAFTERS:
-            raise BadInput(f"'{part}' is none of {', '.join(DRAFTERS)}.")
-    return [drafter for drafter in DRAFTERS if drafter in asked]
+    if unknown := set(asked).difference(DRAFTERS):
+        raise BadInput(f"'{unknown.pop()}' is none of {', '.join(DRAFTERS)}.")
+    return asked
 
 
-def _numbers(text: str) -> Sequence[float]:
+def _temperatures(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -117,9 +109,6 @@ def plan_of(request: CompareRequest, conversation: Conversation, options: Option
     """The last prompt of the branch in view is asked as the chat asks it, attached files and all.
 
     A set's prompts are asked one by one, after the chat's instructions and nothing else.
-
-    Raises:
-        BadInput: the last prompt is wanted, and there is none.
     """
     if request.prompts is None:
         questions = [_last(conversation)]

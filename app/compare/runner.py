@@ -24,13 +24,7 @@ def run_plan(
 ) -> Iterator[Run]:
     """Answer a plan's runs in turn; each is yielded once its answer and its difference were gathered.
 
-    Args:
-        raw: continue a prompt's text as it is, without chat template.
-        show: called with what is answered next.
-
-    Raises:
-        BadInput: a prompt cannot be used or does not fit the context, before the first is answered.
-        SpecError: the options do not fit the pair.
+    `raw` continues a prompt's text as it is, without chat template; `show` is called with what is next.
     """
     plan = collector.plan
     ids = _prompt_ids(pair, plan, raw)

@@ -21,11 +21,7 @@ class Kept(NamedTuple):
 
 
 def keep(record: Record) -> Path:
-    """Write a record; what was there stays whole until the new file is.
-
-    Raises:
-        MachineFailed: it cannot be written.
-    """
+    """Write a record; what was there stays whole until the new file is."""
     file = _folder() / f"{record.name}.json"
     try:
         atomic_write(file, json.dumps(record.as_json(), ensure_ascii=False))
@@ -64,11 +60,7 @@ def last_speeds() -> dict[str, str]:
 
 
 def find(name: str) -> Record:
-    """A kept comparison by its name, by the beginning of it, or `last`.
-
-    Raises:
-        BadInput: there is none, or several begin like this.
-    """
+    """A kept comparison by its name, by the beginning of it, or `last`."""
     records = kept().records
     if not records:
         raise BadInput("No comparison was kept yet. In the chat, /compare runs one.")
@@ -84,11 +76,7 @@ def find(name: str) -> Record:
 
 
 def delete(record: Record) -> None:
-    """Remove a record's file.
-
-    Raises:
-        MachineFailed: the file cannot be removed.
-    """
+    """Remove a record's file."""
     file = _folder() / f"{record.name}.json"
     try:
         file.unlink(missing_ok=True)

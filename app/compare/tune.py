@@ -93,11 +93,7 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
 
 
 def draw(file: Path, calibration: "Calibration", title: str) -> None:
-    """What target passes and whole rounds cost over the rows of a pass.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+    """What target passes and whole rounds cost over the rows of a pass."""
     from app.compare.plots import GREEN, GREY, label_axes, new_figure
     from app.shell.picture import write_picture
 

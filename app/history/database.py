@@ -98,9 +98,6 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
 
     Returns:
         the connection, its file, and where the damaged file went whose place it took.
-
-    Raises:
-        MachineFailed: it cannot be opened or written, or a newer version wrote it.
     """
     try:
         # Nobody opens a file while another instance sets it aside or changes its tables.

@@ -73,11 +73,7 @@ def fenced(attachment: Attachment) -> str:
 def write(
     chat: Chat, messages: Sequence[ChatMessage], kind: Literal["markdown", "json"], path: Path | None
 ) -> Path:
-    """Write one chat into a file; without a path, a new one in the working folder.
-
-    Raises:
-        MachineFailed: it cannot be written.
-    """
+    """Write one chat into a file; without a path, a new one in the working folder."""
     is_json = kind == "json"
     path = path or _free_path(chat, ".json" if is_json else ".md")
     text = json_text(as_json([(chat, messages)])) + "\n" if is_json else as_markdown(chat, messages)
@@ -86,11 +82,7 @@ def write(
 
 
 def import_file(history: History, path: Path) -> tuple[int, int]:
-    """Add the chats of an exported file; return how many were added and how many were there already.
-
-    Raises:
-        BadInput: the file cannot be read, is no export, or not of this version; nothing was added.
-    """
+    """Add the chats of an exported file; return how many were added and how many were there already."""
     hooks = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _number)
     try:
         value = json.loads(path.read_text("utf-8"), **hooks)

@@ -72,11 +72,7 @@ class History:
     """All chats of this machine's user."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one.
-
-        Raises:
-            MachineFailed: it cannot be opened or written.
-        """
+        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one."""
         self.path = path
         self.connection, self.file, self.set_aside = open_database(path)
         # SQLite's own LIKE and lower() know the cases of ASCII letters only.
@@ -142,11 +138,7 @@ class History:
         return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 
     def find(self, name: str) -> Chat:
-        """The chat whose id begins so, or the one changed last for `last`.
-
-        Raises:
-            BadInput: none, or more than one.
-        """
+        """The chat whose id begins so, or the one changed last for `last`."""
         is_last = name == "last"
         rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
         if is_last and not rows:

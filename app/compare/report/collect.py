@@ -1,5 +1,9 @@
-"""Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted."""
+"""Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted.
 
+Such a process prints lines of JSON: `["step", TEXT]`, `["part", NAME, VALUE]` or `["failed", WHY]`.
+"""
+
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -8,17 +12,6 @@ from typing import Any, Literal
 
 COMMAND = (sys.executable, "-m", "app.compare.report.one_pair")
 END_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A line of JSON from the process that measures a pair; it ends with exit code 0 once all was sent."""
-
-    kind: Literal["step", "part", "failed"]
-    text: str
-    """What is being done, the name of the part, or why the pair could not be measured further."""
-    value: dict[str, Any] = field(default_factory=dict)
-    """Of a part; a later one of the same name replaces it."""
 
 
 @dataclass(slots=True)
@@ -69,21 +62,18 @@ def _measure(result: PairResult, command: Sequence[str], show: Callable[[str], N
 
 
 def _receive(result: PairResult, process: "subprocess.Popen[bytes]", show: Callable[[str], None]) -> None:
-    from pydantic import TypeAdapter
-
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
             if not line.endswith(b"\n"):
                 return  # it ended while it wrote
-            message = TypeAdapter(Message).validate_json(line)
-            match message.kind:
-                case "step":
-                    show(f"{result.name}: {message.text}")
-                case "part":
-                    result.parts[message.text] = message.value
-                case "failed":
-                    result.why = message.text
+            match json.loads(line):
+                case "step", text:
+                    show(f"{result.name}: {text}")
+                case "part", name, value:  # a later part takes the place of one with the same name
+                    result.parts[name] = value
+                case "failed", why:
+                    result.why = why
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:

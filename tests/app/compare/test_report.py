@@ -43,12 +43,14 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
         setting, options = Setting("auto", None, 0.0), Options(max_tokens=8)
         benching = plan([Question.of(ONE), Question.of(TWO)], [setting], options, 1)
-        return list(measure_pair(pair, check_plan(pair, [ONE], 6), benching, lambda text: None))
+        parts: list[Any] = []
+        measure_pair(pair, check_plan(pair, [ONE], 6), benching, lambda *message: parts.append(message))
+        return [message[1:] for message in parts if message[0] == "part"]
 
 
 @pytest.fixture
 def result(measured: list[Any]) -> PairResult:
-    return PairResult("builtin", "complete", parts={part.text: part.value for part in measured})
+    return PairResult("builtin", "complete", parts=dict(measured))
 
 
 @pytest.fixture
@@ -59,8 +61,7 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
         script = tmp_path / "child.py"
         script.write_text(
             "import json, sys, time\nname = sys.argv[1]\n"
-            "def send(kind, text, value={}):\n"
-            "    print(json.dumps({'kind': kind, 'text': text, 'value': value}), flush=True)\n" + body
+            "def send(*message): print(json.dumps(message), flush=True)\n" + body
         )
         return sys.executable, str(script)
 
@@ -68,12 +69,12 @@ def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
 
 
 def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
-    assert [part.text for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
-    parts = {part.text: part.value for part in measured}
+    assert [name for name, _ in measured] == ["loaded", "check", "tune", "bench", "bench"]
+    parts = dict(measured)
     assert parts["check"]["complete"] and parts["check"]["lossless"]
     assert parts["tune"]["plain_seconds"] > 0
     assert all(cost > 0 for costs in parts["tune"]["relative"].values() for cost in costs.values())
-    assert [part.value["complete"] for part in measured if part.text == "bench"] == [False, True]
+    assert [value["complete"] for name, value in measured if name == "bench"] == [False, True]
     assert set(parts["bench"]["by_category"]) == {"one", "two"}
     assert parts["bench"]["overall"]["same_text"] == 2
     json.dumps(parts)
