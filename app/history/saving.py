@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from app.history.database import is_damage, set_aside
+from app.history.database import is_damage, is_in_place, set_aside
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
 from app.shell.errors import AppError, MachineFailed
@@ -115,7 +115,7 @@ class HistoryThread:
             self._history.close()
 
     def _opened(self) -> History:
-        if self._history is not None and not self._history.is_in_place:
+        if self._history is not None and not is_in_place(self.path, self._history.file):
             self._history.close()
             self._history = None
             self._report_new_file(None)

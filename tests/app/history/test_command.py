@@ -156,7 +156,8 @@ def test_a_history_with_impossible_times_is_listed_and_is_json(
 ) -> None:
     history = History(history_file())
     history.save([chat("cc33", "Third", seconds)], [])
-    history.connection.execute("UPDATE messages SET created = ?", (seconds,))
+    with history.connection:
+        history.connection.execute("UPDATE messages SET created = ?", (seconds,))
     history.close()
     assert main(["history", "list"]) == 0
     assert "1970-01-01" in capfd.readouterr().out
