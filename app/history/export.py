@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,7 +39,6 @@ _ENDS: dict[Finish | None, str] = {
 
 
 def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, Any]:
-    """Everything that is kept of the chats, every branch."""
     values = [chat_value(chat) | {"messages": list(map(message_value, messages))} for chat, messages in chats]
     return {"format": FORMAT, "version": VERSION, "chats": values}
 
@@ -108,7 +108,6 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
 
 
 def _numbers(facts: AnswerFacts) -> str:
-    """One line about an answer: seed, tokens, speed, what drafting did, how it ended."""
     parts = [f"seed {facts.options.seed}", f"temperature {facts.options.temperature:g}"]
     if facts.stats is not None:
         parts += [f"{facts.stats.tokens} tokens", f"{facts.stats.tokens_per_second:.0f} tok/s"]
@@ -121,11 +120,8 @@ def _numbers(facts: AnswerFacts) -> str:
 
 def _free_path(chat: Chat, suffix: str) -> Path:
     words = "-".join(re.findall(r"\w+", chat.title.lower()))[:40].strip("-") or "chat"
-    path, number = Path(f"{words}{suffix}"), 1
-    while path.exists():
-        number += 1
-        path = Path(f"{words}-{number}{suffix}")
-    return path
+    names = chain([words], (f"{words}-{number}" for number in count(2)))
+    return next(path for name in names if not (path := Path(f"{name}{suffix}")).exists())
 
 
 def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:

@@ -37,10 +37,6 @@ class News:
     text: str
 
 
-_Put = tuple[Chat, tuple[ChatMessage, ...]]
-_Job = Callable[[], None]
-
-
 class HistoryThread:
     """Owns the open history. `put` and `ask` may be called from any thread."""
 
@@ -48,7 +44,9 @@ class HistoryThread:
         """`tell` is called on the history's own thread."""
         self.path = path
         self._tell = tell
-        self._inbox: queue.SimpleQueue[_Put | _Job | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[Chat, tuple[ChatMessage, ...]] | Callable[[], None] | None] = (
+            queue.SimpleQueue()
+        )
         self._chats: dict[str, Chat] = {}
         self._messages: dict[tuple[str, str], ChatMessage] = {}
         self._due = 0.0
@@ -59,7 +57,7 @@ class HistoryThread:
 
     @property
     def unsaved(self) -> int:
-        """How many messages wait to be written."""
+        """Messages that wait to be written."""
         return len(self._messages)
 
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
@@ -67,10 +65,7 @@ class HistoryThread:
         self._inbox.put((chat, messages))
 
     def ask(self, work: Callable[[History], T]) -> Future[T]:
-        """Do something with the history after all that was put is written.
-
-        The future raises `AppError`, with what to tell the person, if it cannot be done.
-        """
+        """Do something with the history after all that was put is written; `AppError` where it fails."""
         future: Future[T] = Future()
 
         def job() -> None:

@@ -152,35 +152,26 @@ def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_load
     assert not (tmp_path / "x.svg").exists()
 
 
-@pytest.mark.parametrize("writer", ["write_csv", "draw"])
+@pytest.mark.parametrize("option", ["--csv", "--plot"])
 def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
-    writer: str,
-    tiny_pair: TinyPair,
-    one_prompt: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    option: str, tiny_pair: TinyPair, one_prompt: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr(f"app.compare.export.{writer}", full)
-    files = ["--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.svg")]
-    assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *files) == 3
+    monkeypatch.setattr(f"app.compare.export.{'draw' if option == '--plot' else 'write_csv'}", full)
+    file = [option, str(tmp_path / "x.svg")]
+    assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *file) == 3
     told = capfd.readouterr()
     assert "the disk is full" in told.err and len(json.loads(told.out)["rows"]) == 1
 
 
 @pytest.mark.parametrize(("prompt", "rows"), [(2, ["a", "b"]), (0, ["a"])])
 def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_it_is(
-    prompt: int,
-    rows: list[str],
-    tiny_pair: TinyPair,
-    three_prompts: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    prompt: int, rows: list[str], tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     add = RunCollector.add
 
     def pressed_in_the_second_repeat(collector: RunCollector, run: Run, *answer: Any) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from app.engine import drafting_state
 from app.shell.errors import MachineFailed
 from mlx_spec.types import Options
 from models import load_pair
+from models.speed.chips import find_chip
 from tests.app.tiny_pair import TinyPair
 
 ONE = BenchPrompt("b", "one", "abcabcabc")
@@ -53,22 +53,19 @@ def result(measured: list[Any]) -> PairResult:
     return PairResult("builtin", "complete", parts=dict(measured))
 
 
-@pytest.fixture
-def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
+def child(folder: Path, body: str) -> tuple[str, str]:
     """A process in the place of the one that measures: it sends messages as its script says."""
-
-    def write(body: str) -> tuple[str, str]:
-        script = tmp_path / "child.py"
-        script.write_text(
-            "import json, sys, time\nname = sys.argv[1]\n"
-            "def send(*message): print(json.dumps(message), flush=True)\n" + body
-        )
-        return sys.executable, str(script)
-
-    return write
+    script = folder / "child.py"
+    script.write_text(
+        "import json, os, sys, time\nname = sys.argv[1]\n"
+        "def send(*message): print(json.dumps(message), flush=True)\n" + body
+    )
+    return sys.executable, str(script)
 
 
-def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
+def test_check_tune_and_bench_come_in_parts_and_what_was_measured_is_kept_for_answers(
+    measured: list[Any], home: Path, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert [name for name, _ in measured] == ["loaded", "check", "tune", "bench", "bench"]
     parts = dict(measured)
     assert parts["check"]["complete"] and parts["check"]["lossless"]
@@ -78,11 +75,6 @@ def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
     assert set(parts["bench"]["by_category"]) == {"one", "two"}
     assert parts["bench"]["overall"]["same_text"] == 2
     json.dumps(parts)
-
-
-def test_what_a_report_measured_is_kept_for_answers(
-    measured: list[Any], home: Path, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("MLX_SPEC_HOME", str(home))
     assert drafting_state.restore(load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft)))
 
@@ -97,10 +89,8 @@ def test_a_quick_report_is_a_part_of_the_whole_one(tiny_pair: TinyPair) -> None:
     assert quick_check.count < checking.count
 
 
-def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
-    installed_child: Callable[[str], tuple[str, str]],
-) -> None:
-    child = installed_child(
+def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(tmp_path: Path) -> None:
+    script = (
         "send('part', 'check', {'of': name, 'step': 1})\n"
         "if name == 'full': send('failed', 'The memory is full.'); sys.exit()\n"
         "if name == 'dead': print('{', end=''); sys.exit(9)\n"
@@ -108,7 +98,8 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
         "send('part', 'check', {'of': name, 'step': 2})\n"
     )
     seen: list[str] = []
-    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=child)
+    command = child(tmp_path, script)
+    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=command)
     assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
     assert found[1].why == "The memory is full."
     assert "code 9" in found[2].why
@@ -117,21 +108,19 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     assert seen == ["one: benching", "two: benching"]
 
 
-def test_ctrl_c_keeps_what_arrived_and_ends_the_process(
-    tmp_path: Path,
-    installed_child: Callable[[str], tuple[str, str]],
-) -> None:
-    child = installed_child(
-        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(__import__('os').getpid()))\n"
+def test_ctrl_c_keeps_what_arrived_and_ends_the_process(tmp_path: Path) -> None:
+    command = child(
+        tmp_path,
+        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(os.getpid()))\n"
         "send('part', 'check', {'lossless': True})\nsend('step', 'at it')\n"
-        "if name == 'second': time.sleep(60)\n"
+        "if name == 'second': time.sleep(60)\n",
     )
 
     def show(text: str) -> None:
         if text == "second: at it":
             signal.raise_signal(signal.SIGINT)
 
-    found = collect(["first", "second", "third"], quick=False, show=show, command=child)
+    found = collect(["first", "second", "third"], quick=False, show=show, command=command)
     assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
     assert found[1].parts == {"check": {"lossless": True}}
     with pytest.raises(ProcessLookupError):
@@ -143,9 +132,10 @@ def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: 
     return main(["report", *arguments])
 
 
-def test_one_json_and_one_card_are_written(
+def test_one_json_and_one_card_with_a_prediction_are_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
     assert run(monkeypatch, [result], "--out", str(tmp_path)) == 0
     told = capfd.readouterr()
     (json_file,), (card_file,) = tmp_path.glob("*.json"), tmp_path.glob("*.md")
@@ -155,6 +145,7 @@ def test_one_json_and_one_card_are_written(
     page = card_file.read_text()
     assert page == told.out == card(document)
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
+    assert "predicted for an M4 Pro: plain" in page
     assert str(json_file) in told.err and str(card_file) in told.err
 
 
@@ -185,15 +176,6 @@ def test_an_interrupted_report_is_written_and_says_so(
     assert "**Not reached.**" in page
 
 
-def test_a_report_that_measured_nothing_is_not_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    stopped = [PairResult("builtin", "interrupted"), PairResult("qwen3-8b")]
-    assert run(monkeypatch, stopped, "--out", str(tmp_path)) == 130
-    assert not list(tmp_path.iterdir())
-    assert "Nothing was measured, and nothing was written." in capfd.readouterr().err
-
-
 def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
 ) -> None:
@@ -204,14 +186,11 @@ def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
     assert run(monkeypatch, [result], "--out", str(tmp_path / "nowhere")) == 2
 
 
-def test_a_prediction_stands_beside_the_measurement(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+def test_a_report_that_measured_nothing_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from models.speed.chips import find_chip
-
-    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
-    run(monkeypatch, [result], "--out", str(tmp_path))
-    assert "predicted for an M4 Pro: plain" in capfd.readouterr().out
+    assert run(monkeypatch, [PairResult("builtin", "interrupted")], "--out", str(tmp_path)) == 130
+    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_in_a_report_names_its_owner(
@@ -220,11 +199,8 @@ def test_nothing_in_a_report_names_its_owner(
     monkeypatch.setenv("HOME", "/Users/jane")
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
     monkeypatch.setattr(getpass, "getuser", lambda: "jane")
-    failed = PairResult(
-        "qwen3-8b",
-        "failed",
-        "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop",
-    )
+    why = "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop"
+    failed = PairResult("qwen3-8b", "failed", why)
     run(monkeypatch, [result, failed], "--out", str(tmp_path))
     told = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
     assert "jane" not in told and "hf_" not in told

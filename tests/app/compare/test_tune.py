@@ -80,16 +80,6 @@ def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny
         assert again.engine.controller.costs.plain is None
 
 
-def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyPair) -> None:
-    pair = loaded(tiny_pair)
-    home = drafting_state.state_file(pair).parent
-    home.parent.mkdir(parents=True, exist_ok=True)
-    home.write_text("a file where the folder should be")
-    drafting_state.measure(pair)
-    assert not drafting_state.keep(pair)
-    assert pair.engine.controller.costs.plain is not None
-
-
 WRITER = """
 import sys
 from types import SimpleNamespace
@@ -185,28 +175,12 @@ def test_best_lengths_follow_from_costs() -> None:
     assert best_length(costly, "model", 0.9, 0) == (0, 1.0) and pays_from(costly, "model", 0) is None
 
 
-def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
-    tiny_pair: TinyPair,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_can_be_written(
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr("app.compare.tune.draw", full)
-    monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
-    assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
-    told = capsys.readouterr()
-    assert "best length" in told.out and "the disk is full" in told.err
-    folder = tmp_path / "folder.svg"
-    folder.mkdir()
-    assert main(["tune", *tiny_pair.arguments, "--plot", str(folder)]) == 2
-
-
-def test_tune_prints_tables_json_and_a_picture(
-    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     picture = tmp_path / "costs.svg"
     odd = tmp_path / "odd \x1b[31m name"
     shutil.copytree(tiny_pair.target, odd)
@@ -215,8 +189,11 @@ def test_tune_prints_tables_json_and_a_picture(
     assert "best length" in printed and "M3, M4: 5, 10: the weights are read once more" in printed
     ElementTree.parse(picture)
     assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
-    assert main(["tune", *tiny_pair.arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr("app.compare.tune.draw", full)
+    assert main(["tune", *tiny_pair.arguments, "--json", "--plot", str(picture)]) == 3
+    told = capsys.readouterr()
+    assert "the disk is full" in told.err
+    found = json.loads(told.out)
     assert found["costs"]["plain"][0] > 0 and found["device"]
     assert set(found["best"]) == {str(c) for c in found["contexts"]}
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.txt")]) == 2
