@@ -45,9 +45,9 @@ def command(
     Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """
-    from app.compare.export import check_file, draw, write_csv
+    from app.compare.export import check_file, write_csv
     from app.compare.plan import Question, Setting, plan
-    from app.compare.plots import SUFFIXES
+    from app.compare.plots import SUFFIXES, draw
     from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
     from app.shell.output_file import check_place
 

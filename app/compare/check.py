@@ -24,7 +24,6 @@ PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-
 
 
 def default_prompts() -> list[BenchPrompt]:
-    """The prompts of a check without --prompts."""
     return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]
 
 
@@ -53,7 +52,6 @@ def verdict(measured: Sequence[Measured]) -> str:
 
 
 def table(measured: Sequence[Measured]) -> "Table":
-    """One line per mode and drafter, one column per length."""
     from app.shell.tables import plain_table
 
     lengths = sorted({m.setting.draft_length or 0 for m in measured})
@@ -75,7 +73,6 @@ def unproven(measured: Sequence[Measured]) -> list[str]:
 
 
 def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
-    """Everything, with one row per prompt and setting."""
     same, ties, wrong = _counts(measured)
     return {
         "lossless": not wrong,

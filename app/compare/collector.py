@@ -31,7 +31,6 @@ class Differing:
 
     @property
     def unexplained(self) -> Difference:
-        """The position alone."""
         return Difference(parting(self.plain, self.drafted), "", "", None, 0.0)
 
 
@@ -45,11 +44,9 @@ class RunCollector:
 
     @property
     def count(self) -> int:
-        """How many counted runs ended."""
         return sum(map(len, self._answers.values()))
 
     def doing(self, run: Run) -> str:
-        """What a run is, and which of how many."""
         plan, label = self.plan, self.plan.settings[run.setting].label
         if run.warm_up:
             return f"Warming up: {label}"
@@ -111,7 +108,6 @@ class RunCollector:
         )
 
     def _beside_plain(self) -> Iterator[tuple[Place, list[Answer], list[Answer]]]:
-        """Each prompt and drafting setting with its plain answers and its own."""
         for (prompt, setting), drafted in self._answers.items():
             plain = self._answers.get((prompt, plain_of(self.plan.settings, setting)))
             if plain and self.plan.settings[setting].drafts:

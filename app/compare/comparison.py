@@ -44,9 +44,7 @@ class Comparison:
     """Smallest and largest ratio over the repeats, each repeat taken by itself; `ratio` lies within."""
     accepted_per_round: float
     acceptance_rate: float
-    """Accepted / drafted."""
     plain_time_to_first_token: float
-    """Seconds, the median."""
     drafted_time_to_first_token: float
     peak_memory_bytes: int
     same_text: int
@@ -64,7 +62,6 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Faster, no gain or slower, in words, with the spread."""
         low, high = self.ratio_spread
         several = f"{low:.2f} to {high:.2f} over {self.repeats} repeats"
         text = f"{self.ratio:.2f} times as fast"
@@ -114,7 +111,6 @@ def compare(measured: Sequence[Measured]) -> Comparison:
 
 
 def by_category(measured: Sequence[Measured]) -> dict[str, Comparison]:
-    """One comparison per category, in the order of the prompts."""
     categories = dict.fromkeys(m.prompt.category for m in measured)
     return {c: compare([m for m in measured if m.prompt.category == c]) for c in categories}
 

@@ -19,7 +19,6 @@ class ComparisonInProgress:
         self.run: Run | None = None
         """What the engine is busy with; None before the first run and after the last."""
         self.broken_off = ""
-        """Why it ended before its last run."""
         self.collector = RunCollector(plan)
         self._link = link
         self._asker = asker
@@ -30,7 +29,6 @@ class ComparisonInProgress:
         self._info = link.info
 
     def owns(self, turn_id: int) -> bool:
-        """Whether an event of the engine answers the last request."""
         return turn_id == self._turn_id
 
     def begin_next(self) -> Run | None:
@@ -45,7 +43,6 @@ class ComparisonInProgress:
         return run
 
     def add(self, pieces: Sequence[Piece]) -> None:
-        """Take text of the run that is on."""
         self._pieces += pieces
 
     def end_run(self, ended: TurnEnded) -> bool:
@@ -82,7 +79,6 @@ class ComparisonInProgress:
         return True
 
     def explained(self, difference: Difference | None) -> None:
-        """Take the engine's answer."""
         if self._differing is not None:
             self.collector.explain(self._differing, difference)
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from app.compare.comparison import Measured, by_category, compare
+from app.compare.plots import draw
 from app.compare.record import Record
-from app.compare.words import circumstances, sentence
 from app.engine.difference import Difference
-from app.shell.counted import counted
 from app.shell.errors import BadInput
 from app.shell.output_file import check_place, write_text, writing
 from app.shell.printable import json_text
@@ -18,7 +17,6 @@ SUFFIXES = (".json", ".csv", ".png", ".svg")
 
 
 def export(record: Record, file: Path) -> None:
-    """Write one file; its suffix says which kind."""
     check_file("The file", file, SUFFIXES)
     if file.suffix.lower() == ".json":
         write_text(file, json_text(record.as_json()) + "\n")
@@ -43,7 +41,6 @@ def summary(measured: list[Measured]) -> dict[str, Any]:
 
 
 def difference_json(difference: Difference | None) -> dict[str, Any] | None:
-    """A difference's fields, and whether rounding explains it."""
     return {**asdict(difference), "near_tie": difference.near_tie} if difference else None
 
 
@@ -56,18 +53,7 @@ def write_csv(file: Path, record: Record) -> None:
         writer.writerows(lines)
 
 
-def draw(file: Path, record: Record) -> None:
-    """Bars of a single drafting setting, lines over the draft length of several."""
-    from app.compare import plots
-
-    counts = f"{counted(len(record.prompts), 'prompt')}, {counted(record.repeats, 'run')} each"
-    title = f"{record.facts['pair']['name']}: {counts}\n{sentence(record)}"
-    note = f"{circumstances(record)}\n{record.date}{', broken off' if record.broken_off else ''}"
-    (plots.bars if len(record.drafting) == 1 else plots.lines)(file, record, title, note)
-
-
 def _row(m: Measured) -> dict[str, Any]:
-    """One prompt, flat but for the difference and the spread."""
     return {
         "id": m.prompt.id,
         "category": m.prompt.category,

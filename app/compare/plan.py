@@ -47,7 +47,6 @@ class Setting:
         return f"{self.name} at {self.temperature:g}" if self.temperature else self.name
 
     def options(self, base: Options) -> Options:
-        """The base with this setting's values."""
         return replace(
             base, drafter=self.drafter, draft_length=self.draft_length, temperature=self.temperature
         )
@@ -66,7 +65,6 @@ class Run:
     setting: int
     repeat: int = 0
     warm_up: bool = False
-    """Not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,6 @@ class Question:
 
     @classmethod
     def of(cls, prompt: BenchPrompt, *before: Message) -> "Question":
-        """The prompt alone, or after other messages."""
         return cls(prompt, (*before, Message(role="user", content=prompt.prompt)))
 
 
@@ -111,11 +108,9 @@ class Plan:
 
     @property
     def count(self) -> int:
-        """How many runs there are, warm-ups left out."""
         return len(self.questions) * len(self.settings) * self.repeats
 
     def options_of(self, run: Run) -> Options:
-        """What the engine is given for a run."""
         options = self.settings[run.setting].options(self.options)
         return (
             replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens)) if run.warm_up else options

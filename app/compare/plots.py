@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from app.compare.comparison import Comparison
 from app.compare.plan import Setting, plain_of
 from app.compare.record import Record
+from app.compare.words import circumstances, sentence
+from app.shell.counted import counted
 from app.shell.picture import write_picture
 from app.shell.printable import one_line, printable
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg")
 GREY, GREEN, RED = "#9aa5b1", "#2f9e63", "#c2553f"
 MARKERS = "os^Dv*"
+SPEED = "tokens per second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,6 @@ class Series:
     label: str
     lengths: tuple[int, ...]
     speeds: tuple[float, ...]
-    """Tokens per second."""
     lows: tuple[float, ...]
     highs: tuple[float, ...]
     """Where the speed would lie with the smallest and largest ratio of the repeats."""
@@ -45,15 +47,37 @@ def series(record: Record) -> list[Series]:
     return [Series(name, *zip(*sorted(points), strict=True)) for name, points in lines.items()]
 
 
-def bars(file: Path, record: Record, title: str, note: str) -> None:
-    """Speeds with and without the one drafting setting, per category, each with its ratio."""
-    (place,) = record.drafting
-    groups = list(record.categories(place).items())
-    if len(groups) > 1:
-        groups.append(("all", record.comparison(place)))
-    figure, axes = new_figure((8, 1.9 + 0.62 * len(groups)), title)
-    for number, (_, comparison) in enumerate(groups):
-        _draw_group(axes, number, comparison)
+def draw(file: Path, record: Record) -> None:
+    counts = f"{counted(len(record.prompts), 'prompt')}, {counted(record.repeats, 'run')} each"
+    title = f"{record.facts['pair']['name']}: {counts}\n{sentence(record)}"
+    note = f"{circumstances(record)}\n{record.date}{', broken off' if record.broken_off else ''}"
+    place, *others = record.drafting
+    if others:
+        figure, axes = new_figure((8, 5), title)
+        _draw_lines(axes, record)
+        axes.legend(frameon=False, fontsize=9)
+        label_axes(axes, f"draft length (0: plain decoding)\n{note}", f"{SPEED}, median of the repeats")
+    else:
+        groups = list(record.categories(place).items())
+        if len(groups) > 1:
+            groups.append(("all", record.comparison(place)))
+        figure, axes = new_figure((8, 1.9 + 0.62 * len(groups)), title)
+        _draw_bars(axes, groups)
+        figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+        label_axes(axes, f"{SPEED}, median of the repeats\n{note}, {record.settings[place].label}")
+    write_picture(figure, file)
+
+
+def _draw_bars(axes: "Axes", groups: list[tuple[str, Comparison]]) -> None:
+    for place, (_, c) in enumerate(groups):
+        labels = (None, None) if place else ("plain", "drafted")
+        axes.barh(place - 0.19, c.plain_tps, 0.34, color=GREY, label=labels[0])
+        axes.barh(place + 0.19, c.drafted_tps, 0.34, color=GREEN, label=labels[1])
+        end, (low, high) = (max(c.plain_tps, c.drafted_tps), place), c.ratio_spread
+        color, ratio = RED if c.ratio < 1 else "0.15", f" {c.ratio:.2f}x"
+        axes.annotate(ratio, end, va="center", fontsize=11, fontweight="bold", color=color)
+        look = {"textcoords": "offset points", "va": "center", "fontsize": 8, "color": "0.45"}
+        axes.annotate(f"{low:.2f} to {high:.2f}", end, (52, 0), **look)
     axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     if len(groups) > 1:
@@ -62,16 +86,11 @@ def bars(file: Path, record: Record, title: str, note: str) -> None:
     axes.set_xlim(0, max(max(c.plain_tps, c.drafted_tps) for _, c in groups) * 1.28)
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
-    label_axes(axes, f"tokens per second, median of the repeats\n{note}, {record.settings[place].label}")
-    figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize=9)
-    write_picture(figure, file)
 
 
-def lines(file: Path, record: Record, title: str, note: str) -> None:
-    """Tokens per second of every drafter and temperature against the draft length."""
+def _draw_lines(axes: "Axes", record: Record) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = new_figure((8, 5), title)
     # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of both.
     names = list(dict.fromkeys(_line_name(record.settings[place]) for place in record.drafting))
     looks = {name: (f"C{place}", MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
@@ -87,9 +106,6 @@ def lines(file: Path, record: Record, title: str, note: str) -> None:
             axes.axhline(speed, linestyle="--", label=setting.label, color=color, marker=marker)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
-    label_axes(axes, f"draft length (0: plain decoding)\n{note}", "tokens per second, median of the repeats")
-    axes.legend(frameon=False, fontsize=9)
-    write_picture(figure, file)
 
 
 def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
@@ -104,22 +120,8 @@ def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]
 
 
 def label_axes(axes: "Axes", across: str, up: str = "") -> None:
-    """Name both axes; a note may follow on lines of its own."""
     axes.set_xlabel(printable(across), fontsize=9, color="0.3")
     axes.set_ylabel(up, fontsize=9, color="0.3")
-
-
-def _draw_group(axes: "Axes", place: int, comparison: Comparison) -> None:
-    """Two bars and the ratio with its spread."""
-    first = place == 0
-    axes.barh(place - 0.19, comparison.plain_tps, 0.34, color=GREY, label="plain" if first else None)
-    axes.barh(place + 0.19, comparison.drafted_tps, 0.34, color=GREEN, label="drafted" if first else None)
-    end = max(comparison.plain_tps, comparison.drafted_tps), place
-    low, high = comparison.ratio_spread
-    color, text = RED if comparison.ratio < 1 else "0.15", f" {comparison.ratio:.2f}x"
-    axes.annotate(text, end, va="center", fontsize=11, fontweight="bold", color=color)
-    look = {"textcoords": "offset points", "va": "center", "fontsize": 8, "color": "0.45"}
-    axes.annotate(f"{low:.2f} to {high:.2f}", end, (52, 0), **look)
 
 
 def _line_name(setting: Setting) -> str:

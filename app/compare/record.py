@@ -23,7 +23,6 @@ class Outcome:
     prompt: int
     setting: int
     runs: tuple[Stats, ...]
-    """One per repeat."""
     pieces: tuple[Piece, ...]
     """The text of the first run, marked; empty where it ran without a screen."""
     difference: Difference | None
@@ -37,7 +36,6 @@ class Record:
     name: str
     """Unique; also the file's name."""
     date: str
-    """ISO 8601, UTC."""
     facts: Mapping[str, Any]
     """Pair, device, versions, and the options that all runs shared."""
     prompts: tuple[BenchPrompt, ...]
@@ -57,12 +55,10 @@ class Record:
 
     @property
     def drafting(self) -> tuple[int, ...]:
-        """Places of the settings that draft."""
         return tuple(place for place, setting in enumerate(self.settings) if setting.drafts)
 
     @property
     def has_categories(self) -> bool:
-        """The prompts are of more than one."""
         return len({prompt.category for prompt in self.prompts}) > 1
 
     def outcome(self, prompt: int, setting: int) -> Outcome:
@@ -78,7 +74,6 @@ class Record:
         return found
 
     def comparison(self, setting: int) -> Comparison:
-        """What a drafting setting brings over all prompts."""
         return compare(self.measured(setting))
 
     @property
@@ -86,7 +81,6 @@ class Record:
         return max(self.comparison(place).ratio for place in self.drafting)
 
     def categories(self, setting: int) -> dict[str, Comparison]:
-        """What a drafting setting brings, by the prompts' categories."""
         return by_category(self.measured(setting))
 
     def speed(self, setting: int) -> float:
@@ -94,7 +88,6 @@ class Record:
         return mean_speed([self.outcome(place, setting).runs for place in range(len(self.prompts))])
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, with each drafting setting's verdict beside it."""
         value = asdict(self)
         facts = value.pop("facts")
         for outcome in value["outcomes"]:

@@ -22,8 +22,6 @@ FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """Settings that draft, the prompts, how often."""
-
     drafting: tuple[Setting, ...]
     prompts: tuple[BenchPrompt, ...] | None
     """None: the last prompt of the chat."""

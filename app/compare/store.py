@@ -21,7 +21,6 @@ class Kept(NamedTuple):
 
 
 def keep(record: Record) -> Path:
-    """Write a record; what was there stays whole until the new file is."""
     file = _folder() / f"{record.name}.json"
     try:
         atomic_write(file, json.dumps(record.as_json(), ensure_ascii=False))
@@ -76,7 +75,6 @@ def find(name: str) -> Record:
 
 
 def delete(record: Record) -> None:
-    """Remove a record's file."""
     file = _folder() / f"{record.name}.json"
     try:
         file.unlink(missing_ok=True)

@@ -48,7 +48,6 @@ def _full_table(record: Record, setting: int) -> Table:
 
 
 def settings_table(record: Record, *, narrow: bool = False) -> Table:
-    """One line per setting, the plain ones among them."""
     heads = ["setting", "tok/s", "ratio", "spread", "acc./round", "same text"]
     table = _table(*heads[: 3 if narrow else None])
     for place, setting in enumerate(record.settings):

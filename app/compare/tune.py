@@ -38,7 +38,6 @@ def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
 
 
 def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, Any]:
-    """All of it as plain values; seconds."""
     costs, near = calibration.costs(), calibration.near
     contexts = near, calibration.far
     plain = costs.of("none", 0, near) if costs.plain else None
@@ -63,7 +62,6 @@ def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, 
 
 
 def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["Table | str"]:
-    """Tables and sentences for people, in order."""
     from app.shell.tables import plain_table
 
     costs, near = calibration.costs(), calibration.near
@@ -114,7 +112,6 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
 
 
 def _best(costs: "Costs", name: str, context: int) -> list[dict[str, Any]]:
-    """The best length and its gain at each acceptance."""
     best = ((acceptance, *best_length(costs, name, acceptance, context)) for acceptance in ACCEPTANCES)
     return [dict(zip(("acceptance", "length", "gain"), one, strict=True)) for one in best]
 

@@ -20,7 +20,6 @@ def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
 
 
 def sameness(record: Record, setting: int) -> str:
-    """Whether the texts agree."""
     measured = record.measured(setting)
     differing = [m.difference for m in measured if m.difference is not None]
     if not differing:
@@ -36,7 +35,6 @@ def sameness(record: Record, setting: int) -> str:
 
 
 def difference_text(difference: Difference) -> str:
-    """A difference in one line."""
     margin = "one answer had ended" if difference.margin is None else f"{difference.margin:.3g} logits apart"
     kind = "a near-tie" if difference.near_tie else "NOT explained by rounding"
     return (

@@ -10,7 +10,6 @@ from models.files import locked
 from models.paths import data_folder
 
 BUSY_SECONDS = 5.0
-"""How long to wait for another instance that writes."""
 
 MIGRATIONS = (
     """

@@ -44,7 +44,6 @@ def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, An
 
 
 def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
-    """The branch in view, with the instructions and each answer's numbers."""
     tree = MessageTree(messages)
     path = tree.path(chat.leaf if chat.leaf in tree else tree.end_of(None))
     parts = [f"# {one_line(chat.title)}"]

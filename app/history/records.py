@@ -38,8 +38,6 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What is known about an answer beside its text."""
-
     pair: str
     options: Options
     """As asked for, seed included."""
@@ -91,8 +89,6 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """A chat in a list."""
-
     chat: Chat
     messages: int
     pair: str
@@ -191,7 +187,6 @@ def read(kind: type[T], value: Any) -> T | None:
 
 @cache
 def adapter(kind: Any) -> "TypeAdapter[Any]":
-    """Checks values of JSON; pydantic is imported where the first is read."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

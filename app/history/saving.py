@@ -22,7 +22,6 @@ SAVE_SECONDS = 0.5
 """Between two writes of a growing answer: what a sudden end may cost of it."""
 
 RETRY_SECONDS = 5.0
-"""Between two attempts while nothing can be written."""
 
 CLOSE_SECONDS = 5.0
 
@@ -57,7 +56,6 @@ class HistoryThread:
 
     @property
     def unsaved(self) -> int:
-        """Messages that wait to be written."""
         return len(self._messages)
 
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
@@ -130,7 +128,6 @@ class HistoryThread:
             self._opened()  # Nothing to write is no proof that it could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
-        """Do it, or report once that it cannot be done, and when it can be again."""
         try:
             work()
         except sqlite3.DatabaseError as error:

@@ -30,11 +30,8 @@ TRIGRAM = 3
 HITS = 1000
 """Messages looked at for one search, the best first."""
 
-KEPT_SECONDS = 7 * 86400.0
-"""How long a deleted chat can be brought back."""
-
-PROMPTS = 200
-"""As many prompts can be walked with Up."""
+KEPT_SECONDS, PROMPTS = 7 * 86400.0, 200
+"""How long a deleted chat can be brought back; how many prompts can be walked with Up."""
 
 EXCERPT = 30
 """Characters shown on each side of what was found."""
@@ -69,8 +66,6 @@ FROM chats c
 
 
 class History:
-    """All chats of this machine's user."""
-
     def __init__(self, path: Path) -> None:
         """Open the file, making it if there is none; `set_aside` is the new place of a damaged one."""
         self.connection, self.file, self.set_aside = open_database(path)
@@ -159,7 +154,6 @@ class History:
         self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id)
 
     def purge(self) -> None:
-        """Remove for good what was deleted long ago."""
         # A clock that was wrong then says nothing about how long ago it was.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         old = now() - KEPT_SECONDS
@@ -200,7 +194,6 @@ class History:
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:
-    """The place in a text where the first of the words is, on one line."""
     line = " ".join(text.split())
     folded = line.lower()
     place = min((at for word in words if (at := folded.find(word.lower())) >= 0), default=0)

@@ -34,7 +34,6 @@ class MessageTree:
         self._messages[message.id] = message
 
     def remove(self, message: ChatMessage) -> None:
-        """Take out a message that has no answer."""
         self._children[self._parent(message)].remove(message.id)
         del self._children[message.id], self._messages[message.id]
 

@@ -12,10 +12,7 @@ _OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SEL
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A prompt, and the files that were to go with it."""
-
     text: str
-    """Empty where there were only files yet."""
     attachments: tuple[Attachment, ...] = ()
 
 

@@ -88,7 +88,6 @@ def _prediction(expected: dict[str, Any] | None, bench: dict[str, Any] | None) -
 
 
 def _rounds(tune: dict[str, Any]) -> Iterator[str]:
-    """What a round costs, relative to a plain one."""
     known = {k for costs in tune["relative"].values() for k in costs}
     lengths = [k for k in SHOWN_LENGTHS if k in known]
     yield "\n| a round that drafts | " + " | ".join(lengths) + " |"

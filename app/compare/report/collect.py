@@ -16,12 +16,9 @@ END_SECONDS = 5.0
 
 @dataclass(slots=True)
 class PairResult:
-    """What is known of one pair."""
-
     name: str
     state: Literal["complete", "interrupted", "failed", "not reached"] = "not reached"
     why: str = ""
-    """Of a failure, in words."""
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 

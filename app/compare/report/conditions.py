@@ -33,7 +33,6 @@ MAC: dict[str, tuple[tuple[str, ...], str, Callable[[str], Any]]] = {
 
 
 def conditions() -> dict[str, Any]:
-    """As they are now."""
     found: dict[str, Any] = {
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_average": [round(load, 2) for load in os.getloadavg()],

@@ -160,7 +160,8 @@ def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr(f"app.compare.export.{'draw' if option == '--plot' else 'write_csv'}", full)
+    writer = {"--csv": "app.compare.export.write_csv", "--plot": "app.compare.plots.draw"}[option]
+    monkeypatch.setattr(writer, full)
     file = [option, str(tmp_path / "x.svg")]
     assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *file) == 3
     told = capfd.readouterr()

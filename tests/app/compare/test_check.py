@@ -121,12 +121,6 @@ def test_the_verdict_counts_what_is_identical_tied_and_different() -> None:
     assert verdict([same, tied, wrong]).startswith("NOT lossless: 1 of 3 drafted texts differ")
 
 
-def test_a_difference_is_a_near_tie_only_within_what_rounding_can_do() -> None:
-    assert Difference(3, "a", "b", margin=1e-4, tolerance=2e-4).near_tie
-    assert not Difference(3, "a", "b", margin=3e-4, tolerance=2e-4).near_tie
-    assert not Difference(3, "a", "", margin=None, tolerance=2e-4).near_tie
-
-
 def test_the_margin_is_the_distance_of_the_two_tokens_in_logits(tiny_pair: TinyPair) -> None:
     pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     prompt = list(b"some text")

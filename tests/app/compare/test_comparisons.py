@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,17 +180,6 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path
     export(record_of(gathered([0.01], [0.01], of=wanted(*settings, repeats=1))), tmp_path / "lines.svg")
     dashed = re.findall(r"stroke-dasharray: [^\"]*?stroke: (#\w+)", (tmp_path / "lines.svg").read_text())
     assert len(set(dashed)) == 4
-
-
-def test_the_time_of_a_comparison_is_told_by_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = replace(record_of(gathered([0.02], [0.01])), date="2026-11-22T23:30:00+00:00")
-    monkeypatch.setenv("TZ", "XST-2")
-    time.tzset()
-    try:
-        assert record.when == "2026-11-23 01:30"
-    finally:
-        monkeypatch.undo()
-        time.tzset()
 
 
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:

@@ -153,7 +153,10 @@ def test_a_file_that_cannot_be_opened_is_not_reported_as_saved_again_with_nothin
     saving.close()
 
 
-def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["moved", "removed", "broken"])
+def test_a_file_lost_while_it_is_open_is_noticed_and_a_new_one_has_what_is_in_view(
+    tmp_path: Path, what: str
+) -> None:
     path = tmp_path / "history.db"
     news: list[News] = []
 
@@ -166,13 +169,18 @@ def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(t
     # Nothing stays in the log or in memory: the next write reads the file.
     for pragma in ("wal_checkpoint(TRUNCATE)", "cache_size = 0", "shrink_memory"):
         saving.ask(lambda history, p=pragma: history.connection.execute(f"PRAGMA {p}").fetchall()).result(60)
-    path.write_bytes(b"\xff" * path.stat().st_size)
+    if what == "broken":
+        path.write_bytes(b"\xff" * path.stat().st_size)
+    else:
+        for file in tmp_path.glob("history.db*"):
+            file.rename(tmp_path / f"moved{file.suffix}") if what == "moved" else file.unlink()
     saving.put(chat(), answer("a9", "p1"))
-    until(lambda: news)
-    (aside,) = tmp_path.glob("history-damaged-*.db")
-    assert news[0].kind == "new file" and str(aside) in news[0].text
-    until(lambda: saving.unsaved == 0)
-    saving.close()
+    until(lambda: news and not saving.unsaved)
+    assert saving.close() == 0
+    aside = list(tmp_path.glob("history-damaged-*.db"))
+    (one,) = news
+    assert one.kind == "new file" and len(aside) == (what == "broken")
+    assert (str(aside[0]) if aside else f"{path} was moved or removed") in one.text
     assert {m.id for m in read(path)} == {"p1", "a1", "a2", "p2", "a3", "a9"}
 
 

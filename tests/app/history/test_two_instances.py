@@ -3,15 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from app.history.database import set_aside
-from app.history.saving import HistoryThread, News
 from app.history.store import History
-from tests.app.history.some_chat import answer, branching, chat
 
 ROOT = Path(__file__).parents[3]
 ROUNDS = 6
@@ -57,35 +54,6 @@ def test_two_programs_that_start_and_write_at_once_lose_nothing(tmp_path: Path, 
         history.close()
         kept = list((tmp_path / str(number)).glob("history-damaged-*.db"))
         assert len(kept) == (before == "a damaged file")
-
-
-@pytest.mark.parametrize("what", ["moved", "removed"])
-def test_a_file_that_someone_moves_or_removes_is_noticed_and_a_new_one_has_what_is_in_view(
-    tmp_path: Path, what: str
-) -> None:
-    path = tmp_path / "history.db"
-    news: list[News] = []
-
-    def tell(one: News) -> None:
-        news.append(one)
-        saving.put(chat(), *branching())
-
-    saving = HistoryThread(path, tell)
-    saving.put(chat(), *branching())
-    saving.ask(lambda history: None).result(60)
-    for end in ("", "-wal", "-shm"):
-        file = path.with_name(path.name + end)
-        file.rename(file.with_name(f"moved.db{end}")) if what == "moved" else file.unlink()
-    saving.put(chat(), answer("a9", "p1"))
-    end = time.monotonic() + 60
-    while saving.unsaved or not news:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    assert saving.close() == 0
-    assert [one.kind for one in news] == ["new file"] and f"{path} was moved or removed" in news[0].text
-    history = History(path)
-    assert {message.id for message in history.messages(chat())} == {"p1", "a1", "a2", "p2", "a3", "a9"}
-    history.close()
 
 
 def test_a_good_file_in_the_place_of_a_damaged_one_is_left_where_it_is(tmp_path: Path) -> None:
