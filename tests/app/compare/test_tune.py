@@ -3,9 +3,10 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -33,7 +34,9 @@ def loaded(pair: TinyPair):
     return load_pair(target=str(pair.target), draft=str(pair.draft))
 
 
-def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> None:
+def test_what_was_learned_is_used_by_the_next_process_unless_version_machine_or_model_is_another(
+    tiny_pair: TinyPair,
+) -> None:
     pair = loaded(tiny_pair)
     assert not drafting_state.restore(pair), "nothing was measured yet"
     drafting_state.measure(pair)
@@ -44,6 +47,18 @@ def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> No
     again = loaded(tiny_pair)
     assert drafting_state.restore(again)
     assert again.engine.controller.as_json() == learned
+    file = drafting_state.state_file(pair)
+    kept = json.loads(file.read_text())
+    circumstances = kept["circumstances"]
+    others = {
+        "mlx": "0.1", "mlx-lm": "0.1", "device": "another", "weights": 1, "method": 1,
+        "compiled": not circumstances["compiled"],
+    }  # fmt: skip
+    for name, value in others.items():
+        file.write_text(json.dumps({**kept, "circumstances": {**circumstances, name: value}}))
+        again = loaded(tiny_pair)
+        assert not drafting_state.restore(again), name
+        assert again.engine.controller.costs.plain is None
 
 
 @pytest.mark.parametrize(
@@ -63,53 +78,24 @@ def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
     assert drafting_state.restore(pair)
 
 
-def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny_pair: TinyPair) -> None:
-    pair = loaded(tiny_pair)
-    drafting_state.measure(pair)
-    drafting_state.keep(pair)
-    file = drafting_state.state_file(pair)
-    kept = json.loads(file.read_text())
-    others = {
-        "mlx": "0.1", "mlx-lm": "0.1", "device": "another", "weights": 1, "method": 1,
-        "compiled": not kept["circumstances"]["compiled"],
-    }  # fmt: skip
-    for change in ({name: value} for name, value in others.items()):
-        file.write_text(json.dumps({**kept, "circumstances": {**kept["circumstances"], **change}}))
-        again = loaded(tiny_pair)
-        assert not drafting_state.restore(again), change
-        assert again.engine.controller.costs.plain is None
+def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.shell.machine.device_name", lambda: "test")
+    spec = SimpleNamespace(target="t", draft="d", draft_head=None)
 
+    def pair(letter: str) -> Any:
+        controller = SimpleNamespace(as_json=lambda: {"costs": letter * 20_000})
+        return SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
 
-WRITER = """
-import sys
-from types import SimpleNamespace
-from app.engine import drafting_state
-from app.shell import machine
-machine.device_name = lambda: "test"
-controller = SimpleNamespace(as_json=lambda: {"costs": sys.argv[1] * 20_000})
-spec = SimpleNamespace(target="t", draft="d", draft_head=None)
-pair = SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
-print(drafting_state.state_file(pair), flush=True)
-for _ in range(30):
-    drafting_state.keep(pair)
-"""
+    def keep_often(letter: str) -> bool:
+        return all(drafting_state.keep(pair(letter)) for _ in range(30))
 
-
-def test_two_processes_that_keep_at_once_spoil_nothing() -> None:
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, letter], stdout=subprocess.PIPE, text=True)
-        for letter in "ab"
-    ]
-    assert writers[0].stdout and writers[1].stdout
-    file = Path(writers[0].stdout.readline().strip())
-    writers[1].stdout.readline()
-    while any(writer.poll() is None for writer in writers):
-        if file.exists():
-            costs = json.loads(file.read_text())["learned"]["costs"]
-            assert costs in ("a" * 20_000, "b" * 20_000)
-    for writer in writers:
-        writer.stdout.close()  # type: ignore[union-attr]
-    assert [writer.returncode for writer in writers] == [0, 0]
+    file = drafting_state.state_file(pair("a"))
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(keep_often, letter) for letter in "ab"]
+        while not all(writer.done() for writer in writers):
+            if file.exists():
+                assert json.loads(file.read_text())["learned"]["costs"] in ("a" * 20_000, "b" * 20_000)
+    assert all(writer.result() for writer in writers)
     assert list(file.parent.iterdir()) == [file], "nothing half written is left behind"
 
 
