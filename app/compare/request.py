@@ -1,7 +1,7 @@
 """What a person asks to be compared, as typed after `/compare` and `/sweep`, and the plan it becomes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from app.chat.conversation import Conversation
@@ -20,20 +20,13 @@ DRAFTERS: tuple[DrafterName, ...] = ("auto", "model", "lookup")
 FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRequest:
-    drafting: tuple[Setting, ...]
-    prompts: tuple[BenchPrompt, ...] | None
-    """None: the last prompt of the chat."""
-    repeats: int
-
-
-def read_compare(text: str, options: Options) -> CompareRequest:
+def read_compare(text: str, conversation: Conversation, options: Options) -> Plan:
     """`[last|all|FILE.jsonl]`: the chat's own setting against plain decoding."""
-    return CompareRequest((Setting.of(options),), _prompts(text.strip() or LAST), COMPARE_REPEATS)
+    questions = _questions(text.strip() or LAST, conversation)
+    return plan(questions, [Setting.of(options)], options, COMPARE_REPEATS)
 
 
-def read_sweep(text: str, options: Options) -> CompareRequest:
+def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
     What is left out: lengths 0 to 8, drafter and temperature of the chat, its last prompt.
@@ -58,7 +51,7 @@ def read_sweep(text: str, options: Options) -> CompareRequest:
         raise BadInput(str(error)) from None
     if not any(setting.drafts for setting in wanted):
         raise BadInput("Nothing there drafts. Name a length above 0, for example length=1-4.")
-    return CompareRequest(wanted, _prompts(given.get("prompts", LAST)), int(repeats))
+    return plan(_questions(given.get("prompts", LAST), conversation), wanted, options, int(repeats))
 
 
 def _lengths(text: str) -> Sequence[int | None]:
@@ -91,36 +84,22 @@ def _temperatures(text: str) -> list[float]:
         raise BadInput(f"'{text}' are no temperatures. Give numbers, for example 0,0.8.") from None
 
 
-def _prompts(text: str) -> tuple[BenchPrompt, ...] | None:
-    if text == LAST:
-        return None
-    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else file_to_read(text)))
-
-
 def sweep_lengths(drafting: Sequence[Setting]) -> tuple[Setting, ...]:
     """The same drafters and temperatures at every length of a default sweep."""
     kinds = dict.fromkeys(replace(setting, draft_length=None) for setting in drafting if setting.drafts)
     return tuple(replace(kind, draft_length=length) for kind in kinds for length in SWEEP_LENGTHS[1:])
 
 
-def plan_of(request: CompareRequest, conversation: Conversation, options: Options) -> Plan:
-    """The last prompt of the branch in view is asked as the chat asks it, attached files and all.
-
-    A set's prompts are asked one by one, after the chat's instructions and nothing else.
-    """
-    if request.prompts is None:
-        questions = [_last(conversation)]
-    else:
+def _questions(text: str, conversation: Conversation) -> list[Question]:
+    """The last prompt as the chat asks it, files and all, or a set's after the chat's instructions alone."""
+    if text != LAST:
         before = [Message(role="system", content=conversation.system)] if conversation.system else []
-        questions = [Question.of(prompt, *before) for prompt in request.prompts]
-    return plan(questions, request.drafting, replace(options, stop_tokens=frozenset()), request.repeats)
-
-
-def _last(conversation: Conversation) -> Question:
+        prompts = read_prompts(DEFAULT_PROMPTS if text == "all" else file_to_read(text))
+        return [Question.of(prompt, *before) for prompt in prompts]
     asked = conversation.last
     if asked is None:
         raise BadInput("There is no prompt to compare yet. Send one first, or give a set: /compare all")
     files = ", ".join(file.name for file in asked.attachments)
-    text = f"{asked.text} (with {files})" if files else asked.text
+    prompt = BenchPrompt("last", "chat", f"{asked.text} (with {files})" if files else asked.text)
     messages, documents = conversation.messages(asked), conversation.documents(asked)
-    return Question(BenchPrompt("last", "chat", text), tuple(messages), tuple(documents))
+    return [Question(prompt, tuple(messages), tuple(documents))]

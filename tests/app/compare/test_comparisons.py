@@ -6,10 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
 
+from app.chat.conversation import Conversation
 from app.cli import main
 from app.compare import store
 from app.compare.collector import RunCollector
@@ -32,6 +34,9 @@ from tests.app.compare.scripted_runs import (
     stats,
     wanted,
 )
+from tests.app.history.some_chat import chat, prompt
+
+CHAT = Conversation(Mock(), chat(), [prompt("p", "hello")])
 
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
@@ -183,14 +188,14 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path
 
 
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:
-    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", Options(seed=3))
-    assert [setting.label for setting in found.drafting if setting.drafts] == [
+    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", CHAT, Options(seed=3))
+    assert [setting.label for setting in found.settings if setting.drafts] == [
         "lookup 1", "lookup 2", "lookup (length auto)", "lookup 1 at 0.8", "lookup 2 at 0.8",
         "lookup (length auto) at 0.8",
     ]  # fmt: skip
-    assert read_sweep("", Options()).prompts is None
-    assert len(read_sweep("prompts=all", Options()).prompts or ()) > 10
-    assert read_compare("", Options(draft_length=2)).drafting == (Setting("auto", 2, 0.0),)
+    assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
+    assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
+    assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +217,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
 )
 def test_a_wish_that_cannot_be_run_says_what_can(text: str, told: str) -> None:
     with pytest.raises(BadInput, match=told):
-        read_sweep(text, Options())
+        read_sweep(text, CHAT, Options())
 
 
 def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
