@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, put_rows
+from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, put_rows, take_rows
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
 from mlx_spec.sequence import Sequence
@@ -95,8 +95,8 @@ class Batch:
 
     def next_pass(self, draft: Draft) -> Pass:
         """The target's pass over what it has not seen, and the draft."""
-        ids, unseen = self.context().last(self.unseen), self.unseen
-        self.unseen = 1
+        unseen, self.unseen = self.unseen, 1
+        ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen, axis=1)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: what no token has is read as one that has, and not accepted.
             drafted = mx.clip(draft.tokens, 0, self.sequences[0].verifier.vocab - 1)

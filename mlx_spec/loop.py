@@ -100,7 +100,7 @@ class Loop:
         )
         p = batch.next_pass(draft)
         output = self.target.decode(p) if unseen == 1 else self.target.forward(p)
-        verdict = verifier.judge(draft, p.tree, output.logits[:, unseen - 1 :])
+        verdict = verifier.judge(draft, p.tree, output.logits)
         self.target.commit(p, verdict)
         for observer in self.drafters:
             observer.observe(p, output, verdict)

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -65,7 +64,8 @@ class ModelDrafter(Drafter):
             return ()
         behind = max(0, self._lag - STEADY_LAG)
         far = self._is_far(length)
-        return [replace(CANDIDATE, shadows=self._others, behind=behind, host_text=far, room=room)]
+        name, kind, prior, limit = CANDIDATE.drafter, CANDIDATE.kind, CANDIDATE.prior, CANDIDATE.limit
+        return [Candidate(name, kind, prior, limit, self._others, behind, host_text=far, room=room)]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         self.cached.clamps = verifier.vocab > self.cached.vocab

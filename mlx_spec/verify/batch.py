@@ -50,9 +50,10 @@ class BatchVerifier:
         return tokens, mx.stack(probs) if probs else None
 
     def judge(self, draft: Draft, tree: Tree | None, logits: Float[mx.array, "b rows vocab"]) -> Verdict:
-        """What is accepted, the logits being those after the last token and after each drafted one."""
+        """What is accepted, the last logits being those after the text's last token and each drafted one."""
         if not draft.depth:
             return self._plain(draft, logits[:, -1])
+        logits = logits[:, -1 - draft.tokens.shape[1] :]
         judged = [
             self._chain(i, draft, logits[i]) if tree is None else self._tree(i, draft, tree, logits[i])
             for i in range(len(self._rounds))
