@@ -106,9 +106,9 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
 
     monkeypatch.setattr(RunCollector, "add", pressed_at_the_third)
     code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
-    told = capfd.readouterr()
-    report = json.loads(told.out)
-    assert code == 130 and "Broken off after 2 texts." in told.err
+    printed = capfd.readouterr()
+    report = json.loads(printed.out)
+    assert code == 130 and "Broken off after 2 texts." in printed.err
     assert (report["complete"], report["compared"]) == (False, 2)
 
 

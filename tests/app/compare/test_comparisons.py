@@ -103,7 +103,7 @@ def test_figures_that_a_version_lacks_or_no_longer_has_cost_no_record() -> None:
     assert record_from_json(kept) == record
 
 
-def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
+def test_texts_that_differ_are_reported_with_the_place_or_the_reason() -> None:
     collector = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
     record = record_of(collector)
     assert "differ from token 2 on" in sentence(record)
@@ -116,9 +116,8 @@ def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
 
 
 def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
     file = store.keep(record)
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
@@ -144,9 +143,8 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
 
 
 def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     several = wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1)
     store.keep(record_of(gathered([0.02], [0.01], of=several)))
     assert main(["comparisons", "show", "last"]) == 0
@@ -199,7 +197,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("lenght=3", "Give length=, drafter="),
         ("length=x", "range such as 0-8"),
@@ -215,8 +213,8 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         ("prompts=/absent.jsonl", "no file"),
     ],
 )
-def test_a_wish_that_cannot_be_run_says_what_can(text: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_a_wish_that_cannot_be_run_says_what_can(text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         read_sweep(text, CHAT, Options())
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from models import load_pair
 from models.speed.chips import find_chip
 from tests.app.tiny_pair import TinyPair
 
+Report = Callable[..., int]
+Capture = pytest.CaptureFixture[str]
 ONE = BenchPrompt("b", "one", "abcabcabc")
 TWO = BenchPrompt("c", "two", "1 2 3")
 
@@ -127,91 +130,84 @@ def test_ctrl_c_keeps_what_arrived_and_ends_the_process(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "second").read_text()), 0)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
-    monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
-    return main(["report", *arguments])
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Report:
+    """The command with these results, into the test's folder."""
+
+    def run(*results: PairResult, out: str = "", more: tuple[str, ...] = ()) -> int:
+        monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
+        return main(["report", "--out", str(tmp_path / out), *more])
+
+    return run
 
 
 def test_one_json_and_one_card_with_a_prediction_are_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, result: PairResult, capfd: Capture
 ) -> None:
     monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
-    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 0
-    told = capfd.readouterr()
+    assert report(result) == 0
+    printed = capfd.readouterr()
     (json_file,), (card_file,) = tmp_path.glob("*.json"), tmp_path.glob("*.md")
     document = json.loads(json_file.read_text())
     assert document["complete"] and document["pairs"][0]["parts"]["bench"]["overall"]["plain_tps"] > 0
     assert document["versions"]["mlx"] and document["before"]["load_average"]
     page = card_file.read_text()
-    assert page == told.out == card(document)
+    assert page == printed.out == card(document)
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
     assert "predicted for an M4 Pro: plain" in page
-    assert str(json_file) in told.err and str(card_file) in told.err
+    assert str(json_file) in printed.err and str(card_file) in printed.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["--json"]], ids=["card", "json"])
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["card", "json"])
 def test_a_report_is_written_although_nobody_reads_it(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
+    more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, result: PairResult
 ) -> None:
     def full(text: str, end: str = "") -> None:
         raise MachineFailed("The output cannot be written: No space left on device.")
 
     monkeypatch.setattr("app.commands.report.data", full)
     monkeypatch.setattr("app.commands.report.json_data", full)
-    assert run(monkeypatch, [result], "--out", str(tmp_path), *arguments) == 3
+    assert report(result, more=more) == 3
     assert len(list(tmp_path.glob("*.json"))) == len(list(tmp_path.glob("*.md"))) == 1
 
 
-def test_an_interrupted_report_is_written_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+def test_an_interrupted_report_is_written_if_anything_was_measured(
+    report: Report, tmp_path: Path, result: PairResult, capfd: Capture
 ) -> None:
+    assert report(PairResult("builtin", "interrupted")) == 130
+    assert not list(tmp_path.iterdir())
     result.state = "interrupted"
     del result.parts["bench"]
-    rest = PairResult("qwen3-8b")
-    assert run(monkeypatch, [result, rest], "--out", str(tmp_path), "--json") == 130
-    document = json.loads(capfd.readouterr().out)
-    assert not document["complete"]
+    assert report(result, PairResult("qwen3-8b"), more=("--json",)) == 130
+    assert not json.loads(capfd.readouterr().out)["complete"]
     page = next(tmp_path.glob("*.md")).read_text()
     assert "**Partial: builtin interrupted, qwen3-8b not reached**" in page
     assert "**Not reached.**" in page
 
 
-def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
-) -> None:
+def test_a_failed_check_or_a_failed_pair_is_the_exit_code(report: Report, result: PairResult) -> None:
     result.parts["check"] = {**result.parts["check"], "lossless": False}
-    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 1
-    failed = PairResult("qwen3-8b", "failed", "The memory is full.")
-    assert run(monkeypatch, [result, failed], "--out", str(tmp_path)) == 3
-    assert run(monkeypatch, [result], "--out", str(tmp_path / "nowhere")) == 2
-
-
-def test_a_report_that_measured_nothing_is_not_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert run(monkeypatch, [PairResult("builtin", "interrupted")], "--out", str(tmp_path)) == 130
-    assert not list(tmp_path.iterdir())
+    assert report(result) == 1
+    assert report(result, PairResult("qwen3-8b", "failed", "The memory is full.")) == 3
+    assert report(result, out="nowhere") == 2
 
 
 def test_nothing_in_a_report_names_its_owner(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, capfd: Capture
 ) -> None:
     monkeypatch.setenv("HOME", "/Users/jane")
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
     monkeypatch.setattr(getpass, "getuser", lambda: "jane")
     why = "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop"
-    failed = PairResult("qwen3-8b", "failed", why)
-    run(monkeypatch, [result, failed], "--out", str(tmp_path))
-    told = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
-    assert "jane" not in told and "hf_" not in told
-    assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in told
+    report(PairResult("qwen3-8b", "failed", why))
+    printed = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
+    assert "jane" not in printed and "hf_" not in printed
+    assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in printed
     assert without_names({"a": ("/Users/jane/b", 1), "b": "/x/jane"}) == {"a": ["~/b", 1], "b": "/x/(name)"}
 
 
 @pytest.mark.slow
-def test_the_built_in_pair_is_reported_from_end_to_end(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_built_in_pair_is_reported_from_end_to_end(tmp_path: Path, capfd: Capture) -> None:
     assert main(["report", "--quick", "--out", str(tmp_path), "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
     assert document["pairs"][0]["name"] == "builtin"

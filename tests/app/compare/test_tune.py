@@ -25,8 +25,7 @@ from tests.app.tiny_pair import TinyPair
 
 
 @pytest.fixture(autouse=True)
-def measures_for_real_and_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+def measures_for_real_and_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafting_state, "SECONDS", 0.2)
 
 
@@ -115,11 +114,11 @@ def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
 def test_what_cannot_be_kept_is_said_with_its_place(
     tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "home").write_text("a file where the folder should be")
+    (tmp_path / "mlx-spec").write_text("a file where the folder should be")
     assert main(["tune", *tiny_pair.arguments]) == 0
-    told = capsys.readouterr()
-    assert f"It is not kept: {tmp_path / 'home' / 'drafting'}" in told.err
-    assert "rows of a pass" in told.out
+    printed = capsys.readouterr()
+    assert f"It is not kept: {tmp_path / 'mlx-spec' / 'drafting'}" in printed.err
+    assert "rows of a pass" in printed.out
 
 
 def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair) -> None:
@@ -146,9 +145,9 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     monkeypatch.setattr(Calibration, "_timed", pressed)
     monkeypatch.setattr(measuring, "BETWEEN", 1)
     assert main(["tune", "--json", *tiny_pair.arguments]) == 0
-    told = capsys.readouterr()
-    assert "Measuring was cut short" in told.err
-    assert len(next(iter(json.loads(told.out)["verify"].values()))) == 2, "one row and the first draft's"
+    printed = capsys.readouterr()
+    assert "Measuring was cut short" in printed.err
+    assert len(next(iter(json.loads(printed.out)["verify"].values()))) == 2, "one row and the first draft's"
 
 
 def test_best_lengths_follow_from_costs() -> None:
@@ -177,9 +176,9 @@ def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_
     assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
     monkeypatch.setattr("app.compare.tune.draw", full)
     assert main(["tune", *tiny_pair.arguments, "--json", "--plot", str(picture)]) == 3
-    told = capsys.readouterr()
-    assert "the disk is full" in told.err
-    found = json.loads(told.out)
+    printed = capsys.readouterr()
+    assert "the disk is full" in printed.err
+    found = json.loads(printed.out)
     assert found["costs"]["plain"][0] > 0 and found["device"]
     assert set(found["best"]) == {str(c) for c in found["contexts"]}
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.txt")]) == 2

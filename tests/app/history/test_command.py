@@ -16,8 +16,7 @@ from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
 
 
 @pytest.fixture(autouse=True)
-def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+def saved() -> None:
     history = History(history_file())
     history.save([chat("aa11", "First \x1b[31m", leaf="a2")], branching_in("aa11"))
     history.save([chat("bb22", "Second", 20.0)], [prompt("q", "hi", chat_id="bb22")])
