@@ -1,7 +1,5 @@
 """A comparison while it runs: asks the engine for one run after the other and collects the results."""
 
-from collections.abc import Sequence
-
 from app.chat.engine_link import Asker, EngineLink
 from app.compare.collector import Differing, RunCollector
 from app.compare.plan import Plan, Run
@@ -14,36 +12,32 @@ class ComparisonInProgress:
     """Runs a plan, then has the differences explained. Finished runs are kept whatever happens later."""
 
     def __init__(self, link: EngineLink, asker: Asker, plan: Plan) -> None:
-        """`asker` gets the engine's events; those whose id `owns` knows are for this comparison."""
+        """`asker` gets the engine's events; those with `turn_id` are for this comparison."""
         self.plan = plan
         self.run: Run | None = None
         """What the engine is busy with; None before the first run and after the last."""
         self.broken_off = ""
         self.collector = RunCollector(plan)
+        self.turn_id: int | None = None
+        """Of the last request."""
+        self.pieces: list[Piece] = []
+        """Text of the run that is on."""
         self._link = link
         self._asker = asker
         self._waiting = plan.runs
         self._differing: Differing | None = None
-        self._turn_id: int | None = None
-        self._pieces: list[Piece] = []
         self._info = link.info
-
-    def owns(self, turn_id: int) -> bool:
-        return turn_id == self._turn_id
 
     def begin_next(self) -> Run | None:
         """Ask for the run that is due; None once all of them ran."""
         self.run = run = next(self._waiting, None)
         if run is not None:
-            self._pieces = []
+            self.pieces = []
             question, options = self.plan.questions[run.prompt], self.plan.options_of(run)
-            self._turn_id = self._link.ask(
+            self.turn_id = self._link.ask(
                 self._asker, question.messages, options, documents=question.documents
             )
         return run
-
-    def add(self, pieces: Sequence[Piece]) -> None:
-        self._pieces += pieces
 
     def end_run(self, ended: TurnEnded) -> bool:
         """Take the end of a run; False if it was stopped, and no more shall follow."""
@@ -53,14 +47,14 @@ class ComparisonInProgress:
             self.break_off("stopped by you")
             return False
         if self.run is not None:
-            self.collector.add(self.run, ended.token_ids, ended.stats, self._pieces)
+            self.collector.add(self.run, ended.token_ids, ended.stats, self.pieces)
         return True
 
     def stop(self) -> None:
         """Break off; the end of the run that is on still arrives."""
-        if self.run is not None and self._turn_id is not None:
+        if self.run is not None and self.turn_id is not None:
             self.break_off("stopped by you")
-            self._link.cancel(self._turn_id)
+            self._link.cancel(self.turn_id)
 
     def break_off(self, reason: str) -> None:
         """Nothing more will run; the first reason counts."""
@@ -75,7 +69,7 @@ class ComparisonInProgress:
         prompt, setting = differing.place
         options = self.plan.settings[setting].options(self.plan.options)
         messages = self.plan.questions[prompt].messages
-        self._turn_id = self._link.explain(self._asker, messages, options, differing.plain, differing.drafted)
+        self.turn_id = self._link.explain(self._asker, messages, options, differing.plain, differing.drafted)
         return True
 
     def explained(self, difference: Difference | None) -> None:

@@ -19,6 +19,7 @@ from app.history.records import (
     is_time,
     message_value,
     options_from,
+    read,
 )
 from app.history.store import History
 from app.history.tree import MessageTree
@@ -150,8 +151,7 @@ def _message(chat: str, value: dict[str, Any]) -> ChatMessage:
 
 
 def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    objects = value.get(name)
-    if not isinstance(objects, list) or not all(isinstance(one, dict) for one in objects):
+    if (objects := read(list[dict[str, Any]], value.get(name))) is None:
         raise BadInput(f"{name} is no list of objects.")
     return objects
 

@@ -92,7 +92,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def on_request_advanced(self, message: RequestAdvanced) -> None:
         progress, event = self.progress, message.event
-        if progress is None or not progress.owns(event.id):
+        if progress is None or event.id != progress.turn_id:
             return
         match event:
             case Answered():
@@ -113,7 +113,7 @@ The same prompts without and with drafting, one after the other on the same engi
             case PrefillProgressed(done, total):
                 self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
             case TextAdded(pieces=pieces) as event:
-                progress.add(pieces)
+                progress.pieces += pieces
                 self._view.add(progress.plan, run, event)
             case TurnEnded(stats=stats) as event:
                 if not progress.end_run(event):
