@@ -86,7 +86,7 @@ def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) ->
         return SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
 
     def keep_often(letter: str) -> bool:
-        return all(drafting_state.keep(pair(letter)) for _ in range(30))
+        return all(drafting_state.keep(pair(letter)) for _ in range(15))
 
     file = drafting_state.state_file(pair("a"))
     with ThreadPoolExecutor() as pool:
@@ -166,6 +166,8 @@ def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
+    monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
+    monkeypatch.setattr(measuring, "GOES", 1)
     picture = tmp_path / "costs.svg"
     odd = tmp_path / "odd \x1b[31m name"
     shutil.copytree(tiny_pair.target, odd)

@@ -11,7 +11,7 @@ from app.history.database import set_aside
 from app.history.store import History
 
 ROOT = Path(__file__).parents[3]
-ROUNDS = 6
+ROUNDS = 4
 """Each with a history of its own, which both open at the same moment."""
 
 WRITER = """
