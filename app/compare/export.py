@@ -10,7 +10,7 @@ from app.compare.plots import draw
 from app.compare.record import Record
 from app.engine.difference import Difference
 from app.shell.errors import BadInput
-from app.shell.output_file import check_place, write_text, writing
+from app.shell.named_file import check_place, write_text, writing
 from app.shell.printable import json_text
 
 SUFFIXES = (".json", ".csv", ".png", ".svg")

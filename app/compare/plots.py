@@ -8,8 +8,8 @@ from app.compare.comparison import Comparison
 from app.compare.plan import Setting, plain_of
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
-from app.shell.counted import counted
-from app.shell.picture import write_picture
+from app.shell.named_file import write_picture
+from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 
 if TYPE_CHECKING:

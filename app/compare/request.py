@@ -9,7 +9,7 @@ from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.engine.chat_prompt import Message
 from app.shell.errors import BadInput
-from app.shell.written_path import file_to_read
+from app.shell.named_file import plain_file
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
@@ -94,7 +94,7 @@ def _questions(text: str, conversation: Conversation) -> list[Question]:
     """The last prompt as the chat asks it, files and all, or a set's after the chat's instructions alone."""
     if text != LAST:
         before = [Message(role="system", content=conversation.system)] if conversation.system else []
-        prompts = read_prompts(DEFAULT_PROMPTS if text == "all" else file_to_read(text))
+        prompts = read_prompts(DEFAULT_PROMPTS if text == "all" else plain_file(text))
         return [Question.of(prompt, *before) for prompt in prompts]
     asked = conversation.last
     if asked is None:

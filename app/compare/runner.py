@@ -46,14 +46,13 @@ def run_plan(
 
 def run_until_stopped(pair: "LoadedPair", plan: Plan, *, raw: bool) -> tuple[RunCollector, bool]:
     """Answer a plan's runs, all of them (True) or those before Ctrl+C, with a line of progress."""
-    line, collector = Progress(), RunCollector(plan)
+    collector = RunCollector(plan)
     try:
-        for _ in run_plan(pair, collector, raw=raw, show=line.show):
-            continue
+        with Progress() as line:
+            for _ in run_plan(pair, collector, raw=raw, show=line.show):
+                continue
     except KeyboardInterrupt:
         return collector, False
-    finally:
-        line.clear()
     return collector, True
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from app.compare.plan import plain_of
 from app.compare.record import Record, record_from_json
-from app.shell.counted import counted
 from app.shell.errors import BadInput, MachineFailed
+from app.shell.number_text import counted
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
 

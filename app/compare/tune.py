@@ -93,7 +93,7 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
 def draw(file: Path, calibration: "Calibration", title: str) -> None:
     """What target passes and whole rounds cost over the rows of a pass."""
     from app.compare.plots import GREEN, GREY, label_axes, new_figure
-    from app.shell.picture import write_picture
+    from app.shell.named_file import write_picture
 
     figure, axes = new_figure((7, 4.5), title)
     for context, color in ((calibration.near, "#4b6a88"), (calibration.far, GREY)):
