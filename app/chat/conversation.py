@@ -100,7 +100,7 @@ class Conversation:
     def save_all(self) -> None:
         """Have everything written again, into a file that began anew."""
         if len(self.tree):
-            self._history.put(self.chat, *self.tree)
+            self._history.put(self.chat, *self.tree.values())
 
     def _save(self) -> None:
         if len(self.tree):  # an empty chat is not kept

@@ -201,7 +201,7 @@ class OpenChat:
         self._leave_editing()
         self.conversation = conversation
         self.logs.clear()
-        for message in conversation.tree:
+        for message in conversation.tree.values():
             self._put_saved_log(message)
         self.count_context()
         self.view.open(waited)

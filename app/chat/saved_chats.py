@@ -11,11 +11,10 @@ from app.history.records import Chat, ChatRow, Preset, now
 from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import unsent
-from app.shell.ago import ago
-from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
+from app.shell.named_file import plain_file
+from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
-from app.shell.written_path import file_to_read, file_to_write
 
 T = TypeVar("T")
 
@@ -86,13 +85,13 @@ class SavedChats:
         return f"'{chat.title}' is back."
 
     async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> str:
-        path = file_to_write(file) if file else None
+        path = plain_file(file) if file else None
         return f"Written to {await self._ask(lambda h: write(chat, h.messages(chat), kind, path))}."
 
     async def import_file(self, file: str) -> str:
         if not file:
             raise BadInput("Name the file: /import FILE")
-        path = file_to_read(file)
+        path = plain_file(file)
         added, known = await self._ask(lambda history: import_file(history, path))
         return f"{counted(added, 'chat')} added, {known} there already."
 

@@ -9,9 +9,8 @@ from app.chat.attachments import attach
 from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
-from app.compare.request import read_compare, read_sweep
-from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
+from app.shell.number_text import counted
 from app.shell.pull_text import warning
 from app.tui.program import Program
 from app.tui.screens.opener import Opener
@@ -19,7 +18,6 @@ from app.tui.screens.question import ask
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
-from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.catalogue import Pair, find
 from models.pairs.installed import installed
@@ -44,8 +42,8 @@ class CommandRunner:
             "messages": lambda _: app.run_action("screen.browse"),
             "theme": lambda _: app.run_action("app.themes"),
             "quit": lambda _: app.run_action("app.quit"),
-            "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
-            "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
+            "compare": opener.compare,
+            "sweep": lambda value: opener.compare(value, sweep=True),
             "comparisons": lambda _: opener.comparisons(),
             "pairs": lambda _: opener.pairs(),
             "welcome": lambda _: opener.welcome(),
@@ -170,6 +168,3 @@ class CommandRunner:
         if not self._chat.can_stop:
             raise BadInput("There is nothing to stop.")
         self._chat.stop()
-
-    def _drafting(self) -> Options:
-        return self._chat.settings.for_answer(drafting=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 
-from app.chat.engine_link import Asker, RequestFailed
+from app.chat.engine_link import RequestFailed
 from app.compare import store
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
@@ -55,7 +55,7 @@ The same prompts without and with drafting, one after the other on the same engi
         """None for a comparison that is only shown."""
         self.record = record
         """None until there is something to judge."""
-        self.progress: ComparisonInProgress[Asker] | None = None
+        self.progress: ComparisonInProgress | None = None
         """None once the comparison ended."""
         self._exports = False
         self._view = ComparisonView()
@@ -81,7 +81,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def on_request_advanced(self, message: RequestAdvanced) -> None:
         progress, event = self.progress, message.event
-        if progress is None or not progress.owns(event.id):
+        if progress is None or event.id != progress.turn_id:
             return
         match event:
             case Answered():
@@ -92,24 +92,23 @@ The same prompts without and with drafting, one after the other on the same engi
             case RequestFailed(reason=reason):
                 if progress.run is not None:
                     progress.break_off(reason)
-                progress.leave_unexplained()
                 self.app.link.wake()
                 await self._end(progress)
 
-    async def _advance(self, progress: ComparisonInProgress[Asker], advanced: Answered) -> None:
+    async def _advance(self, progress: ComparisonInProgress, advanced: Answered) -> None:
         run, event = progress.run, advanced.event
         if run is None:
             return
         if isinstance(event, PrefillProgressed):
             self._view.show_message(f"Reading the prompt: {event.done} of {event.total} tokens.")
         elif isinstance(event, TextAdded):
-            progress.add(event.pieces)
+            progress.pieces += event.pieces
             self._view.add(progress.plan, run, event)
         elif isinstance(event, TurnEnded) and progress.end_run(event):
             self._view.end_run(progress.plan, run, event.stats)
             await self._go_on(progress)
         elif isinstance(event, TurnEnded):
-            await self._judge(progress)
+            await self._explain(progress)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
@@ -174,24 +173,22 @@ The same prompts without and with drafting, one after the other on the same engi
         self._view.clear()
         await self._go_on(self.progress)
 
-    async def _go_on(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _go_on(self, progress: ComparisonInProgress) -> None:
         if (run := progress.begin_next()) is None:
-            await self._judge(progress)
+            await self._explain(progress)
         else:
             self._view.begin_run(progress.plan, run)
-            self._view.show_message(progress.doing(run, self.app.keys.name("compare.stop")))
+            judges = "" if run.warm_up else " and judges what ran"
+            doing, stop = progress.collector.doing(run), self.app.keys.name("compare.stop")
+            self._view.show_message(f"{doing}. {stop} stops{judges}.")
 
-    async def _judge(self, progress: ComparisonInProgress[Asker]) -> None:
-        progress.look_for_differences()
-        await self._explain(progress)
-
-    async def _explain(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _explain(self, progress: ComparisonInProgress) -> None:
         if progress.explain_next():
             self._view.show_message("The texts differ: asking the engine why.")
         else:
             await self._end(progress)
 
-    async def _end(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _end(self, progress: ComparisonInProgress) -> None:
         self.progress = None
         self.record = progress.record()
         self.refresh_bindings()
@@ -199,7 +196,7 @@ The same prompts without and with drafting, one after the other on the same engi
             self._keep(self.record)
             await self._view.show(self.record)
             return
-        after = f"after {progress.count} of {progress.plan.count} runs"
+        after = f"after {progress.collector.count} of {progress.plan.count} runs"
         how = self.app.keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
         self._view.show_message(
             f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "

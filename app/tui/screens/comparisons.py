@@ -8,8 +8,8 @@ from textual.widgets.option_list import Option
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
-from app.shell.counted import counted
 from app.shell.errors import AppError
+from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonChosen

@@ -1,7 +1,7 @@
 """Opens the screens over the chat."""
 
 from app.compare.record import Record
-from app.compare.request import CompareRequest, plan_of
+from app.compare.request import read_compare, read_sweep
 from app.history.records import ChatRow
 from app.shell.errors import AppError, BadInput
 from app.tui.program import Program
@@ -27,8 +27,8 @@ class Opener:
         while len(self._app.screen_stack) > 1:
             self._app.pop_screen()
 
-    def compare(self, request: CompareRequest) -> None:
-        """Run a comparison, unless an answer is still being written.
+    def compare(self, text: str, *, sweep: bool = False) -> None:
+        """Run the comparison that a text describes, unless an answer is still being written.
 
         Raises:
             BadInput: there is no prompt yet, or the engine is busy.
@@ -36,9 +36,10 @@ class Opener:
         self.return_to_chat()
         chat = self._app.state
         if chat.running is not None:
-            text = "An answer is being written. Stop it with {chat.stop}, then compare."
-            raise BadInput(self._app.keys.fill_in(text))
-        plan = plan_of(request, chat.conversation, chat.settings.for_answer(drafting=True))
+            busy = "An answer is being written. Stop it with {chat.stop}, then compare."
+            raise BadInput(self._app.keys.fill_in(busy))
+        read = read_sweep if sweep else read_compare
+        plan = read(text, chat.conversation, chat.settings.for_answer(drafting=True))
         self._app.push_screen(CompareScreen(plan=plan))
 
     def comparisons(self) -> None:

@@ -11,8 +11,8 @@ from textual.widgets.option_list import Option
 from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
 from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullJob
-from app.compare.last_speeds import last_speeds
-from app.shell.bars import bar
+from app.compare.store import last_speeds
+from app.shell.number_text import bar
 from app.shell.printable import printable
 from app.shell.pull_text import warning
 from app.tui.keys.keymap import bind

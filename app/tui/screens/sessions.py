@@ -9,9 +9,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.history.records import Chat, ChatRow, now
-from app.shell.ago import ago
-from app.shell.counted import counted
 from app.shell.errors import AppError
+from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen

@@ -10,6 +10,7 @@ from textual.widgets import OptionList, Static
 from app.chat.attachments import attach
 from app.compare import store
 from app.compare.record import Record
+from app.engine.events import text_of
 from app.engine.protocol import Loaded
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
@@ -133,13 +134,13 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         assert "what the notes say" in answer.text and "|1 documents" in answer.text
         for command in ("/compare", "/sweep length=1 repeats=1"):
             screen, record = await compared(chat, command)
-            assert {outcome.text for outcome in record.outcomes} == {answer.text}
+            assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
             assert record.prompts[0].prompt == "echo (with notes.txt)"
             if command != "/compare":
                 await chat.pilot.press("s")
                 await chat.until(lambda screen=screen: screen.progress is not None)
                 await chat.until(lambda screen=screen: screen.progress is None)
-                assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
+                assert screen.record is not None and text_of(screen.record.outcomes[-1].pieces) == answer.text
             await chat.pilot.press("escape")
             await chat.until(lambda: chat.app.screen is chat.app.chat)
 
@@ -196,7 +197,7 @@ async def test_keys_that_would_do_nothing_are_not_offered(open_chat: OpenChat) -
         await chat.ask("hello")
         await chat.type("/sweep length=1-8 repeats=40")
         screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.progress is not None and screen.progress.count > 9)
+        await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > 9)
 
         def offered() -> set[str]:
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
@@ -213,7 +214,7 @@ async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat:
         await chat.ask("hello")
         await chat.type("/sweep length=1-8 repeats=40")
         screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.progress is not None and screen.progress.count > 1)
+        await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > 1)
         await chat.pilot.press("f2")
         await chat.until(lambda: len(store.kept().records) == 1)
         assert "left before its end" in store.kept().records[0].broken_off
@@ -221,7 +222,7 @@ async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat:
         assert (await chat.ask("hello")).text
         await chat.type("/sweep length=1-8 repeats=40")
         again = await chat.reached(CompareScreen)
-        await chat.until(lambda: again.progress is not None and again.progress.count > 1)
+        await chat.until(lambda: again.progress is not None and again.progress.collector.count > 1)
         chat.app.exit()
     assert [bool(record.broken_off) for record in store.kept().records] == [True, True]
 

@@ -75,7 +75,7 @@ def test_whoever_names_a_pair_or_a_chat_is_not_welcomed(
     monkeypatch.setattr("sys.stdin", Teletype())
     monkeypatch.setattr("sys.stdout", Teletype())
     monkeypatch.setattr("app.commands.chat._saved_chat", lambda name: name)
-    monkeypatch.setattr("app.commands.arguments.chosen_pair", lambda *_: find("builtin").spec)
+    monkeypatch.setattr("app.commands.arguments.PairArguments.chosen", lambda _: find("builtin").spec)
     monkeypatch.setattr("app.tui.run.run_chat", lambda *_, welcomes: asked.append(welcomes) or 0)
     for given in ([], arguments):
         main(["chat", *given])
