@@ -104,7 +104,7 @@ async def test_a_slash_offers_commands_enter_picks_one_and_mistakes_are_explaine
         await chat.type("/think")
         await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
         await chat.type("/sweep lenght=3")
-        await chat.until(lambda: any("Did you mean length=" in notice for notice in chat.notices))
+        await chat.until(lambda: any("Give length=, drafter=" in notice for notice in chat.notices))
         await chat.pilot.press("up")
         await chat.until(lambda: area.text == "/sweep lenght=3")
 
