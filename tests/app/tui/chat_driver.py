@@ -15,7 +15,6 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import UserMessage
 from app.tui.widgets.notice import Notice
-from app.tui.widgets.prompt_area import PromptArea
 
 S = TypeVar("S", bound=Screen[Any])
 
@@ -26,6 +25,8 @@ class Chat:
     def __init__(self, app: ChatApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
+        self.press = pilot.press
+        self.area = app.chat.prompt.area
 
     @property
     def notices(self) -> list[str]:
@@ -59,14 +60,29 @@ class Chat:
         assert isinstance(screen, kind)
         return screen
 
+    async def told(self, *texts: str) -> None:
+        """Wait for notices with these texts."""
+        await self.until(lambda: all(any(text in notice for notice in self.notices) for text in texts))
+
+    async def shows(self, *texts: str) -> None:
+        """Wait for these texts to be drawn."""
+        await self.until(lambda: all(text in self.screen for text in texts))
+
+    async def push(self, screen: S) -> S:
+        self.app.push_screen(screen)
+        await self.until(lambda: self.app.screen is screen and screen.is_mounted)
+        return screen
+
+    async def back_in_chat(self) -> None:
+        await self.until(lambda: self.app.screen is self.app.chat)
+
     async def type(self, text: str) -> None:
         """Put text into the prompt and press Enter."""
-        area = self.app.chat.query_one(PromptArea)
-        area.load_text(text)
+        self.area.load_text(text)
         await self.pilot.pause()
-        await self.pilot.press("enter")
-        if area.text == text:  # The command list took the key to close itself.
-            await self.pilot.press("enter")
+        await self.press("enter")
+        if self.area.text == text:  # The command list took the key to close itself.
+            await self.press("enter")
 
     def press_at_once(self, *keys: str) -> None:
         """Keys that the terminal gives in one read: all are on their way before the first is heard."""
@@ -80,6 +96,20 @@ class Chat:
         await self.type(text)
         await self.until(lambda: len(self.answers) > count)
         return self.answers[-1]
+
+    async def stream(self, text: str = "slow") -> None:
+        """Send a prompt and wait for the first words of its answer."""
+        await self.type(text)
+        await self.until(lambda: bool(self.app.state.running and self.app.state.running.text))
+
+    async def settled(self) -> None:
+        await self.until(lambda: self.app.state.running is None)
+        await self.pilot.pause()
+
+    async def edit(self, *keys: str) -> None:
+        """Open a prompt among the messages for editing; these keys choose it."""
+        await self.press("tab", *keys, "e")
+        await self.until(lambda: self.app.state.editing is not None and bool(self.area.text))
 
 
 async def until_quiet(app: ChatApp, *_: float) -> None:
@@ -111,8 +141,3 @@ OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]
 def shown(chat: Chat) -> list[str]:
     widgets = chat.app.chat.query("UserMessage, Answer").results()
     return [f"{w.branch}{w.text}" for w in widgets if isinstance(w, UserMessage | Answer)]
-
-
-async def settled(chat: Chat) -> None:
-    await chat.until(lambda: chat.app.state.running is None)
-    await chat.pilot.pause()
