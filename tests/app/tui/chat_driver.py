@@ -43,15 +43,17 @@ class Chat:
 
     @property
     def screen(self) -> str:
-        """What is drawn, as text in a picture."""
-        return self.app.export_screenshot(simplify=True).replace("&#160;", " ")
+        """What is drawn, as text."""
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for something to become true; fails after a minute."""
         end = time.monotonic() + 60
         while not holds():
+            if self.app._exception is not None:
+                raise self.app._exception
             assert time.monotonic() < end, f"still not true; notices: {self.notices}"
-            await self.pilot.pause(0.02)
+            await asyncio.sleep(0.01)
 
     async def reached(self, kind: type[S]) -> S:
         """Wait for a screen to be in view; return it."""
@@ -120,7 +122,7 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
     """
     end = time.monotonic() + 1
     quiet = 0
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(0.01)
     while quiet < 3 and time.monotonic() < end:
         widgets = [
             app,
