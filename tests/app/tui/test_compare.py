@@ -20,7 +20,7 @@ from tests.app.tui.chat_driver import Chat, OpenChat
 
 async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record]:
     """Run a comparison to its end, with F5 if no command starts it."""
-    await (chat.type(command) if command else chat.pilot.press("f5"))
+    await (chat.type(command) if command else chat.press("f5"))
     screen = await chat.reached(CompareScreen)
     await chat.until(lambda: screen.record is not None)
     assert screen.record is not None
@@ -29,9 +29,8 @@ async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record
 
 async def after_a_slow_answer(chat: Chat) -> None:
     """The last prompt is one whose answer never ends by itself."""
-    await chat.type("slow")
-    await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
-    await chat.pilot.press("escape")
+    await chat.stream()
+    await chat.press("escape")
     await chat.until(lambda: bool(chat.answers))
 
 
@@ -44,8 +43,8 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
         assert record.comparison(place).ratio == pytest.approx(2.0)
         assert screen.query_one("#plain", ComparePane).text == answer.text
         assert screen.query_one("#drafted", ComparePane).text == answer.text
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        await chat.press("escape")
+        await chat.back_in_chat()
         assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
         assert len(chat.prompts) == 1
 
@@ -77,9 +76,9 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         scrolls = [side.query_one(VerticalScroll) for side in sides]
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
         # A text that grew past its pane was followed to its end.
-        await chat.pilot.press(*["pageup"] * 9)
+        await chat.press(*["pageup"] * 9)
         await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
-        await chat.pilot.press("pagedown")
+        await chat.press("pagedown")
         await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
 
 
@@ -91,12 +90,12 @@ async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_t
         await chat.type("/compare")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: screen.progress is None)
         assert screen.record is None and store.kept().records == ()
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-        await chat.pilot.press("f5")
+        await chat.press("escape")
+        await chat.back_in_chat()
+        await chat.press("f5")
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
         chat.app.opener.return_to_chat()
@@ -105,10 +104,10 @@ async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_t
 
 async def test_a_comparison_needs_a_prompt_and_a_free_engine(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         assert any("no prompt to compare" in notice for notice in chat.notices)
         await chat.type("slow")
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         assert any("being written" in notice for notice in chat.notices)
         assert chat.app.screen is chat.app.chat
 
@@ -136,12 +135,12 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
             assert {outcome.text for outcome in record.outcomes} == {answer.text}
             assert record.prompts[0].prompt == "echo (with notes.txt)"
             if command != "/compare":
-                await chat.pilot.press("s")
+                await chat.press("s")
                 await chat.until(lambda screen=screen: screen.progress is not None)
                 await chat.until(lambda screen=screen: screen.progress is None)
                 assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.app.chat)
+            await chat.press("escape")
+            await chat.back_in_chat()
 
 
 @pytest.mark.parametrize(("how", "reason"), [("crash", "ended by SIGKILL"), ("fail", "Out of memory")])
@@ -152,7 +151,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
     async with open_chat(process=True) as chat:
         await chat.ask(f"{how} at 8")
         pid = chat.app.link.client.pid
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is None)
         record = screen.record
@@ -165,28 +164,28 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         # The engine is there again before anybody asks it something.
         await chat.until(lambda: chat.app.link.state == "ready")
         assert (chat.app.link.client.pid != pid) is (how == "crash")
-        await chat.pilot.press("escape")
-        await chat.until(lambda: any("Broken off after 4 of 6" in notice for notice in chat.notices))
+        await chat.press("escape")
+        await chat.told("Broken off after 4 of 6")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 1)
         assert "broken off" in str(rows.get_option_at_index(0).prompt)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         assert (await chat.ask("hello")).text
 
 
 async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(open_chat: OpenChat) -> None:
     async with open_chat(process=True) as chat:
         await chat.ask("crash at 5")
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is None)
         verdict = str(screen.query_one("#verdict", Static).content)
         assert "SIGKILL" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
         assert screen.record is None and store.kept().records == ()
         # A new process counts from its own first answer, so it comes one run further.
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         await chat.until(lambda: screen.record is not None)
         assert screen.record is not None and "after 2 of 6 runs" in screen.record.broken_off
 
@@ -202,7 +201,7 @@ async def test_keys_that_would_do_nothing_are_not_offered(open_chat: OpenChat) -
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
 
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
-        await chat.pilot.press("s", "v", "e", "escape")
+        await chat.press("s", "v", "e", "escape")
         await chat.until(lambda: screen.progress is None)
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
         assert screen.record is not None and len(screen.record.settings) == 9
@@ -214,10 +213,10 @@ async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat:
         await chat.type("/sweep length=1-8 repeats=40")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is not None and screen.progress.count > 1)
-        await chat.pilot.press("f2")
+        await chat.press("f2")
         await chat.until(lambda: len(store.kept().records) == 1)
         assert "left before its end" in store.kept().records[0].broken_off
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         assert (await chat.ask("hello")).text
         await chat.type("/sweep length=1-8 repeats=40")
         again = await chat.reached(CompareScreen)
@@ -243,4 +242,4 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
         screen, record = await compared(chat)
         difference = record.outcomes[1].difference
         assert difference is not None and difference.near_tie
-        await chat.until(lambda: any("near-ties that rounding explains" in n for n in chat.notices))
+        await chat.told("near-ties that rounding explains")

@@ -81,7 +81,7 @@ async def test_the_list_marks_titles_and_excerpts_with_a_colour_and_an_underline
     async with open_chat(size=(80, 24)) as opened:
         opened.app.action_sessions()
         screen = await opened.reached(SessionsScreen)
-        await opened.pilot.press("slash", *"needle")
+        await opened.press("slash", *"needle")
         await opened.until(lambda: bool(screen.rows and screen.rows[0].excerpt))
         options = screen.query_one(OptionList)
         strips = [options.render_line(y) for y in range(2)]
@@ -109,5 +109,5 @@ async def test_an_opened_hit_shows_its_words_until_another_message_is_chosen(
         dark = colours(chosen, found=True)
         opened.app.theme = "textual-light"
         await opened.until(lambda: not colours(chosen, found=True) & dark)
-        await opened.pilot.press("up")
+        await opened.press("up")
         await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [])

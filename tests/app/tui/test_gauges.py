@@ -104,7 +104,7 @@ async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat
         gauges = chat.app.chat.query_one(Gauges)
         await chat.until(lambda: "1.0/1.0" in str(gauges.content))
         assert chat.app.chat.query_one("Transcript").size.height >= 12
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].text == chat.app.state.logs[0].text
         assert ", 1.00/round" in chat.answers[0].stats

@@ -46,11 +46,11 @@ async def test_stop_is_offered_only_where_something_can_be_stopped_and_help_tell
         assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
         await chat.type("hold")
         await chat.until(lambda: "Esc Stop" in shown(chat))
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: bool(chat.answers) and shown(chat) == idle)
         await chat.type("/edit")
         await chat.until(lambda: "Esc Stop" in shown(chat))
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: shown(chat) == idle)
 
 
@@ -61,25 +61,25 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("hold")
         await chat.until(lambda: shown(chat) == "F4 Draft F5 Compare ^S Stop F12 Help")
-        await chat.pilot.press("ctrl+s")
+        await chat.press("ctrl+s")
         await chat.until(lambda: "Stop" not in shown(chat))
         await chat.pilot.resize_terminal(80, 24)
         await chat.until(lambda: "F2 Pairs ^Q Quit" in shown(chat))
         chat.app.chat.query_one(Transcript).focus()
         await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy b Code ← branch"))
         assert "Esc Stop / back" in shown(chat) and "F12 Help" in shown(chat)
-        await chat.pilot.press("tab")
+        await chat.press("tab")
         await chat.until(lambda: "F5 Compare" in shown(chat))
 
 
 async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 40)) as chat:
         await chat.ask("hello")
-        await chat.pilot.press("f8")
+        await chat.press("f8")
         await chat.reached(InspectorScreen)
         await chat.until(lambda: "← Earlier → Later" in shown(chat))
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
-        await chat.pilot.press("escape", "f6")
+        await chat.press("escape", "f6")
         await chat.reached(SessionsScreen)
         await chat.until(lambda: "r Rename" in shown(chat))
         assert "Enter" not in shown(chat)
@@ -89,7 +89,7 @@ async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(op
             for columns in (40, 80, 120):
                 await chat.pilot.resize_terminal(columns, 24)
                 await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(shown(chat).split()))
-            await chat.pilot.press("escape", "f2")
+            await chat.press("escape", "f2")
 
 
 async def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_explains_it(open_chat: OpenChat) -> None:
@@ -101,6 +101,6 @@ async def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_explains_it(ope
             keys = {key.description: key for key in chat.app.screen.query(FooterKey)}
             assert keys["Draft"].tooltip == "Switch drafting on or off for the next answer"
             await chat.pilot.click(keys["Help"])
-            await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.app.chat)
+            await chat.reached(HelpScreen)
+            await chat.press("escape")
+            await chat.back_in_chat()

@@ -33,7 +33,7 @@ async def test_an_engine_out_of_memory_is_told_nothing_is_lost_and_the_chat_goes
             await chat.ask("What is a draft?")
             await chat.type("word and " * 900)
             await chat.until(lambda: app.state.running is None)
-            await chat.until(lambda: any("memory" in notice for notice in chat.notices))
+            await chat.told("memory")
             assert len(chat.answers) == 1 and app.chat.prompt.area.text.startswith("word and")
             app.chat.prompt.area.clear()
             assert (await chat.ask("What is a target?")).text

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.usefixtures("own_hub_cache")
 async def add_own(chat: Chat, target: str, draft: str) -> str:
     """What the screen says in the end."""
     await open_pairs(chat)
-    await chat.pilot.press("a")
+    await chat.press("a")
     await chat.reached(OwnPairScreen)
     screen = chat.app.screen
     screen.query_one("#own-target", Input).value = target
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
-    await chat.pilot.press("enter")
+    await chat.press("enter")
     await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-message").startswith("✗"))
     if chat.app.screen is screen:
         return text_of(chat, "#own-message")
@@ -50,12 +50,12 @@ async def test_a_field_of_an_own_pair_that_names_no_model_is_refused_and_keeps_t
 ) -> None:
     async with open_chat() as chat:
         await open_pairs(chat)
-        await chat.pilot.press("a")
+        await chat.press("a")
         await chat.reached(OwnPairScreen)
         target = chat.app.screen.query_one("#own-target", Input)
         for text, reason in (("", "Name a target first"), ("foo bar", "foo bar")):
             target.value = text
-            await chat.pilot.press("enter")
+            await chat.press("enter")
             await chat.until(lambda reason=reason: reason in text_of(chat, "#own-message"))
             assert target.has_focus and text_of(chat, "#own-message").startswith("✗")
 
@@ -68,13 +68,13 @@ async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
         assert "belong together" in await add_own(chat, str(target), str(draft))
         pair = find("target")
         assert pair.own and pair.memory_bytes > 300_000_000 and pair.download_bytes == 0
-        await chat.pilot.press("enter")
+        await chat.press("enter")
         await chat.until(lambda: chat.app.link.pair == pair.spec)
         assert "known already" in await add_own(chat, str(target), str(draft))
-        await chat.pilot.press("escape", "escape")
+        await chat.press("escape", "escape")
         chat.app.link.pair = find("builtin").spec
         screen = await open_pairs(chat, "target")
-        await chat.pilot.press("x")
+        await chat.press("x")
         await answer(chat, "y")
         await chat.until(lambda: "target" not in rows(screen))
         assert target.is_dir() and "target" not in {pair.name for pair in all_pairs()}
@@ -93,6 +93,6 @@ async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_re
     async with open_chat() as chat:
         assert "read text differently" in await add_own(chat, known, "org/other")
         assert "model.safetensors" not in hub.downloads()
-        await chat.pilot.press("escape", "escape")
+        await chat.press("escape", "escape")
         assert f"Did you mean {known}" in await add_own(chat, known[:-1], "org/other")
         assert {pair.own for pair in all_pairs()} == {False}

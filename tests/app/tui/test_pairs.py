@@ -36,13 +36,13 @@ async def test_the_list_says_what_is_installed_what_fits_and_what_is_not_verifie
         assert "?" in rows(screen)[FIRST] and "installed" not in rows(screen)[FIRST]
         shown = text_of(chat, "#pair-details Static")
         assert "Not verified" in shown and "of memory" in shown and "Not measured here" in shown
-        await chat.pilot.press("slash", *"qwen3 8b", "enter")
+        await chat.press("slash", *"qwen3 8b", "enter")
         await chat.until(lambda: list(rows(screen)) == ["qwen3-8b"])
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
         assert chat.app.screen is screen and not screen.query_one(Input).display
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        await chat.press("escape")
+        await chat.back_in_chat()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)])
@@ -65,26 +65,26 @@ async def test_in_40_columns_all_that_is_said_about_a_pair_can_be_read(open_chat
         assert "Not verified" not in chat.screen
         for _ in range(9):
             if shown.scroll_y < shown.max_scroll_y:
-                await chat.pilot.press("space")
-        await chat.until(lambda: "verified:" in chat.screen)
-        await chat.pilot.press("space")
+                await chat.press("space")
+        await chat.shows("verified:")
+        await chat.press("space")
         await chat.until(lambda: shown.scroll_y == 0)
 
 
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.type(f"/use {FIRST}")
-        await chat.until(lambda: any(f"/pull {FIRST}" in notice for notice in chat.notices))
+        await chat.told(f"/pull {FIRST}")
         await chat.type("/pull smollm2")
-        await chat.until(lambda: any("Did you mean smollm2-1.7b" in notice for notice in chat.notices))
+        await chat.told("Did you mean smollm2-1.7b")
         await chat.type("/use org/name")
         await chat.until(lambda: "no pair org/name. F2, then a adds one" in chat.notices[-1])
         await chat.type(f"/pull {FIRST}")
-        await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
+        await chat.told("is installed")
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: chat.app.link.pair.name == FIRST)
         await chat.type(f"/remove {FIRST}")
-        await chat.until(lambda: any("is in use" in notice for notice in chat.notices))
+        await chat.told("is in use")
         await chat.type("/use builtin")
         await chat.until(lambda: chat.app.link.pair.name == "builtin")
         for key, what in (("n", "stays"), ("y", "MB freed")):
@@ -92,7 +92,7 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
             await chat.type(f"/remove {FIRST}")
             await chat.reached(QuestionScreen)
             assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
-            await chat.pilot.press(key)
+            await chat.press(key)
             await chat.until(lambda what=what: what in chat.notices[-1])
         assert not installed(find(FIRST).spec)
         await chat.type(f"/remove {SECOND}")
@@ -107,9 +107,9 @@ async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversati
         chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
         await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
         # What the pair before counted is a guess for this one.
-        await chat.until(lambda: "context ~16/" in chat.screen)
+        await chat.shows("context ~16/")
         await chat.ask("again")
-        await chat.until(lambda: "context 1" in chat.screen)
+        await chat.shows("context 1")
         assert chat.prompts == ["hello", "again"]
 
 
@@ -149,6 +149,6 @@ async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_
             assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#pull-line")
         chat.press_at_once("a", "a", "a")
         await chat.reached(OwnPairScreen)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.pilot.pause(0.2)
         assert chat.app.screen is screen

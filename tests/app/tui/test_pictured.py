@@ -64,7 +64,7 @@ async def gauges_show(chat: Chat, speed: str) -> None:
 
 async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> None:
     async with open_chat(SIZE, pair="builtin", welcomes=True) as chat:
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen))
+        await chat.reached(FirstRunScreen)
         await check(chat, "start")
 
 
@@ -89,15 +89,15 @@ async def test_settled_answers_with_a_thought_and_code(open_chat: OpenChat) -> N
 async def test_a_comparison_with_its_verdict(open_chat: OpenChat) -> None:
     async with open_chat(SIZE) as chat:
         await chat.ask("hello")
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         await chat.until(lambda: isinstance(chat.app.screen, CompareScreen) and bool(chat.app.screen.record))
         await check(chat, "comparison")
 
 
 async def test_the_pairs_of_a_mac(open_chat: OpenChat) -> None:
     async with open_chat((120, 30)) as chat:
-        await chat.pilot.press("f2")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
+        await chat.press("f2")
+        await chat.reached(PairsScreen)
         screen = chat.app.screen
         assert isinstance(screen, PairsScreen)
         await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))

@@ -98,7 +98,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
     async with open_chat(size=(140, 60), options=Options(max_tokens=100_000)) as opened:
-        await opened.until(lambda: any("goes on with 'Old'" in notice for notice in opened.notices))
+        await opened.told("goes on with 'Old'")
         named = Keys(keys)
         assert any(named.name("chat.resume_last") in notice for notice in opened.notices)
         assert not any("config.toml" in notice for notice in opened.notices), opened.notices
@@ -111,17 +111,17 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
             seen.append(shown)
 
         async def help_on(what: str) -> None:
-            await opened.pilot.press(keys["app.help"])
+            await opened.press(keys["app.help"])
             await opened.until(
                 lambda: isinstance(opened.app.screen, HelpScreen) and opened.app.screen.is_mounted
             )
             await look(f"help on {what}")
-            await opened.pilot.press(keys["help.close"])
+            await opened.press(keys["help.close"])
             await opened.until(lambda: not isinstance(opened.app.screen, HelpScreen))
 
         async def send(text: str) -> None:
             opened.app.chat.prompt.fill(text)
-            await opened.pilot.press(keys["prompt.send"])
+            await opened.press(keys["prompt.send"])
 
         await look("the empty chat")
         await help_on("the prompt")
@@ -129,15 +129,15 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
         await send("next")
         await look("a prompt that waits")
-        await opened.pilot.press(keys["chat.compare"])
-        await opened.until(lambda: any("Stop it with" in notice for notice in opened.notices))
+        await opened.press(keys["chat.compare"])
+        await opened.told("Stop it with")
         await look("a refusal")
-        await opened.pilot.press(keys["chat.stop"])
+        await opened.press(keys["chat.stop"])
         await opened.until(lambda: any(a.text.startswith("The target") for a in opened.answers))
         await opened.until(lambda: opened.app.state.running is None)
-        await opened.pilot.press(keys["prompt.browse"])
+        await opened.press(keys["prompt.browse"])
         await help_on("the messages")
-        await opened.pilot.press(keys["messages.edit"])
+        await opened.press(keys["messages.edit"])
         await look("an edited prompt")
         makers: list[Callable[[], Any]] = [
             lambda: SessionsScreen(opened.app.saved, opened.app.keys),

@@ -29,8 +29,8 @@ def log_of(*rounds: DraftRound) -> AnswerLog:
 
 
 async def inspect(chat: Chat) -> InspectorScreen:
-    await chat.pilot.press("f8")
-    await chat.until(lambda: isinstance(chat.app.screen, InspectorScreen) and chat.app.screen.is_mounted)
+    await chat.press("f8")
+    await chat.reached(InspectorScreen)
     screen = chat.app.screen
     assert isinstance(screen, InspectorScreen)
     await chat.until(lambda: screen.query_one(OptionList).has_focus and screen.chosen is not None)
@@ -58,15 +58,15 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
 
 async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        await chat.pilot.press("f8")
-        await chat.until(lambda: any("no rounds" in notice for notice in chat.notices))
+        await chat.press("f8")
+        await chat.told("no rounds")
         await chat.type("slow")
         logs = chat.app.state.logs
         await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count > 4 and rows.highlighted == rows.option_count - 1)
-        await chat.pilot.press("home", "down")
+        await chat.press("home", "down")
         await chat.until(lambda: rows.highlighted == 1)
         assert screen.chosen is screen.answer.rounds[1]
         count = rows.option_count
@@ -74,9 +74,9 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         assert rows.highlighted == 1
         shown = screen.query_one("#rounds-text", Static)
         await chat.until(lambda: " what the draft guessed" in str(shown.content))
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
+        await chat.back_in_chat()
+        await chat.press("escape")
         await chat.until(lambda: bool(chat.answers))
 
 
@@ -88,9 +88,9 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_fit_forty_columns(open
         screen = await inspect(chat)
         assert "Answer 2 of 2" in str(screen.query_one("#rounds-title", Static).content)
         assert screen.chosen is not None and not screen.chosen.drafted
-        await chat.pilot.press("left")
+        await chat.press("left")
         await chat.until(lambda: screen.place == 0)
-        await chat.pilot.press("up")
+        await chat.press("up")
         await chat.until(lambda: screen.chosen is not None and screen.chosen.drafted == (" what the draft",))
         assert all(widget.size.width <= 40 for widget in screen.query("*"))
 
@@ -111,7 +111,7 @@ async def test_the_totals_open_by_command_and_count_all_answers(open_chat: OpenC
         await chat.ask("hello")
         await chat.ask("again")
         await chat.type("/stats")
-        await chat.until(lambda: isinstance(chat.app.screen, TotalsScreen))
-        await chat.until(lambda: "6 of 6 (100%)" in chat.screen)
-        await chat.pilot.press("escape")
+        await chat.reached(TotalsScreen)
+        await chat.shows("6 of 6 (100%)")
+        await chat.press("escape")
         assert chat.app.screen is chat.app.chat

@@ -83,7 +83,7 @@ async def test_one_panel_shows_instructions_and_sampling_and_is_found_by_these_w
         await chat.type("/top-p 0.9")
         await chat.type("/stats")
         await chat.until(lambda: "Answer in Latin." in chat.screen and "top-p 0.9" in chat.screen)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         for word in ("instructions", "sampling", "settings"):
             assert "stats" in [c.name for c in SLASH_COMMANDS if word in c.summary.lower()]
 

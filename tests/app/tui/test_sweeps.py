@@ -32,7 +32,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
         assert "● model" in legend and "◆ lookup" in legend
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
@@ -40,7 +40,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query(LengthPlot)))
         await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
-        await chat.pilot.press("e")
+        await chat.press("e")
         await chat.until(lambda: len(list(exports.iterdir())) == 3)
         assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
         names = [f"comparison-{record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
@@ -48,12 +48,12 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.until(lambda: any(note.message == written for note in chat.app._notifications))
         (file,) = exports.glob("*.json")
         assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
-        await chat.pilot.press("v")
+        await chat.press("v")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
-        await chat.pilot.press("down")
+        await chat.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
         assert last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
-        await chat.pilot.press("escape", "d", "y")
+        await chat.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
         assert last_speeds() == {}
 
@@ -67,10 +67,10 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
     async with open_chat(size=(40, 24)) as chat:
         screen, record = await compared(chat, f"/sweep length=1 repeats=1 prompts={prompts}")
         await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
         await compared(chat)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         told = chat.app.screen.query_one("#comparison-summary", Static)
@@ -107,7 +107,7 @@ async def test_the_texts_of_several_prompts_say_which_one_it_is_and_the_keys_to_
         screen = await chat.reached(CompareScreen)
         title = screen.query_one("#compare-prompt", Static)
         await chat.until(lambda: str(title.content).endswith("2 prompts together"))
-        await chat.pilot.press("v")
+        await chat.press("v")
         await chat.until(lambda: str(title.content).endswith("1/2 (Left, Right) one"))
-        await chat.pilot.press("right")
+        await chat.press("right")
         await chat.until(lambda: str(title.content).endswith("2/2 (Left, Right) two"))
