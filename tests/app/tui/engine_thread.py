@@ -32,6 +32,7 @@ class _EngineThread(subprocess.Popen[bytes]):
 
     def __init__(self, request_read: int, event_write: int) -> None:
         self.returncode = None
+        self.pid = 2**31 - 1  # no process has it
         self._thread = threading.Thread(target=self._serve, args=(request_read, event_write), daemon=True)
         self._thread.start()
 

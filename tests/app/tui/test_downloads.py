@@ -54,42 +54,26 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
         await chat.until(lambda: "installed" not in rows(screen)[FIRST])
 
 
-async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
-    open_chat: OpenChat, hub: HubServer
+async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and_r_brings_it_back(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.stall_after["model.safetensors"] = 0
+    monkeypatch.setattr("models.hub.progress._STALLED_SECONDS", 0.4)
+    hub.stall_after["model.safetensors"] = 200_000
     async with open_chat() as chat:
         chat.app.pulls.add(find(FIRST).spec)
         chat.app.pulls.add(find(SECOND).spec)
         screen = await open_pairs(chat, FIRST)
         assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
-        await chat.until(lambda: f"{FIRST}: ░" in text_of(chat, "#downloads"))
+        # Bytes that are on their way may end a stall: both are looked for in one text.
+        await chat.until(
+            lambda: "stalled, no data for" in (line := text_of(chat, "#downloads")) and "left" not in line
+        )
+        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
         await chat.press("c")
         await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
         hub.stall_after.clear()
         await chat.until(lambda: installed(find(SECOND).spec))
         assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
-        await chat.press("r")
-        await chat.until(lambda: installed(find(FIRST).spec))
-
-
-async def test_a_stall_is_said_as_one_and_can_be_cancelled_and_retried(
-    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("models.hub.progress._STALLED_SECONDS", 0.6)
-    hub.stall_after["model.safetensors"] = 200_000
-    async with open_chat() as chat:
-        await open_pairs(chat, FIRST)
-        chat.app.pulls.add(find(FIRST).spec)
-        # Bytes that are on their way may end a stall: both are looked for in one text.
-        await chat.until(
-            lambda: "stalled, no data for" in (told := text_of(chat, "#downloads")) and "left" not in told
-        )
-        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
-        await chat.press("c")
-        await chat.until(lambda: "cancelled" in text_of(chat, "#downloads"))
-        assert not installed(find(FIRST).spec)
-        hub.stall_after.clear()
         await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
 
@@ -135,12 +119,18 @@ def parts_of(name: str) -> int:
     return sum(file.stat().st_size for file in partial_files(s.repo for s in find(name).spec.sources))
 
 
-async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub: HubServer) -> None:
-    hub.stall_after["model.safetensors"] = 0
+async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_at_the_next_start(
+    open_chat: OpenChat, hub: HubServer, tmp_path: Path
+) -> None:
+    hub.stall_after["model.safetensors"] = 2_000_000
     async with open_chat() as chat:
         job = chat.app.pulls.add(find(FIRST).spec)
+        chat.app.pulls.add(find(SECOND).spec)
+        await chat.until(lambda: parts_of(FIRST) > 1 << 20)
+        assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
         await chat.press("ctrl+q")
         await chat.reached(QuestionScreen)
+        assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
         await chat.press("n")
         await chat.back_in_chat()
         assert job.state == "running"
@@ -149,22 +139,6 @@ async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub
         await chat.press("y")
         await chat.until(lambda: chat.app._exit)
     assert job.state == "cancelled"
-
-
-async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go_on_when_asked(
-    open_chat: OpenChat, hub: HubServer, tmp_path: Path
-) -> None:
-    hub.stall_after["model.safetensors"] = 2_000_000
-    async with open_chat() as chat:
-        chat.app.pulls.add(find(FIRST).spec)
-        chat.app.pulls.add(find(SECOND).spec)
-        await chat.until(lambda: parts_of(FIRST) > 1 << 20)
-        assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
-        await chat.press("ctrl+q")
-        await chat.reached(QuestionScreen)
-        assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
-        await chat.press("y")
-        await chat.until(lambda: chat.app._exit)
     hub.stall_after.clear()
     hub.count_anew()
     hub.requests.clear()

@@ -23,20 +23,7 @@ def shown(chat: Chat) -> str:
     return " ".join(f"{key.key_display} {key.description}" for key in keys)
 
 
-async def test_the_chats_keys_fit_and_help_and_stop_are_always_among_them(open_chat: OpenChat) -> None:
-    async with open_chat(size=(30, 24)) as chat:
-        await chat.type("hold")
-        for columns, expected in (
-            (30, "F4 Draft Esc Stop F1 Help"),
-            (40, "F4 Draft F5 Compare Esc Stop F1 Help"),
-            (80, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit"),
-            (100, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit ^P palette"),
-        ):
-            await chat.pilot.resize_terminal(columns, 24)
-            await chat.until(lambda expected=expected: shown(chat) == expected)
-
-
-async def test_stop_is_offered_only_where_something_can_be_stopped_and_help_tells_it_always(
+async def test_the_chats_keys_fit_and_stop_is_offered_only_where_something_can_be_stopped(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(80, 24)) as chat:
@@ -45,13 +32,30 @@ async def test_stop_is_offered_only_where_something_can_be_stopped_and_help_tell
         in_chat = described_keys(chat.app, ChatScreen.BINDINGS)["In the chat"]
         assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
         await chat.type("hold")
-        await chat.until(lambda: "Esc Stop" in shown(chat))
+        for columns, expected in (
+            (30, "F4 Draft Esc Stop F1 Help"),
+            (40, "F4 Draft F5 Compare Esc Stop F1 Help"),
+            (100, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit ^P palette"),
+            (80, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit"),
+        ):
+            await chat.pilot.resize_terminal(columns, 24)
+            await chat.until(lambda expected=expected: shown(chat) == expected)
         await chat.press("escape")
         await chat.until(lambda: bool(chat.answers) and shown(chat) == idle)
         await chat.type("/edit")
         await chat.until(lambda: "Esc Stop" in shown(chat))
         await chat.press("escape")
         await chat.until(lambda: shown(chat) == idle)
+        for columns in (40, 100):
+            await chat.pilot.resize_terminal(columns, 24)
+            await chat.until(lambda: "F1 Help" in shown(chat))
+            await chat.pilot.pause()
+            keys = {key.description: key for key in chat.app.screen.query(FooterKey)}
+            assert keys["Draft"].tooltip == "Switch drafting on or off for the next answer"
+            await chat.pilot.click(keys["Help"])
+            await chat.reached(HelpScreen)
+            await chat.press("escape")
+            await chat.back_in_chat()
 
 
 async def test_the_line_follows_the_width_the_focus_and_the_keymap(
@@ -90,17 +94,3 @@ async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(op
                 await chat.pilot.resize_terminal(columns, 24)
                 await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(shown(chat).split()))
             await chat.press("escape", "f2")
-
-
-async def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_explains_it(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 24)) as chat:
-        for columns in (40, 100):
-            await chat.pilot.resize_terminal(columns, 24)
-            await chat.until(lambda: "F1 Help" in shown(chat))
-            await chat.pilot.pause()
-            keys = {key.description: key for key in chat.app.screen.query(FooterKey)}
-            assert keys["Draft"].tooltip == "Switch drafting on or off for the next answer"
-            await chat.pilot.click(keys["Help"])
-            await chat.reached(HelpScreen)
-            await chat.press("escape")
-            await chat.back_in_chat()

@@ -35,34 +35,24 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     return text_of(chat, "#pull-line")
 
 
-async def test_a_pair_of_ones_own_with_the_larger_model_as_its_draft_is_refused(
+async def test_an_own_pair_that_names_no_model_or_the_larger_one_as_its_draft_is_refused(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     target, draft = make_pair(tmp_path / "made")
     async with open_chat() as chat:
-        said = await add_own(chat, str(draft), str(target))
-        assert "is not smaller than the target" in said and "Swap them" in said
+        refusal = await add_own(chat, str(draft), str(target))
+        assert "is not smaller than the target" in refusal and "Swap them" in refusal
         assert {pair.own for pair in all_pairs()} == {False}
-
-
-async def test_a_field_of_an_own_pair_that_names_no_model_is_refused_and_keeps_the_focus(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await open_pairs(chat)
-        await chat.press("a")
-        await chat.reached(OwnPairScreen)
-        target = chat.app.screen.query_one("#own-target", Input)
+        field = chat.app.screen.query_one("#own-target", Input)
+        field.focus()
         for text, reason in (("", "Name a target first"), ("foo bar", "foo bar")):
-            target.value = text
+            field.value = text
             await chat.press("enter")
             await chat.until(lambda reason=reason: reason in text_of(chat, "#own-message"))
-            assert target.has_focus and text_of(chat, "#own-message").startswith("✗")
+            assert field.has_focus and text_of(chat, "#own-message").startswith("✗")
 
 
-async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_an_own_pair_is_checked_kept_used_and_forgotten(open_chat: OpenChat, tmp_path: Path) -> None:
     target, draft = make_pair(tmp_path / "made")
     async with open_chat() as chat:
         assert "belong together" in await add_own(chat, str(target), str(draft))

@@ -11,14 +11,23 @@ from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
 from app.tui.app import ChatApp
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
 
 async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to_it_after_a_click(
-    open_chat: OpenChat,
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mount = ChatApp.on_mount
+
+    def typed_ahead(app: ChatApp) -> None:
+        for letter in "early":
+            app.post_message(Key(letter, letter))
+        mount(app)
+
+    monkeypatch.setattr(ChatApp, "on_mount", typed_ahead)
     async with open_chat() as chat:
+        await chat.until(lambda: chat.area.text == "early")
+        chat.area.clear()
         for character in "👩\u200d👧 می\u200cخواهم":
             chat.area.post_message(Key(_character_to_key(character), character))
         await chat.until(lambda: chat.area.text == "👩\u200d👧 می\u200cخواهم")
@@ -39,20 +48,6 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         assert chat.area.text.count("\n") == 5000 and "\r" not in chat.area.text
 
 
-async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
-    async with open_chat() as chat:
-        chat.area.load_text("a text\nof two lines")
-        await chat.press("ctrl+c")
-        await chat.until(lambda: chat.area.text == "")
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "a text\nof two lines")
-        await chat.press("ctrl+c")
-        await chat.until(lambda: not chat.app.is_running)
-
-
 async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen_one(
     open_chat: OpenChat,
 ) -> None:
@@ -64,12 +59,9 @@ async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen
         await chat.press("escape", "backspace")
         await chat.pilot.resize_terminal(40, 24)
         await chat.press("slash", "down", "down")
-        whole = [
-            "/sweep [length=0-8 drafter=...]",
-            "Several settings in a row:",
-            "prompts=all|FILE repeats=N",
-        ]
-        await chat.until(lambda: all(line in chat.screen for line in whole))
+        await chat.shows(
+            "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
+        )
         await chat.press("up")
         await chat.shows("without drafting")
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
@@ -148,21 +140,6 @@ async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_c
         await chat.shows("Backspace without text drops one")
 
 
-async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mount = ChatApp.on_mount
-
-    def typed_ahead(app: ChatApp) -> None:
-        for letter in "early":
-            app.post_message(Key(letter, letter))
-        mount(app)
-
-    monkeypatch.setattr(ChatApp, "on_mount", typed_ahead)
-    async with open_chat() as chat:
-        await chat.until(lambda: chat.area.text == "early")
-
-
 async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_seen(
     open_chat: OpenChat,
 ) -> None:
@@ -182,9 +159,10 @@ async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_
             await chat.until(cursor_is_seen)
 
 
-async def test_what_is_typed_after_another_chat_was_opened_from_a_message_is_a_prompt(
-    open_chat: OpenChat,
+async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_c_empties_then_leaves(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
     async with open_chat() as chat:
         for key in ("ctrl+n", "f7"):
             await chat.ask("hello")
@@ -193,6 +171,13 @@ async def test_what_is_typed_after_another_chat_was_opened_from_a_message_is_a_p
             before = chat.app.state.conversation
             await chat.press(key)
             await chat.until(lambda before=before: chat.app.state.conversation is not before)
-            await chat.press("e", "h")
-                await chat.until(lambda: chat.area.text == "eh")
+            await chat.press("e", "ctrl+j", "h")
+            await chat.until(lambda: chat.area.text == "e\nh")
             chat.area.clear()
+        chat.area.load_text("a text\nof two lines")
+        await chat.press("ctrl+c")
+        await chat.until(lambda: chat.area.text == "")
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "a text\nof two lines")
+        await chat.press("ctrl+c")
+        await chat.until(lambda: not chat.app.is_running)

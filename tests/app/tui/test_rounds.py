@@ -30,9 +30,7 @@ def log_of(*rounds: DraftRound) -> AnswerLog:
 
 async def inspect(chat: Chat) -> InspectorScreen:
     await chat.press("f8")
-    await chat.reached(InspectorScreen)
-    screen = chat.app.screen
-    assert isinstance(screen, InspectorScreen)
+    screen = await chat.reached(InspectorScreen)
     await chat.until(lambda: screen.query_one(OptionList).has_focus and screen.chosen is not None)
     return screen
 
@@ -74,13 +72,11 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         assert rows.highlighted == 1
         shown = screen.query_one("#rounds-text", Static)
         await chat.until(lambda: " what the draft guessed" in str(shown.content))
-        await chat.press("escape")
-        await chat.back_in_chat()
-        await chat.press("escape")
-        await chat.until(lambda: bool(chat.answers))
 
 
-async def test_the_rounds_of_earlier_answers_are_kept_and_fit_forty_columns(open_chat: OpenChat) -> None:
+async def test_the_rounds_of_earlier_answers_are_kept_fit_forty_columns_and_are_counted_in_the_totals(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(40, 20)) as chat:
         await chat.ask("hello")
         await chat.type("/draft off")
@@ -93,6 +89,12 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_fit_forty_columns(open
         await chat.press("up")
         await chat.until(lambda: screen.chosen is not None and screen.chosen.drafted == (" what the draft",))
         assert all(widget.size.width <= 40 for widget in screen.query("*"))
+        await chat.press("escape")
+        await chat.type("/stats")
+        await chat.reached(TotalsScreen)
+        await chat.shows("3 of 3 (100%)")
+        await chat.press("escape")
+        assert chat.app.screen is chat.app.chat
 
 
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:
@@ -104,14 +106,3 @@ def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None
     assert both.saved_seconds == pytest.approx(10 * 4 * 0.02 - 10 * 0.03)
     slow = totals([log_of(*[drafted(0, seconds=0.05)] * 10), log_of(*[plain(0.02)] * 20)])
     assert "lost" in dict(rows(slow, Keys({})))["Time saved"]
-
-
-async def test_the_totals_open_by_command_and_count_all_answers(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
-        await chat.ask("again")
-        await chat.type("/stats")
-        await chat.reached(TotalsScreen)
-        await chat.shows("6 of 6 (100%)")
-        await chat.press("escape")
-        assert chat.app.screen is chat.app.chat

@@ -180,8 +180,8 @@ async def test_a_preset_is_listed_brings_instructions_and_sampling_back_and_is_d
         await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1])
         await opened.type("/preset delete terse")
         await opened.until(lambda: "'terse' is deleted" in opened.notices[-1])
-        await opened.type("/preset terse")
-        await opened.until(lambda: "no preset 'terse'" in opened.notices[-1])
+        await opened.type("/preset delete terse")
+        await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
 async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(

@@ -102,15 +102,3 @@ def test_a_value_may_begin_on_the_next_line() -> None:
 def test_a_command_that_takes_no_value_does_nothing_with_one() -> None:
     with pytest.raises(BadInput, match=r"Nothing was done: /delete stands alone, without 'old chat'\."):
         parse("/delete old chat ")
-
-
-async def test_a_preset_that_is_not_there_and_thoughts_that_are_not_there_are_told(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await chat.type("/preset delete brief")
-        told = "There is no preset 'brief'. /preset lists them."
-        await chat.until(lambda: chat.notices == [told])
-        await chat.ask("hello")
-        await chat.type("/think")
-        await chat.until(lambda: "no thoughts" in chat.notices[-1])

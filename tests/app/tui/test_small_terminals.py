@@ -8,7 +8,6 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
@@ -28,25 +27,22 @@ def list_width(chat: Chat) -> int:
     return chat.app.screen.query_one(OptionList).region.width
 
 
-async def test_in_ten_rows_the_prompt_is_seen_below_the_commands_and_the_lines_below_a_long_one(
+async def test_in_ten_rows_the_prompt_is_seen_and_what_any_list_has_can_be_chosen(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(40, 10)) as chat:
-        await chat.press("slash", "t", "e")
-        await chat.until(lambda: "/te" in chat.screen and "likeliest" in chat.screen)
-        await chat.press("backspace", "backspace")
+        press = chat.press
+        await press("slash", "t", "e")
+        await chat.shows("/te", "likeliest")
+        await press("backspace", "backspace")
         await chat.until(lambda: chat.app.chat.prompt.query_one(OptionList).option_count > 9)
-        assert is_whole(chat) and chat.app.chat.query_one(PromptArea).region.bottom == 8
-        chat.app.chat.query_one(PromptArea).clear()
-        await chat.press(*["ctrl+j"] * 9, "x")
-        await chat.until(lambda: "x" in chat.app.chat.query_one(PromptArea).text)
+        assert is_whole(chat) and chat.area.region.bottom == 8
+        chat.area.clear()
+        await press(*["ctrl+j"] * 9, "x")
+        await chat.until(lambda: "x" in chat.area.text)
         await chat.pilot.pause()
         assert is_whole(chat)
-
-
-async def test_in_ten_rows_pairs_rounds_comparisons_and_chats_can_be_chosen(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 10)) as chat:
-        press = chat.pilot.press
+        chat.area.clear()
         await press("f2")
         await chat.reached(PairsScreen)
         await chat.until(lambda: has_rows(chat))

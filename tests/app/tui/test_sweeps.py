@@ -32,6 +32,9 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
         assert "● model" in legend and "◆ lookup" in legend
+        for rows, height in ((24, 12), (48, 19), (24, 12)):
+            await chat.pilot.resize_terminal(80, rows)
+            await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
@@ -58,7 +61,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert last_speeds() == {}
 
 
-async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
+async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts_of_each_be_reached(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
@@ -67,25 +70,20 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
     async with open_chat(size=(40, 24)) as chat:
         screen, record = await compared(chat, f"/sweep length=1 repeats=1 prompts={prompts}")
         await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
+        title = screen.query_one("#compare-prompt", Static)
+        await chat.until(lambda: str(title.content).endswith("6 prompts together"))
+        await chat.press("v")
+        await chat.until(lambda: str(title.content).endswith("1/6 (Left, Right) chat"))
+        await chat.press("right")
+        await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"))
         await chat.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
         await compared(chat)
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
-        told = chat.app.screen.query_one("#comparison-summary", Static)
-        await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
-
-
-async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
-        await chat.type("/sweep length=0-2 repeats=1")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: bool(screen.query(LengthPlot)))
-        for rows, height in ((24, 12), (48, 19)):
-            await chat.pilot.resize_terminal(80, rows)
-            await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
+        summary = chat.app.screen.query_one("#comparison-summary", Static)
+        await chat.until(lambda: "more than a line of the list has room for" in str(summary.content))
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
@@ -94,20 +92,3 @@ def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
     assert ticks(2000) == [0, 500, 1000, 1500, 2000]
     for highest in (0.7, 3.0, 12.5, 99, 1234):
         assert 2 <= len(ticks(highest)) <= TICKS + 1
-
-
-async def test_the_texts_of_several_prompts_say_which_one_it_is_and_the_keys_to_the_others(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    file = tmp_path / "prompts.jsonl"
-    prompts = [json.dumps({"id": word, "category": "chat", "prompt": word}) for word in ("one", "two")]
-    file.write_text("\n".join(prompts))
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.type(f"/compare {file}")
-        screen = await chat.reached(CompareScreen)
-        title = screen.query_one("#compare-prompt", Static)
-        await chat.until(lambda: str(title.content).endswith("2 prompts together"))
-        await chat.press("v")
-        await chat.until(lambda: str(title.content).endswith("1/2 (Left, Right) one"))
-        await chat.press("right")
-        await chat.until(lambda: str(title.content).endswith("2/2 (Left, Right) two"))
