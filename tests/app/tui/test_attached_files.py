@@ -27,9 +27,7 @@ async def menu_opens(chat: Chat) -> None:
     await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
 
 
-async def test_a_file_named_with_an_at_goes_to_the_model_and_to_the_lookup_drafter(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.press(*"echo @nts")
         await menu_opens(chat)
@@ -66,9 +64,7 @@ async def test_paths_are_completed_into_folders_and_with_files_written_since(
             await chat.until(lambda completed=completed: chat.area.text == completed)
 
 
-async def test_enter_sends_a_path_that_is_written_out_even_where_it_overtakes_the_text(
-    open_chat: OpenChat,
-) -> None:
+async def test_enter_sends_a_path_that_is_written_out_at_any_speed(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         for keys, count in ((["enter"], 1), (["space", "x", "enter"], 2)):
             await chat.press(*"echo @notes.md")

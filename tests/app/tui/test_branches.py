@@ -34,9 +34,7 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.until(lambda: shown(chat) == ["‹3/3›eins", TEXT])
 
 
-async def test_leaving_an_edit_brings_back_what_was_being_written_and_up_what_was_edited(
-    open_chat: OpenChat,
-) -> None:
+async def test_leaving_an_edit_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("one")
         chat.area.load_text("half a thought")
@@ -73,9 +71,7 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         await chat.told("every seed gives the same text")
 
 
-async def test_a_prompt_can_take_the_place_of_the_running_answer_or_be_taken_back(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_prompt_can_replace_the_running_answer_or_be_taken_back(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
         await chat.type("slow")

@@ -12,14 +12,24 @@ from tests.app.tui.chat_driver import OpenChat
 TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
 
 
-async def test_prompts_are_answered_with_drafting_and_without_and_keep_their_marks_where_wanted(
-    open_chat: OpenChat,
-) -> None:
+def brightness(answer: Answer) -> float:
+    """Of the colour of its last line."""
+    strip = answer.render_line(answer.size.height - 1)
+    style = next(segment.style for segment in strip if segment.text.strip())
+    assert style is not None and style.color is not None and style.color.triplet is not None
+    return sum(style.color.triplet)
+
+
+async def test_prompts_are_answered_with_drafting_and_marks_and_without(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         answer = await chat.ask("hello")
+        await chat.until(lambda: answer.size.height > 1)
         assert answer.text == TEXT and not chat.app.chat.query(LiveAnswer)
         assert "6 tokens" in answer.stats and "accepted 3/3, " in answer.stats
         assert [message.text for message in chat.app.state.conversation.path[1:]] == [TEXT]
+        dark = brightness(answer)
+        chat.app.theme = "textual-light"
+        await chat.until(lambda: brightness(answer) < dark - 50)
         await chat.press("f4", "f3")
         await chat.until(lambda: answer.marks)
         later = await chat.ask("hello")
@@ -40,9 +50,7 @@ async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenCha
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
 
 
-async def test_an_answer_is_marked_while_it_streams_esc_keeps_its_text_and_what_waits_runs(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
         await chat.until(lambda: not chat.area.cursor_blink)
@@ -64,9 +72,7 @@ async def test_an_answer_is_marked_while_it_streams_esc_keeps_its_text_and_what_
         await chat.until(lambda: chat.area.cursor_blink)
 
 
-async def test_measuring_at_first_use_is_seen_and_skipped_and_the_waiting_answer_runs(
-    open_chat: OpenChat,
-) -> None:
+async def test_measuring_at_first_use_is_seen_and_can_be_skipped(open_chat: OpenChat) -> None:
     async with open_chat(pair="untuned") as chat:
         await chat.type("hello")
         await chat.until(lambda: chat.app.link.tuning is not None)
@@ -79,9 +85,7 @@ async def test_measuring_at_first_use_is_seen_and_skipped_and_the_waiting_answer
         assert "measuring" not in str(line.content)
 
 
-async def test_clear_begins_a_new_conversation_even_while_answering_and_ctrl_q_leaves_at_once(
-    open_chat: OpenChat,
-) -> None:
+async def test_clear_begins_a_new_conversation_and_ctrl_q_leaves_at_once(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
         await chat.type("/clear")
@@ -114,22 +118,6 @@ async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_ch
         await follows(view.max_scroll_y + 4)
 
 
-async def test_a_finished_answer_follows_a_change_of_theme(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        answer = await chat.ask("hello")
-        await chat.until(lambda: answer.size.height > 1)
-
-        def brightness() -> float:
-            strip = answer.render_line(answer.size.height - 1)
-            style = next(segment.style for segment in strip if segment.text.strip())
-            assert style is not None and style.color is not None and style.color.triplet is not None
-            return sum(style.color.triplet)
-
-        dark = brightness()
-        chat.app.theme = "textual-light"
-        await chat.until(lambda: brightness() < dark - 50)
-
-
 async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_meanwhile(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
@@ -146,9 +134,7 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
         assert (answer.facts.pair, answer.facts.finish) == (chat.app.link.pair.name, "stop")
 
 
-async def test_another_pair_ends_an_answer_that_has_text_and_leaves_an_edited_prompt_alone(
-    open_chat: OpenChat,
-) -> None:
+async def test_another_pair_ends_an_answer_and_leaves_an_edit_alone(open_chat: OpenChat) -> None:
     pairs = [pair for pair in all_pairs() if pair.name != "builtin"]
     async with open_chat() as chat:
         await chat.stream()

@@ -75,9 +75,7 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
 
 
-async def test_a_comparison_waits_for_a_free_engine_esc_stops_it_and_leaving_frees_the_engine(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
         await chat.press("f5")
@@ -163,9 +161,7 @@ async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(
         assert screen.record is None and store.kept().records == ()
 
 
-async def test_a_comparison_in_progress_offers_only_what_works_and_is_kept_as_broken_off_when_left(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
 
@@ -196,9 +192,7 @@ async def test_a_comparison_in_progress_offers_only_what_works_and_is_kept_as_br
     assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True]
 
 
-async def test_texts_that_differ_are_explained_and_a_pair_loaded_while_the_program_ends_disturbs_nothing(
-    open_chat: OpenChat,
-) -> None:
+async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("differ")
         screen, record = await compared(chat)

@@ -69,9 +69,7 @@ async def test_numbers_of_a_continuation_alone_say_so(open_chat: OpenChat, tmp_p
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
 
 
-async def test_esc_stops_what_is_on_the_screen_at_once_and_the_numbers_are_those_of_the_text_that_is_kept(
-    open_chat: OpenChat,
-) -> None:
+async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
         running = chat.app.state.running
@@ -101,9 +99,7 @@ async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) ->
         await chat.shows("context 16/")
 
 
-async def test_a_continued_answer_names_the_limit_that_cut_it_and_follows_the_one_set_now(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_continued_answer_names_the_limit_that_cut_it(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(max_tokens=4)) as chat:
         assert "cut at the length limit" in (await chat.ask("full")).stats
         for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):

@@ -32,9 +32,7 @@ DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
 ]
 
 
-async def test_every_dialog_has_its_own_keys_in_the_last_line_and_esc_and_ctrl_c_close_it_unanswered(
-    open_chat: OpenChat,
-) -> None:
+async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
 
         def last_line() -> str:
@@ -108,9 +106,7 @@ async def test_a_question_for_a_line_is_in_the_middle_and_names_its_keys(open_ch
         await chat.shows("Enter takes it, Esc leaves it as it was.")
 
 
-async def test_a_dialog_that_is_done_while_its_help_is_read_closes_with_it_and_drops_what_comes_later(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_dialog_that_is_done_while_its_help_is_read_closes_too(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         dialog, given, shown = OwnPairScreen(chat.app.keys), [], []
         chat.app.push_screen(dialog, given.append)

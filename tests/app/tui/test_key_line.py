@@ -23,9 +23,7 @@ def shown(chat: Chat) -> str:
     return " ".join(f"{key.key_display} {key.description}" for key in keys)
 
 
-async def test_the_chats_keys_fit_and_stop_is_offered_only_where_something_can_be_stopped(
-    open_chat: OpenChat,
-) -> None:
+async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         idle = "F4 Draft F5 Compare F6 Chats F8 Rounds F1 Help F2 Pairs ^Q Quit ^P palette"
         await chat.until(lambda: shown(chat) == idle)

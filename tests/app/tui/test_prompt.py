@@ -48,9 +48,7 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         assert chat.area.text.count("\n") == 5000 and "\r" not in chat.area.text
 
 
-async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen_one(
-    open_chat: OpenChat,
-) -> None:
+async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         menu = chat.app.chat.prompt.menu
         await chat.press("slash")
@@ -67,9 +65,7 @@ async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
-async def test_a_slash_offers_commands_enter_picks_one_and_mistakes_are_explained(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_slash_offers_commands_and_mistakes_are_explained(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         menu = chat.app.chat.prompt.menu
         await chat.press("slash", "d", "r", "a")
@@ -140,9 +136,7 @@ async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_c
         await chat.shows("Backspace without text drops one")
 
 
-async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_seen(
-    open_chat: OpenChat,
-) -> None:
+async def test_where_the_terminal_shrinks_the_cursor_is_still_seen(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 40)) as chat:
         chat.area.load_text("word " * 2000)
         chat.area.move_cursor((0, 5000))

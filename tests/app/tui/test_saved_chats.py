@@ -79,9 +79,7 @@ async def test_an_answer_is_on_disk_while_it_grows_and_leaving_keeps_every_word_
     assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
 
 
-async def test_prompts_that_wait_or_are_half_written_are_behind_up_in_another_chat_and_in_the_next_run(
-    open_chat: OpenChat,
-) -> None:
+async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_chat: OpenChat) -> None:
     async def up(*expected: str) -> None:
         for text in expected:
             await opened.press("up")
@@ -164,9 +162,7 @@ async def test_the_chat_in_view_is_exported_deleted_and_brought_back(
         await opened.told("'hello' is back.")
 
 
-async def test_a_preset_is_listed_brings_instructions_and_sampling_back_and_is_deleted(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> None:
     async with open_chat() as opened:
         for command in ("/system Be terse.", "/temperature 0.3", "/preset save terse", "/system none"):
             await opened.type(command)

@@ -27,9 +27,7 @@ def list_width(chat: Chat) -> int:
     return chat.app.screen.query_one(OptionList).region.width
 
 
-async def test_in_ten_rows_the_prompt_is_seen_and_what_any_list_has_can_be_chosen(
-    open_chat: OpenChat,
-) -> None:
+async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 10)) as chat:
         press = chat.press
         await press("slash", "t", "e")
@@ -67,9 +65,7 @@ async def test_in_ten_rows_the_prompt_is_seen_and_what_any_list_has_can_be_chose
         await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
 
 
-async def test_in_forty_columns_lists_have_all_of_them_and_an_empty_field_is_explained(
-    open_chat: OpenChat,
-) -> None:
+async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.ask("a title of twenty-two")
         await chat.press("f6")

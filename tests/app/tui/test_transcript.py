@@ -29,9 +29,7 @@ def seen(opened: Chat) -> list[int]:
     ]
 
 
-async def test_two_thousand_messages_open_at_once_can_all_be_reached_and_a_notice_moves_nothing(
-    open_chat: OpenChat,
-) -> None:
+async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as opened:
         view = opened.app.chat.transcript
         opened.app.state.resume(*long_chat())

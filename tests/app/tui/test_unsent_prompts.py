@@ -22,9 +22,7 @@ async def resume(chat: Chat) -> None:
     await chat.press("f7")
 
 
-async def test_a_prompt_half_written_is_back_in_the_chat_it_belongs_to_and_replaces_nothing(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.press(*"half")
