@@ -30,20 +30,6 @@ def pid_of(home: Path, what: str) -> int:
     return pid
 
 
-def test_an_engine_killed_while_it_answers_is_told_and_the_next_prompt_is_answered(
-    terminal: Terminal,
-) -> None:
-    terminal.start_app("--max-tokens", "2000")
-    terminal.stream()
-    os.kill(pid_of(terminal.home, "app.engine.process"), signal.SIGKILL)
-    terminal.wait_for("was ended by SIGKILL", "What was written so far is kept")
-    terminal.send("What is a draft?")
-    terminal.wait_for("first token")
-    terminal.quit_app()
-    messages = saved(terminal.home)
-    assert [bool(message["text"]) for message in messages] == [True] * 4
-
-
 def test_stopped_by_a_signal_while_it_streams_it_gives_the_terminal_back_and_goes_on_later(
     terminal: Terminal,
 ) -> None:
