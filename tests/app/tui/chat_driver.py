@@ -62,7 +62,7 @@ class Chat:
         assert isinstance(screen, kind)
         return screen
 
-    async def told(self, *texts: str) -> None:
+    async def noticed(self, *texts: str) -> None:
         """Wait for notices with these texts."""
         await self.until(lambda: all(any(text in notice for notice in self.notices) for text in texts))
 
@@ -71,8 +71,10 @@ class Chat:
         await self.until(lambda: all(text in self.screen for text in texts))
 
     async def push(self, screen: S) -> S:
+        """Open a screen and wait for it to be in view."""
         self.app.push_screen(screen)
         await self.until(lambda: self.app.screen is screen and screen.is_mounted)
+        await self.pilot.pause()
         return screen
 
     async def back_in_chat(self) -> None:

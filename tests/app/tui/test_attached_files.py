@@ -88,7 +88,7 @@ async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
             chat.area.load_text(prompt)
             await chat.pilot.pause()
             await chat.press("escape", "enter")
-            await chat.told(reason)
+            await chat.noticed(reason)
             await chat.until(lambda prompt=prompt: chat.area.text == prompt)
         assert all("a blank after the @ it is sent as text" in notice for notice in chat.notices[-3:])
         for command in ("/import pipe", "/compare pipe", "/sweep prompts=pipe"):

@@ -16,16 +16,20 @@ MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 30)) as chat:
         await chat.ask("one")
-        await chat.ask("two")
+        await chat.shows("context 16/")
+        await chat.ask("echo")
+        await chat.shows("context 14/")
         await chat.edit("up", "up", "up")
         assert chat.area.text == "one" and chat.area.has_focus and "editing" in str(chat.area.border_title)
         await chat.type("uno")
         await chat.settled()
         await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
         await chat.press("tab", "up", "left")
-        await chat.until(lambda: shown(chat) == ["‹1/2›one", TEXT, "two", TEXT])
+        await chat.until(lambda: shown(chat)[:3] == ["‹1/2›one", TEXT, "echo"])
+        await chat.shows("context 14/")
         await chat.press("right")
         await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
+        await chat.shows("context 16/")  # that of the branch in view
         assert chat.prompts[0] == "uno"
         await chat.press("e", "tab", "up", "left")  # another branch comes into view while one is edited
         await chat.until(lambda: shown(chat)[0] == "‹1/2›one")
@@ -68,7 +72,7 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         await chat.type("/temperature 0")
         await chat.type("/regenerate")
         await chat.settled()
-        await chat.told("every seed gives the same text")
+        await chat.noticed("every seed gives the same text")
 
 
 async def test_a_prompt_can_replace_the_running_answer_or_be_taken_back(open_chat: OpenChat) -> None:

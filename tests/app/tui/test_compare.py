@@ -30,7 +30,7 @@ async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record
 async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
         await chat.press("f5")
-        await chat.told("no prompt to compare")
+        await chat.noticed("no prompt to compare")
         answer = await chat.ask("hello")
         screen, record = await compared(chat)
         assert record.repeats == 3
@@ -79,7 +79,7 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
     async with open_chat() as chat:
         await chat.stream()
         await chat.press("f5")
-        await chat.told("being written")
+        await chat.noticed("being written")
         assert chat.app.screen is chat.app.chat
         await chat.press("escape")
         await chat.until(lambda: bool(chat.answers))
@@ -140,7 +140,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         await chat.until(lambda: chat.app.link.state == "ready")
         assert (chat.app.link.client.pid != pid) is (how == "crash")
         await chat.press("escape")
-        await chat.told("Broken off after 4 of 6")
+        await chat.noticed("Broken off after 4 of 6")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         rows = chat.app.screen.query_one(OptionList)
@@ -198,7 +198,7 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
         screen, record = await compared(chat)
         difference = record.outcomes[1].difference
         assert difference is not None and difference.near_tie
-        await chat.told("near-ties that rounding explains")
+        await chat.noticed("near-ties that rounding explains")
         info = chat.app.link.info
         assert info is not None
         await chat.app.chat.remove_children()

@@ -36,7 +36,7 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
     file = tmp_path / "config.toml"
     file.write_text("theme = 'nordd'\n")
     async with open_chat() as chat:
-        await chat.told("nord?")
+        await chat.noticed("nord?")
         assert chat.app.theme == "textual-dark"
     file.write_text("# mine\nmarks = true  # always\n")
     async with open_chat() as chat:
@@ -53,5 +53,5 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
         assert chat.app.theme == "gruvbox"
         file.write_text("theme = [")
         chat.app.theme = "nord"
-        await chat.told("nord holds until you leave")
+        await chat.noticed("nord holds until you leave")
     assert file.read_text() == "theme = ["

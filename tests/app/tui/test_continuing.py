@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from app.history.records import AnswerFacts
+from app.history.records import AnswerFacts, Attachment
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, prompt
 from tests.app.history.some_chat import chat as chat_record
-from tests.app.tui.chat_driver import OpenChat, shown
+from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import put
 
@@ -26,7 +26,7 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         chat.app.state.conversation.tree.put(replace(prompt, text="fail"))
         before = chat.answers[-1].text
         await chat.type("/continue")
-        await chat.told("scripted failure")
+        await chat.noticed("scripted failure")
         assert chat.answers[-1].text == before
 
 
@@ -58,15 +58,21 @@ async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open
         ]
 
 
-async def test_numbers_of_a_continuation_alone_say_so(open_chat: OpenChat, tmp_path: Path) -> None:
+async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continuation_says_so(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
     begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
-    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [prompt("p1", "hello"), begun]))
+    asked = replace(prompt("p1", "hello"), attachments=(Attachment("notes", "n" * 400),))
+    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [asked, begun]))
     async with open_chat() as chat:
+        await chat.shows("context 0")
         await chat.type("/resume last")
+        await chat.shows("context ~103/4096 (3%)")
         await chat.until(lambda: any("not finished" in answer.stats for answer in chat.answers))
         await chat.type("/continue")
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
+        await chat.shows("context 16/4096")
 
 
 async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat: OpenChat) -> None:
@@ -85,18 +91,6 @@ async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat
         assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
         assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
         await chat.shows(f"context {10 + 2 * taken}/")
-
-
-async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("one")
-        await chat.shows("context 16/")
-        await chat.edit()
-        await chat.type("echo")
-        await chat.shows("context 14/")
-        await chat.press("tab", "up", "left")
-        await chat.until(lambda: shown(chat)[0] == "‹1/2›one")
-        await chat.shows("context 16/")
 
 
 async def test_a_continued_answer_names_the_limit_that_cut_it(open_chat: OpenChat) -> None:

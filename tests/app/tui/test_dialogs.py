@@ -51,6 +51,9 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
                 assert not any(given), f"{dialog} was answered with {given}"
         assert chat.area.text == "not sent yet" and not chat.app._exit
         title = await chat.push(LineQuestionScreen("The title", "old title"))
+        await chat.shows("Enter takes it, Esc leaves it as it was.")
+        box = title.query_one("#question").region
+        assert box.x == 100 - box.right and abs(30 - box.bottom - box.y) <= 1, "it is in the middle"
         title.query_one(Input).select_all()
         await chat.press("ctrl+c")
         await chat.until(lambda: chat.app.clipboard == "old title")
@@ -96,14 +99,6 @@ async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(o
         await chat.until(lambda: bool(given))
         await chat.pilot.pause()
         assert given == [True] and len(chat.notices) == count + 1 and "engine.log" in chat.notices[-1]
-
-
-async def test_a_question_for_a_line_is_in_the_middle_and_names_its_keys(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        screen = await chat.push(LineQuestionScreen("The title", "old"))
-        box = screen.query_one("#question").region
-        assert box.x == 80 - box.right and abs(24 - box.bottom - box.y) <= 1
-        await chat.shows("Enter takes it, Esc leaves it as it was.")
 
 
 async def test_a_dialog_that_is_done_while_its_help_is_read_closes_too(open_chat: OpenChat) -> None:

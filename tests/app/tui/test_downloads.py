@@ -39,7 +39,7 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
         await chat.press("escape")
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
         hub.stall_after.clear()
-        await chat.told("is installed")
+        await chat.noticed("is installed")
         assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
 
         screen = await open_pairs(chat, FIRST)
@@ -90,7 +90,7 @@ async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_a
         assert "r tries again." in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
         assert text_of(chat, "#pull-line") == screen.hint
         await chat.shows("again.")
-        await chat.told("No connection")
+        await chat.noticed("No connection")
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         hub.cut_after["model.safetensors"] = 1_500_000
         await chat.press("r")
@@ -99,7 +99,7 @@ async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_a
         hub.cut_after.clear()
         await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
-        await chat.told("is installed")
+        await chat.noticed("is installed")
 
 
 def parts_of(name: str) -> int:
@@ -133,7 +133,7 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
     came = parts_of(FIRST)
 
     async with open_chat(size=(80, 24)) as chat:
-        await chat.told(f"Downloads of {FIRST}, {SECOND}")
+        await chat.noticed(f"Downloads of {FIRST}, {SECOND}")
         screen = await open_pairs(chat, FIRST)
         assert "paused" in rows(screen)[FIRST] and "paused" in rows(screen)[SECOND]
         assert f"‖ {FIRST}: paused" in text_of(chat, "#downloads")

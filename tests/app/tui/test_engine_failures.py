@@ -32,7 +32,7 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
         with monkeypatch.context() as patch:
             patch.setattr(client, "_command", ("/no/such/program",))
             await chat.type("again")
-            await chat.told("cannot be started: No such file")
+            await chat.noticed("cannot be started: No such file")
             await chat.until(lambda: chat.area.text == "again")
         await chat.press("enter")
         await chat.until(lambda: len(chat.answers) == 3)
@@ -43,7 +43,7 @@ async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> Non
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("fail")
         await chat.settled()
-        await chat.told("scripted failure")
+        await chat.noticed("scripted failure")
         assert chat.area.text == "fail" and chat.prompts == []
         await chat.shows("● scripted")
         assert "reading" not in chat.screen

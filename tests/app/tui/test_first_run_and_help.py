@@ -42,12 +42,12 @@ async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> As
     """The app as it first starts, once it has looked at the machine."""
     async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
         await chat.reached(FirstRunScreen)
-        await chat.until(lambda: "models may use" in told(chat))
+        await chat.until(lambda: "models may use" in advice(chat))
         await chat.pilot.pause()
         yield chat
 
 
-def told(chat: Chat) -> str:
+def advice(chat: Chat) -> str:
     return str(chat.app.screen.query_one("#suggestions", Static).content)
 
 
@@ -71,7 +71,7 @@ async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_
 
 
 @pytest.mark.parametrize("arguments", [["builtin"], ["--resume", "last"], ["--target", "a/b"]])
-def test_whoever_names_a_pair_or_a_chat_is_not_welcomed(
+def test_naming_a_pair_or_a_chat_skips_the_welcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     asked: list[bool] = []
@@ -126,7 +126,7 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
             assert " to " in rows[1] and "tok/s drafted" in rows[1]
         else:
             assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
-        assert "not measured" in told(chat)
+        assert "not measured" in advice(chat)
         await chat.press("down", "enter")
         screen = await chat.reached(PairsScreen)
         await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-1.7b")

@@ -21,7 +21,7 @@ async def test_an_engine_out_of_memory_is_told_nothing_is_lost_and_the_chat_goes
         await chat.ask("What is a draft?")
         await chat.type("word and " * 900)
         await chat.settled()
-        await chat.told("memory")
+        await chat.noticed("memory")
         assert len(chat.answers) == 1 and chat.area.text.startswith("word and")
         chat.area.clear()
         assert (await chat.ask("What is a target?")).text

@@ -39,6 +39,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.press("escape")
         await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
         assert chat.app.screen is screen and not screen.query_one(Input).display
+        screen.show_list(FIRST)
         for size in ((80, 24), (40, 20)):
             await chat.pilot.resize_terminal(*size)
             await chat.until(lambda size=size: screen.size == size)
@@ -46,38 +47,33 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
             assert all(w.region.right <= size[0] for w in screen.query("PairsScreen > *") if w.display)
             assert screen.query_one(OptionList).size.height >= 3
             assert screen.query_one("#pull-line").region.bottom <= size[1]
-        await chat.press("escape")
-        await chat.back_in_chat()
-
-
-async def test_in_40_columns_all_that_is_said_about_a_pair_can_be_read(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        screen = await open_pairs(chat, SECOND)
-        shown = screen.query_one("#pair-details")
-        await chat.until(lambda: "More" in chat.screen and shown.max_scroll_y > 0)
+        about = screen.query_one("#pair-details")
+        await chat.until(lambda: "More" in chat.screen and about.max_scroll_y > 0)
         assert "Not verified" not in chat.screen
         for _ in range(9):
-            if shown.scroll_y < shown.max_scroll_y:
+            if about.scroll_y < about.max_scroll_y:
                 await chat.press("space")
         await chat.shows("verified:")
         await chat.press("space")
-        await chat.until(lambda: shown.scroll_y == 0)
+        await chat.until(lambda: about.scroll_y == 0)
+        await chat.press("escape")
+        await chat.back_in_chat()
 
 
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.type(f"/use {FIRST}")
-        await chat.told(f"/pull {FIRST}")
+        await chat.noticed(f"/pull {FIRST}")
         await chat.type("/pull smollm2")
-        await chat.told("Did you mean smollm2-1.7b")
+        await chat.noticed("Did you mean smollm2-1.7b")
         await chat.type("/use org/name")
-        await chat.told("no pair org/name. F2, then a adds one")
+        await chat.noticed("no pair org/name. F2, then a adds one")
         await chat.type(f"/pull {FIRST}")
-        await chat.told("is installed")
+        await chat.noticed("is installed")
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: chat.app.link.pair.name == FIRST)
         await chat.type(f"/remove {FIRST}")
-        await chat.told("is in use")
+        await chat.noticed("is in use")
         await chat.type("/use builtin")
         await chat.until(lambda: chat.app.link.pair.name == "builtin")
         for key, what in (("n", "stays"), ("y", "MB freed")):
@@ -89,7 +85,7 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
             await chat.until(lambda what=what: what in chat.notices[-1])
         assert not installed(find(FIRST).spec)
         await chat.type(f"/remove {SECOND}")
-        await chat.told("nothing to remove")
+        await chat.noticed("nothing to remove")
 
 
 async def test_choosing_another_pair_keeps_the_conversation(open_chat: OpenChat) -> None:

@@ -85,7 +85,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
     async with open_chat(size=(140, 60), options=Options(max_tokens=100_000)) as opened:
-        await opened.told("goes on with 'Old'")
+        await opened.noticed("goes on with 'Old'")
         named = Keys(keys)
         assert any(named.name("chat.resume_last") in notice for notice in opened.notices)
         assert not any("config.toml" in notice for notice in opened.notices), opened.notices
@@ -115,7 +115,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await send("next")
         await look("a prompt that waits")
         await opened.press(keys["chat.compare"])
-        await opened.told("Stop it with")
+        await opened.noticed("Stop it with")
         await look("a refusal")
         await opened.press(keys["chat.stop"])
         await opened.until(lambda: any(a.text.startswith("The target") for a in opened.answers))

@@ -57,7 +57,7 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
 async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.press("f8")
-        await chat.told("no rounds")
+        await chat.noticed("no rounds")
         await chat.type("slow")
         logs = chat.app.state.logs
         await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
+from app.history.records import Chat, ChatMessage
 from app.history.store import History
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.below import StatusLine
 from app.tui.widgets.message import UserMessage
-from mlx_spec.types import Options
-from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
@@ -54,7 +51,7 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(facts.rounds) == 3 and facts.options.temperature == 0.5
     async with open_chat() as opened:
         assert texts(opened) == []
-        await opened.told("F7 goes on with 'hello'")
+        await opened.noticed("F7 goes on with 'hello'")
         await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
         assert opened.answers[0].stats == stats
@@ -93,7 +90,7 @@ async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_ch
     async with open_chat() as opened:
         await one_waits()
         await opened.press("ctrl+n")
-        await opened.told("A prompt that waited was not sent.")
+        await opened.noticed("A prompt that waited was not sent.")
         await up("waits\na line")
         opened.area.clear()
         await one_waits()
@@ -129,21 +126,6 @@ async def test_a_clock_that_jumps_loses_and_reorders_nothing(
     assert [message.text for message in kept[1][1]][::2] == ["hello 0", "hello 1", "hello 2"]
 
 
-async def test_of_a_chat_whose_answer_was_never_counted_the_context_is_guessed_until_it_is(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
-    asked = replace(prompt("p1", "hello"), attachments=(Attachment("notes", "n" * 400),))
-    put(tmp_path, (chat("c1", "T", leaf="a1"), [asked, begun]))
-    async with open_chat() as opened:
-        line = opened.app.chat.query_one(StatusLine)
-        await opened.until(lambda: "context 0" in str(line.content))
-        await opened.type("/resume last")
-        await opened.until(lambda: "context ~103/4096 (3%)" in str(line.content))
-        await opened.ask("more")
-        await opened.until(lambda: "context 16/4096" in str(line.content))
-
-
 async def test_the_chat_in_view_is_exported_deleted_and_brought_back(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
@@ -155,11 +137,11 @@ async def test_the_chat_in_view_is_exported_deleted_and_brought_back(
         await opened.type(f"/export {tmp_path}/gone/x.md")
         await opened.until(lambda: f"there is no folder {tmp_path}/gone." in opened.notices[-1])
         await opened.type("/delete")
-        await opened.told("Deleted")
+        await opened.noticed("Deleted")
         assert texts(opened) == [] and saved(tmp_path) == []
         await opened.type("/undo")
         await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 1)
-        await opened.told("'hello' is back.")
+        await opened.noticed("'hello' is back.")
 
 
 async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> None:
@@ -185,7 +167,7 @@ async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
 ) -> None:
     (tmp_path / "history.db").write_bytes(b"no database at all" * 500)
     async with open_chat() as opened:
-        await opened.told("damaged")
+        await opened.noticed("damaged")
         await opened.ask("hello")
     assert len(saved(tmp_path)) == 1
     assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
@@ -196,7 +178,7 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
 ) -> None:
     (tmp_path / "history.db").mkdir()
     async with open_chat() as opened:
-        await opened.told("cannot be saved now")
+        await opened.noticed("cannot be saved now")
         await opened.ask("hello")
         assert (await opened.ask("again")).text == TEXT
         (told,) = opened.notices

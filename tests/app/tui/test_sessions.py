@@ -168,5 +168,5 @@ async def test_a_hit_on_another_branch_brings_it_into_view_or_waits_for_the_answ
         running = opened.app.state.running
         assert texts(opened) == ["slow"]
         await open_hit(opened, "needles")
-        await opened.told("An answer is being written")
+        await opened.noticed("An answer is being written")
         assert opened.app.state.running is running and texts(opened) == ["slow"]
