@@ -1,6 +1,7 @@
 """The command line: which commands there are, and how their endings become exit codes."""
 
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -24,14 +25,8 @@ from app.commands import (
 from app.settings.config import read_config
 from app.shell import exit_codes
 from app.shell.failures import DEBUG, failure
-from app.shell.output import (
-    ReaderGone,
-    data,
-    forget_unwritable,
-    make_streams_tolerant,
-    open_closed_streams,
-    talk,
-)
+from app.shell.machine import versions
+from app.shell.output import ReaderGone, data, forget_unwritable, prepare_streams, talk
 
 cli = typer.Typer(
     name="mlx-spec",
@@ -43,23 +38,17 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (chat, generate, bench, check, tune, report):
+for module in (chat, generate, bench, check, tune, report, pull, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
-cli.add_typer(pairs.group, name="pairs")
-cli.add_typer(history.group, name="history")
-cli.add_typer(comparisons.group, name="comparisons")
-cli.add_typer(config.group, name="config")
-for module in (pull, remove, doctor):
-    cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
+for module in (pairs, history, comparisons, config):
+    cli.add_typer(module.group, name=module.__name__.rpartition(".")[2])
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from app.shell.machine import versions
-
         found = versions()
-        rest = ", ".join(f"{name} {number}" for name, number in found.items() if name != "mlx-spec")
-        data(f"mlx-spec {found.get('mlx-spec', '(not installed)')} ({rest})")
+        own = found.pop("mlx-spec", "(not installed)")
+        data(f"mlx-spec {own} ({', '.join(f'{name} {number}' for name, number in found.items())})")
         raise typer.Exit
 
 
@@ -70,18 +59,16 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print versions and exit.")
     ] = False,
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
-) -> int:
-    if context.invoked_subcommand is not None:
-        return exit_codes.DONE
-    return chat.command(**(context.default_map or {}).get("chat", {}))
+) -> int | None:
+    if context.invoked_subcommand is None:
+        return chat.command(**(context.default_map or {}).get("chat", {}))
+    return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Every error becomes one or two lines on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = DEBUG in given
-    open_closed_streams()
-    make_streams_tolerant()
+    prepare_streams()
     try:
         defaults = read_config().option_defaults(given)
         code = cli(
@@ -95,10 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else exit_codes.DONE
     except (ReaderGone, SystemExit):  # the second is typer's word for it: `mlx-spec --help | true`
         return exit_codes.INTERRUPTED
-    except Exception as error:  # the last border: whatever went wrong is told in words
-        if debug:
-            import traceback
-
+    except Exception as error:
+        if DEBUG in given:
             traceback.print_exc()
         code, message = failure(error)
         talk(message)

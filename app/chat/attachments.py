@@ -5,8 +5,8 @@ from pathlib import Path
 
 from app.history.records import Attachment
 from app.shell.errors import BadInput
+from app.shell.named_file import written_out
 from app.shell.printable import one_line
-from app.shell.written_path import written_out
 
 LARGEST_BYTES = 4_000_000
 """No context holds more."""

@@ -8,9 +8,8 @@ from app.chat.open_chat import OpenChat
 from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, Preset, now
 from app.history.saving import News
-from app.shell.ago import ago
-from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
+from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
 
 

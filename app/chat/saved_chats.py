@@ -13,7 +13,7 @@ from app.history.saving import HistoryThread
 from app.history.store import History
 from app.history.unsent import unsent
 from app.shell.errors import BadInput
-from app.shell.written_path import file_to_read, file_to_write
+from app.shell.named_file import plain_file
 
 T = TypeVar("T")
 
@@ -96,12 +96,12 @@ class SavedChats:
 
     async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> Path:
         """Write a chat into a file, one in the working folder if none is named; return it."""
-        path = file_to_write(file) if file else None
+        path = plain_file(file) if file else None
         return await self.ask(lambda h: write(chat, h.messages(chat), kind, path))
 
     async def import_file(self, file: str) -> tuple[int, int]:
         """Add the chats of an exported file; return how many were new, and how many were there already."""
-        path = file_to_read(file)
+        path = plain_file(file)
         return await self.ask(lambda history: import_file(history, path))
 
     def _is_in_view(self, chat: Chat) -> bool:

@@ -1,28 +1,34 @@
-"""Arguments that several commands share, and what becomes of them."""
+"""Arguments that several commands share, and loading the pair they name."""
 
 import functools
 import inspect
 import secrets
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.settings.config import read_config
 from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
+from app.shell import runtime
 from app.shell.errors import BadInput
+from app.shell.interrupt import Interrupt
+from app.shell.output import Progress, talk
 from mlx_spec.types import Options
+from models.hub.endpoint import check_endpoint
+from models.pairs.pair import PairSpec
+from models.pairs.resolve import resolve
 
 if TYPE_CHECKING:
     from mlx_spec.calibrate import Calibration
     from models.load.engine import LoadedPair
-    from models.pairs.pair import PairSpec
 
-PairName = Annotated[
-    str | None,
-    typer.Argument(metavar="PAIR", help="A pair of `mlx-spec pairs`; the built-in one if left out."),
-]
+Command = Callable[..., int | None]
+"""Returns its exit code; None is `DONE`."""
+
 CatalogueName = Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")]
 Target = Annotated[
     str | None, typer.Option(metavar="REPO|FOLDER", help="Target model, instead of a pair's name.")
@@ -37,59 +43,82 @@ Revision = Annotated[
     str | None,
     typer.Option(metavar="REV", help="Branch, tag or commit of the target. A draft's own: org/name@REV."),
 ]
-DraftHead = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Let the draft guess among the N most frequent tokens only: the same text, shorter draft steps "
-        "where its vocabulary is large.",
-    ),
-]
 Prompts = Annotated[
     Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without chat template.")]
-FROM_FLAGS = Options()
-"""In place of the default of a parameter that `takes_options` fills."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 
-def takes_options(*names: str, **defaults: object) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Put flags in the place of a command's parameter `options`.
+@dataclass(frozen=True, kw_only=True)
+class PairArguments:
+    """The argument and the flags that name a pair."""
+
+    pair: Annotated[
+        str | None,
+        typer.Argument(metavar="PAIR", help="A pair of `mlx-spec pairs`; the built-in one if left out."),
+    ] = None
+    target: Target = None
+    draft: Draft = None
+    revision: Revision = None
+    draft_head: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Let the draft guess among the N most frequent tokens only: the same text, shorter draft "
+            "steps where its vocabulary is large.",
+        ),
+    ] = None
+
+    def chosen(self) -> PairSpec:
+        spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head)
+        if self.draft_head is not None and spec.draft is None:
+            raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
+        return spec
+
+
+def named_pair(name: str | None, target: str | None, draft: str | None, revision: str | None) -> PairSpec:
+    """The pair for a command that does not fall back on the built-in one."""
+    if name is None and target is None:
+        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
+    return resolve(name, target, draft, revision)
+
+
+def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
+    """Put flags in the place of a command's parameters `pair` and `options`.
 
     Args:
         names: the options that become flags; where there are none, all of them, and `--no-draft`.
         defaults: those that are not the defaults of `Options`. A seed without one is drawn.
-
-    The command raises OutOfRange for a value that an option cannot have, BadInput for flags that
-    contradict each other.
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
+    made_of = {
+        "pair": [*inspect.signature(PairArguments).parameters.values()],
+        "options": [_flag(setting, defaults) for setting in settings],
+    }
+    if not names:
+        made_of["options"].append(_parameter("no_draft", NoDraft, False))
 
-    def with_flags(command: Callable[..., int]) -> Callable[..., int]:
-        parameters: list[inspect.Parameter] = []
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == "options":
-                parameters += [_flag(setting, defaults) for setting in settings]
-                parameters += [] if names else [_parameter("no_draft", NoDraft, False)]
-            else:
-                parameters.append(parameter)
+    def decorated(command: Command) -> Command:
+        wanted = inspect.signature(command).parameters
+        flags = [flag for name, parameter in wanted.items() for flag in made_of.get(name, [parameter])]
 
         @functools.wraps(command)
-        def run(**given: Any) -> int:
-            texts = ((setting, given.pop(setting.field, None)) for setting in settings)
-            values = {setting.field: setting.read(text) for setting, text in texts if text is not None}
-            options = Options(**{"seed": secrets.randbelow(2**32), **defaults, **values})
-            no_draft = given.pop("no_draft", False)
-            _check_contradictions(options, no_draft, given.get("draft_head"))
-            return command(**given, options=replace(options, drafter="none") if no_draft else options)
+        def run(**given: Any) -> int | None:
+            named = {field.name: given.pop(field.name, None) for field in fields(PairArguments)}
+            if "options" in wanted:
+                typed = ((setting, given.pop(setting.field, None)) for setting in settings)
+                values = {setting.field: setting.read(text) for setting, text in typed if text is not None}
+                plain, head = given.pop("no_draft", False), named["draft_head"]
+                given["options"] = _options({**defaults, **values}, no_draft=plain, draft_head=head)
+            return command(pair=PairArguments(**named), **given)
 
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
+        run.__annotations__ = {flag.name: flag.annotation for flag in flags}
         return run
 
-    return with_flags
+    return decorated
 
 
 def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parameter:
@@ -100,11 +129,11 @@ def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parame
 
 
 def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _check_contradictions(options: Options, no_draft: bool, draft_head: int | None) -> None:
+def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) -> Options:
+    options = Options(**{"seed": secrets.randbelow(2**32), **values})
     head = f"--draft-head {draft_head}" if draft_head is not None else ""
     drafter = f"--drafter {options.drafter}" if options.drafter != AUTO else ""
     length = f"--draft-length {options.draft_length}" if options.draft_length else ""
@@ -114,126 +143,62 @@ def _check_contradictions(options: Options, no_draft: bool, draft_head: int | No
         raise BadInput(
             f"{drafter} and {head} contradict each other: lookup has no draft model. Give one of them."
         )
+    return replace(options, drafter="none") if no_draft else options
 
 
-def chosen_pair(
-    pair: str | None,
-    target: str | None,
-    draft: str | None,
-    revision: str | None,
-    draft_head: int | None = None,
-) -> "PairSpec":
-    """The pair that the arguments mean.
-
-    Raises:
-        BadInput: a head for a draft model that the pair does not have.
-        ModelsError: no such pair, or arguments that contradict each other.
-    """
-    from models.pairs.resolve import resolve
-
-    spec = resolve(pair, target, draft, revision, draft_head)
-    if draft_head is not None and spec.draft is None:
-        raise BadInput(f"--draft-head {draft_head} is of a draft model, and {spec.name} has none.")
-    return spec
-
-
-def named_pair(name: str | None, target: str | None, draft: str | None, revision: str | None) -> "PairSpec":
-    """As `chosen_pair`, where the built-in pair is not what nothing stands for.
-
-    Raises:
-        BadInput: neither a name nor a target.
-        ModelsError: no such pair, or arguments that contradict each other.
-    """
-    if name is None and target is None:
-        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
-    return chosen_pair(name, target, draft, revision)
-
-
-def tell_config_problems() -> None:
-    """Say what in config.toml could not be used."""
-    from app.settings.config import read_config
-    from app.shell.output import talk
-
+def print_config_problems() -> None:
     for problem in read_config().problems:
         talk(problem)
 
 
-def loaded_pair(spec: "PairSpec") -> "LoadedPair":
+def loaded_pair(spec: PairSpec) -> "LoadedPair":
     """The pair in memory, loaded on this thread, which must do all its work."""
-    from app.shell.output import Progress, talk
-    from app.shell.runtime import prepare
+    with Progress() as progress:
+        progress.show(f"Loading {spec.name} ...")
+        runtime.prepare()
+        check_endpoint()  # the libraries that read models do not survive a malformed one
+        from models.load.engine import load
 
-    progress = Progress()
-    progress.show(f"Loading {spec.name} ...")
-    prepare()
-    from models.hub.endpoint import check_endpoint
-
-    check_endpoint()  # the libraries that read models do not survive a malformed one
-    from models.load.engine import load
-
-    try:
         pair = load(spec)
-    finally:
-        progress.clear()
     for note in pair.notes:
         talk(note)
     return pair
 
 
-def tuned_pair(spec: "PairSpec", options: Options) -> "LoadedPair":
-    """The pair in memory, as `loaded_pair`; what drafting costs is measured where that matters.
-
-    Raises:
-        BadInput: the options ask for a draft model and the pair has none.
-    """
+@contextmanager
+def tuned_pair(spec: PairSpec, options: Options) -> Iterator["LoadedPair"]:
+    """As `loaded_pair`; an adaptive draft length is measured before, and what it learns is kept after."""
     pair = loaded_pair(spec)
-    check_drafter(pair, options)
+    if options.drafter == "model" and "model" not in pair.engine.drafter_names:
+        raise BadInput(f"{spec.name} has no draft model. Use --drafter lookup, or name one with --draft.")
+    if options.draft_length is not None or options.drafter == "none":
+        yield pair
+        return
     from app.engine import drafting_state
 
-    if drafting_state.adapts(options) and not drafting_state.restore(pair):
+    if not drafting_state.restore(pair):
         measured(pair)
-    return pair
-
-
-def keep_learned(pair: "LoadedPair", options: Options) -> None:
-    """Write down what answers taught about drafting with this pair."""
-    from app.engine import drafting_state
-
-    if drafting_state.adapts(options):
+    try:
+        yield pair
+    finally:
         drafting_state.keep(pair)
 
 
 def measured(pair: "LoadedPair") -> "Calibration":
-    """What drafting costs with the pair, measured now and told; Ctrl+C ends it early."""
+    """What drafting costs with the pair, measured now and kept; Ctrl+C ends it early."""
     from app.engine import drafting_state
-    from app.shell.interrupt import Interrupt
-    from app.shell.output import Progress, talk
 
-    line = Progress()
     text = "Measuring what drafting costs here, once"
-    if not line.seen:
-        talk(f"{text} (under 5 s; Ctrl+C skips).")
-    with Interrupt() as interrupt:
+    with Progress() as line, Interrupt() as interrupt:
+        if not line.seen:
+            talk(f"{text} (under 5 s; Ctrl+C skips).")
         calibration = drafting_state.measure(
             pair,
             lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
             lambda: interrupt.pressed,
         )
-    line.clear()
     if not drafting_state.keep(pair):
         talk(f"It is not kept: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:
         talk("Measuring was cut short: what was timed until then is used, answers teach the rest.")
     return calibration
-
-
-def check_drafter(pair: "LoadedPair", options: Options) -> None:
-    """Refuse the draft model's name where there is no draft model.
-
-    Raises:
-        BadInput: the pair has no draft model.
-    """
-    if options.drafter == "model" and "model" not in pair.engine.drafter_names:
-        raise BadInput(
-            f"{pair.spec.name} has no draft model. Use --drafter lookup, or name one with --draft."
-        )

@@ -1,5 +1,6 @@
 """`bench`: does drafting pay here?"""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,33 +9,30 @@ import typer
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.errors import BadInput
+from app.shell.machine import circumstances
+from app.shell.named_file import check_place
 from app.shell.output import Progress, data, json_data, talk
+from app.shell.tables import print_table
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
-    from app.compare.plan import Plan
     from app.compare.record import Record
-    from models.load.engine import LoadedPair
 
-FEWEST_TOKENS = 3
-"""The prompt's pass gives the first token, and every round one of its own: only a third can be drafted."""
+FEWEST_TOKENS = 3  # the prompt's pass gives the first, and every round one of its own
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
 
 
-@args.takes_options(
+@args.with_flags(
     "max_tokens", "temperature", "seed", "draft_length", "drafter", "verify", max_tokens=128, seed=0
 )
 def command(
-    pair: args.PairName = None,
+    *,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and way.")] = 3,
-    options: Options = args.FROM_FLAGS,
-    target: args.Target = None,
-    draft: args.Draft = None,
-    revision: args.Revision = None,
-    draft_head: args.DraftHead = None,
+    options: Options,
+    pair: args.PairArguments,
     json: args.Json = False,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
@@ -45,12 +43,14 @@ def command(
     Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """
+    from app.compare.collector import RunCollector
     from app.compare.export import check_file, draw, write_csv
     from app.compare.plan import Question, plan
     from app.compare.plots import SUFFIXES
     from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
+    from app.compare.record import shared_options
+    from app.compare.runner import run_until_stopped
     from app.compare.setting import Setting
-    from app.shell.output_file import check_place
 
     if options.max_tokens < FEWEST_TOKENS:
         raise BadInput(
@@ -64,9 +64,12 @@ def command(
     source = prompts or DEFAULT_PROMPTS
     questions = [Question.of(prompt) for prompt in read_prompts(source)]
     setting = Setting(options.drafter, options.draft_length, options.temperature)
-    loaded = args.tuned_pair(args.chosen_pair(pair, target, draft, revision, draft_head), options)
-    record = _measure(loaded, plan(questions, [setting], options, repeats), raw)
-    args.keep_learned(loaded, options)
+    collector = RunCollector(plan(questions, [setting], options, repeats))
+    with args.tuned_pair(pair.chosen(), options) as loaded, Progress() as line:
+        complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
+    shared = shared_options(collector.plan.options)
+    facts = {"pair": loaded.spec.as_json(), "options": shared, **circumstances()}
+    record = collector.record(facts, "" if complete else "stopped by you")
     if record is None:
         return exit_codes.INTERRUPTED
     try:
@@ -76,32 +79,13 @@ def command(
             write_csv(csv, record)
         if plot is not None:
             draw(plot, record)
-    return exit_codes.INTERRUPTED if record.broken_off else code
-
-
-def _measure(pair: "LoadedPair", plan: "Plan", raw: bool) -> "Record | None":
-    """All prompts, or at Ctrl+C those that are done."""
-    from app.compare.collector import RunCollector
-    from app.compare.record import shared_options
-    from app.compare.runner import run_until_stopped
-    from app.shell.machine import circumstances
-
-    line, collector = Progress(), RunCollector(plan)
-    try:
-        done = run_until_stopped(pair, collector, raw=raw, show=line.show)
-    finally:
-        line.clear()
-    facts = {"pair": pair.spec.as_json(), "options": shared_options(plan.options), **circumstances()}
-    return collector.record(facts, "" if done else "stopped by you")
+    return code if complete else exit_codes.INTERRUPTED
 
 
 def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
-    from dataclasses import asdict
-
     from app.compare.export import summary
     from app.compare.tables import tables
     from app.compare.words import difference_text, sentence, unexplained
-    from app.shell.tables import print_table
 
     (place,) = record.drafting
     measured = record.measured(place)
@@ -112,10 +96,10 @@ def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
     else:
         for table in tables(record):
             print_table(table)
-    tell = talk if json else data
+    note = talk if json else data
     for m in measured:
         if m.difference is not None:
-            tell(f"{m.prompt.id}: {difference_text(m.difference)}")
-    tell(sentence(record))
+            note(f"{m.prompt.id}: {difference_text(m.difference)}")
+    note(sentence(record))
     bad = unexplained(measured, record.facts["options"]["verify"])
     return exit_codes.NO if record.comparison(place).lost or bad else exit_codes.DONE

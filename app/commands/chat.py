@@ -7,31 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import arguments as args
+from app.commands.generate import print_answer
+from app.commands.history import opened_history
 from app.engine.chat_prompt import Message
-from app.engine.events import TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.session import Session
 from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.interrupt import Interrupt
 from app.shell.output import data, talk
 from app.shell.prompt_source import LARGEST_PROMPT, decoded
 from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
-    from models.pairs.pair import PairSpec
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n' | mlx-spec chat"
 
 
-@args.takes_options()
+@args.with_flags()
 def command(
-    pair: args.PairName = None,
-    options: Options = args.FROM_FLAGS,
-    target: args.Target = None,
-    draft: args.Draft = None,
-    revision: args.Revision = None,
-    draft_head: args.DraftHead = None,
+    *,
+    options: Options,
+    pair: args.PairArguments,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -44,33 +41,23 @@ def command(
 
     From a pipe: one answer per group of lines, groups parted by empty lines.
     """
-    spec = args.chosen_pair(pair, target, draft, revision, draft_head)
-    return _open(spec, options, resume, welcomes=not (pair or target or resume))
+    return _open(pair.chosen(), options, resume, welcomes=not (pair.pair or pair.target or resume))
 
 
-def _open(spec: "PairSpec", options: Options, resume: str | None, *, welcomes: bool) -> int:
+def _open(spec: PairSpec, options: Options, resume: str | None, *, welcomes: bool) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         from app.tui.run import run_chat
 
         return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)
     if resume:
         raise BadInput("--resume opens the terminal app, and there is no terminal here.")
-    args.tell_config_problems()
-    loaded = args.tuned_pair(spec, options)
-    try:
+    args.print_config_problems()
+    with args.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
-    finally:
-        args.keep_learned(loaded, options)
 
 
 def _saved_chat(name: str) -> str:
-    """The whole id of the chat meant, before a screen opens.
-
-    Raises:
-        BadInput: there is none.
-    """
-    from app.commands.history import opened_history
-
+    """The whole id of the chat meant, before a screen opens."""
     with opened_history() as history:
         return history.find(name).id
 
@@ -82,7 +69,8 @@ def answer_lines(pair: "LoadedPair", options: Options) -> int:
         talk(f"Seed {options.seed}.")
     for prompt in line_groups():
         messages.append(Message(role="user", content=prompt))
-        ended = _answer(session, messages, options)
+        ended = print_answer(session, messages, options)
+        data("")
         messages.append(Message(role="assistant", content=ended.text))
         if ended.finish_reason == "cancelled":
             talk("The last answer is not complete.")
@@ -90,27 +78,8 @@ def answer_lines(pair: "LoadedPair", options: Options) -> int:
     return exit_codes.DONE
 
 
-def _answer(session: Session, messages: list[Message], options: Options) -> TurnEnded:
-    """Print one answer as it comes."""
-    with Interrupt() as interrupt:
-        for event in session.answer(messages, options, cancelled=lambda: interrupt.pressed):
-            match event:
-                case TurnsDropped(count):
-                    talk(f"The conversation is long: the oldest {count} messages are not read.")
-                case TextAdded(pieces):
-                    data(text_of(pieces), end="")
-                case TurnEnded(text):
-                    data("\n" if text.endswith("\n") else "\n\n", end="")
-                    return event
-    raise AssertionError("an answer always ends with TurnEnded")
-
-
 def line_groups() -> Iterator[str]:
-    """Prompts from stdin as they come: lines up to an empty one, or to the end of the input.
-
-    Raises:
-        BadInput: a line that is not UTF-8 text, or larger than any prompt.
-    """
+    """Prompts from stdin as they come: lines up to an empty one, or to the end of the input."""
     group: list[str] = []
     lines = iter(lambda: sys.stdin.buffer.readline(LARGEST_PROMPT + 1), b"")  # a device's line may never end
     for number, line in enumerate(lines, 1):

@@ -1,30 +1,23 @@
 """`check`: is the drafted text the target's own, on this machine?"""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from app.commands import arguments as args
 from app.shell import exit_codes
-from app.shell.counted import counted
+from app.shell.machine import circumstances
+from app.shell.number_text import counted
 from app.shell.output import Progress, data, json_data, talk
+from app.shell.tables import print_table
 from mlx_spec.types import Options
-
-if TYPE_CHECKING:
-    from app.compare.measured import Measured
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
 
-@args.takes_options("max_tokens", "seed", max_tokens=48, seed=0)
+@args.with_flags("max_tokens", "seed", max_tokens=48, seed=0)
 def command(
-    pair: args.PairName = None,
+    *,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    options: Options = args.FROM_FLAGS,
-    target: args.Target = None,
-    draft: args.Draft = None,
-    revision: args.Revision = None,
-    draft_head: args.DraftHead = None,
+    options: Options,
+    pair: args.PairArguments,
     json: args.Json = False,
 ) -> int:
     """Prove that drafting keeps the text.
@@ -36,19 +29,13 @@ def command(
     from app.compare.collector import RunCollector
     from app.compare.prompts import read_prompts
     from app.compare.runner import run_until_stopped
-    from app.shell.machine import circumstances
-    from app.shell.tables import print_table
+    from app.compare.words import difference_text
 
-    wanted = read_prompts(prompts) if prompts else check.default_prompts()
-    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
-    line, collector = (
-        Progress(),
-        RunCollector(check.check_plan(loaded, wanted, options.max_tokens, options.seed)),
-    )
-    try:
+    questions = read_prompts(prompts) if prompts else check.default_prompts()
+    loaded = args.loaded_pair(pair.chosen())
+    collector = RunCollector(check.check_plan(loaded, questions, options.max_tokens, options.seed))
+    with Progress() as line:
         complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
-    finally:
-        line.clear()
     measured = collector.measured()
     if not measured:
         return exit_codes.INTERRUPTED
@@ -59,18 +46,11 @@ def command(
     else:
         print_table(check.table(measured))
         data(check.verdict(measured))
-    _tell_doubts(measured)
-    if not complete:
-        return exit_codes.INTERRUPTED
-    return exit_codes.NO if check.not_explained(measured) else exit_codes.DONE
-
-
-def _tell_doubts(measured: "Sequence[Measured]") -> None:
-    from app.compare.check import unproven
-    from app.compare.words import difference_text
-
     for m in measured:
         if m.difference is not None:
             talk(f"{m.prompt.id}, {m.setting.label}: {difference_text(m.difference)}")
-    for drafter in unproven(measured):
+    for drafter in check.unproven(measured):
         talk(f"No token of the drafter {drafter} was accepted, so this proves little about it.")
+    if not complete:
+        return exit_codes.INTERRUPTED
+    return exit_codes.NO if check.not_explained(measured) else exit_codes.DONE

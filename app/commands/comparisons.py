@@ -1,14 +1,14 @@
 """`comparisons`: those that the chat kept, on the command line."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands import arguments as args
-from app.shell import exit_codes
 from app.shell.output import data, json_data, talk
 from app.shell.printable import one_line
+from app.shell.tables import plain_table, print_table
 
 if TYPE_CHECKING:
     from app.compare.record import Record
@@ -29,67 +29,65 @@ group = typer.Typer(
 
 
 @group.command("list", epilog=EXAMPLE)
-def list_comparisons(json: args.Json = False) -> int:
+def list_comparisons(json: args.Json = False) -> None:
     """List them, the newest first."""
-    from app.compare import store, words
-    from app.shell.tables import plain_table, print_table
+    from app.compare import store
 
     found = store.kept()
     for file in found.unreadable:
         talk(f"{file} is no comparison of this version; left alone.")
+    rows = [_summary(record) for record in found.records]
     if json:
-        json_data([{**_summary(record), "result": words.sentence(record)} for record in found.records])
-    elif found.records:
-        grid = plain_table("name", "pair", ">prompts", ">settings", "result")
-        for record in found.records:
-            cells = _summary(record)
-            counts = str(cells["prompts"]), str(cells["settings"])
-            grid.add_row(record.name, one_line(str(cells["pair"])), *counts, words.sentence(record))
-        print_table(grid)
-    else:
+        json_data(rows)
+        return
+    if not rows:
         talk("No comparison was kept yet. In the chat, /compare runs one.")
-    return exit_codes.DONE
+        return
+    grid = plain_table("name", "pair", ">prompts", ">settings", "result")
+    for row in rows:
+        grid.add_row(*(one_line(str(row[key])) for key in ("name", "pair", "prompts", "settings", "result")))
+    print_table(grid)
 
 
 @group.command(epilog=EXAMPLE)
-def show(name: Name, json: args.Json = False) -> int:
+def show(name: Name, json: args.Json = False) -> None:
     """Show one.
 
     Every setting's speed against plain decoding, by category too.
     """
     from app.compare import store, words
     from app.compare.tables import tables
-    from app.shell.tables import print_table
 
     record = store.find(name)
     if json:
         json_data(record.as_json())
-        return exit_codes.DONE
+        return
     data(f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(words.circumstances(record))}")
     for table in tables(record):
         print_table(table)
     data(words.sentence(record))
-    return exit_codes.DONE
 
 
 @group.command(epilog=EXAMPLE)
 def export(
     name: Name, file: Annotated[Path, typer.Argument(metavar="FILE", help=".json, .csv, .png or .svg")]
-) -> int:
+) -> None:
     """Write one to a file."""
     from app.compare import store
     from app.compare.export import export as write
 
     write(store.find(name), file)
     talk(f"Written: {file}")
-    return exit_codes.DONE
 
 
-def _summary(record: "Record") -> dict[str, str | int]:
+def _summary(record: "Record") -> dict[str, Any]:
+    from app.compare.words import sentence
+
     return {
         "name": record.name,
         "date": record.date,
-        "pair": str(record.facts["pair"]["name"]),
+        "pair": record.facts["pair"]["name"],
         "prompts": len(record.prompts),
         "settings": len(record.settings),
+        "result": sentence(record),
     }

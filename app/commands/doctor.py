@@ -14,29 +14,30 @@ from app.shell import exit_codes, runtime
 from app.shell.machine import device_name, versions
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
+from models.hub.endpoint import endpoint, is_web_address
+from models.pairs import installed
+from models.pairs.catalogue import DEFAULT_PAIR, all_pairs, find
+from models.paths import data_folder, hub_cache
+from models.size_text import size_text
+from models.speed.machine import free_disk, this_machine
 
 State = Literal["good", "note", "bad"]
 """`note`: works, but could be better or is good to know. `bad`: something will not work."""
 
 SIGNS: dict[State, str] = {"good": " ", "note": "!", "bad": "x"}
-
 LOW_DISK = 5 * 10**9
 """Bytes; less does not hold the smallest real pair and room to work."""
-HUB_TIMEOUT = 5
-"""Seconds."""
+HUB_SECONDS = 5
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec doctor\n  mlx-spec doctor --json"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
-
     name: str
     value: str
     state: State = "good"
     fix: str = ""
-    """What to do about it."""
 
 
 def command(json: args.Json = False) -> int:
@@ -50,42 +51,34 @@ def command(json: args.Json = False) -> int:
     if json:
         json_data({"ok": not wrong, "findings": [asdict(finding) for finding in findings]})
     else:
-        _print(findings)
+        width = max(len(finding.name) for finding in findings)
+        for finding in findings:
+            data(f"{SIGNS[finding.state]} {finding.name:<{width}}  {one_line(finding.value)}")
+            if finding.fix:
+                data(f"  {'':<{width}}  {finding.fix}")
         data(f"{wrong} wrong (x), {notes} worth knowing (!)." if wrong or notes else "Everything works.")
     return exit_codes.NO if wrong else exit_codes.DONE
 
 
-def _print(findings: list[Finding]) -> None:
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        data(f"{SIGNS[finding.state]} {finding.name:<{width}}  {one_line(finding.value)}")
-        if finding.fix:
-            data(f"  {'':<{width}}  {finding.fix}")
-
-
 def _findings() -> Iterator[Finding]:
-    """Everything that is looked at. A look that fails is itself a bad finding."""
-    for look in (_program, _machine, _mlx, _builtin_pair, _pulled_pairs, _hub, _folders, _terminal):
+    """A look that fails is itself a bad finding."""
+    for look in (_machine, _mlx, _pairs, _hub, _folders, _terminal):
         try:
             yield from look()
         except Exception as error:  # an unforeseen failure must not hide the other findings
-            name = look.__name__.strip("_").replace("_", " ")
+            name = look.__name__.strip("_")
             yield Finding(name, f"{type(error).__name__}: {error}", "bad", "Run `make setup` again.")
 
 
-def _program() -> Iterator[Finding]:
-    for name, number in versions().items():
-        yield Finding(name, number)
+def _checked(name: str, value: str, fix: str, state: State = "note") -> Finding:
+    """`state` where there is something to fix, good where not."""
+    return Finding(name, value, state if fix else "good", fix)
 
 
 def _machine() -> Iterator[Finding]:
-    from models.size_text import size_text
-    from models.speed.machine import this_machine
-
+    for name, number in versions().items():
+        yield Finding(name, number)
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
-    if sys.platform == "darwin" and platform.machine() != "arm64":
-        fix = "Install a Python for Apple silicon (arm64)."
-        yield Finding("processor", "Python runs as an Intel program", "bad", fix)
     machine = this_machine()
     kind = "for models on the GPU" if machine.has_metal else "physical; without Metal models run on the CPU"
     yield Finding("memory", f"{size_text(machine.memory_bytes)} {kind}")
@@ -96,38 +89,20 @@ def _mlx() -> Iterator[Finding]:
     import mlx.core as mx
 
     works = (mx.ones((8, 8)) @ mx.ones((8, 8))).sum().item() == 512.0
-    yield _checked("device", device_name(), "" if works else "Reinstall MLX: `make setup`.")
+    yield _checked("device", device_name(), "" if works else "Reinstall MLX: `make setup`.", "bad")
     slow = runtime.blas() == "reference"
     fix = "apt install libopenblas0-pthread: decoding is then many times faster." if slow else ""
-    yield _checked("BLAS", runtime.blas(), fix, "note")
+    yield _checked("BLAS", runtime.blas(), fix)
 
 
-def _checked(name: str, value: str, fix: str, state: State = "bad") -> Finding:
-    """`state` where there is something to fix, good where not."""
-    return Finding(name, value, state if fix else "good", fix)
-
-
-def _builtin_pair() -> Iterator[Finding]:
-    from models.pairs.catalogue import DEFAULT_PAIR, find
-    from models.pairs.installed import installed
-
-    if installed(find(DEFAULT_PAIR).spec):
-        yield Finding("built-in pair", "complete")
-    else:
-        yield Finding("built-in pair", "files are missing or broken", "bad", "Install the program again.")
-
-
-def _pulled_pairs() -> Iterator[Finding]:
-    from models.pairs.catalogue import DEFAULT_PAIR, all_pairs
-    from models.pairs.installed import installed
-
-    here = [pair.name for pair in all_pairs() if pair.name != DEFAULT_PAIR and installed(pair.spec)]
-    yield Finding("pulled pairs", ", ".join(here) or "none")
+def _pairs() -> Iterator[Finding]:
+    fix = "" if installed.installed(find(DEFAULT_PAIR).spec) else "Install the program again."
+    yield _checked("built-in pair", "files are missing or broken" if fix else "complete", fix, "bad")
+    others = (pair for pair in all_pairs() if pair.name != DEFAULT_PAIR)
+    yield Finding("pulled pairs", ", ".join(p.name for p in others if installed.installed(p.spec)) or "none")
 
 
 def _hub() -> Iterator[Finding]:
-    from models.hub.endpoint import endpoint, is_web_address
-
     if not is_web_address():
         fix = "Unset HF_ENDPOINT, or set it to one like https://huggingface.co."
         yield Finding("Hub", f"HF_ENDPOINT is '{endpoint()}', which is no web address", "bad", fix)
@@ -138,7 +113,7 @@ def _hub() -> Iterator[Finding]:
     try:
         token = get_token()
         fix = "" if token else "Only gated repositories need one: `hf auth login`."
-        yield _checked("Hub token", "set" if token else "none", fix, "note")
+        yield _checked("Hub token", "set" if token else "none", fix)
     except OSError as error:
         fix = "Set HF_HOME to a folder that can be read."
         yield Finding("Hub token", f"{error.filename} cannot be read ({error.strerror})", "bad", fix)
@@ -146,36 +121,30 @@ def _hub() -> Iterator[Finding]:
         yield Finding("Hub", "offline mode (HF_HUB_OFFLINE)", "note", "Unset HF_HUB_OFFLINE to download.")
         return
     try:
-        answer = get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT, follow_redirects=True)
+        answer = get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS, follow_redirects=True)
     except Exception as error:  # whatever the network raises, it means the same here
         fix = "Pulling pairs needs it; everything else works without. Check the network or HF_ENDPOINT."
         yield Finding("Hub", f"{endpoint()} does not answer ({type(error).__name__})", "note", fix)
         return
     failed = answer.status_code >= 500
-    how = f" with {answer.status_code}" if failed else ""
-    yield _checked("Hub", f"{endpoint()} answers{how}", "Try again later." if failed else "", "note")
+    value = f"{endpoint()} answers with {answer.status_code}" if failed else f"{endpoint()} answers"
+    yield _checked("Hub", value, "Try again later." if failed else "")
 
 
 def _folders() -> Iterator[Finding]:
-    from models.paths import data_folder, hub_cache
-    from models.size_text import size_text
-    from models.speed.machine import free_disk
-
     for name, folder, variable in (
         ("folder of models", hub_cache(), "HF_HOME"),
         ("folder of own files", data_folder(), "MLX_SPEC_HOME"),
     ):
         there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
-        free = free_disk(folder)
-        value = f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free"
+        free, fix, state = free_disk(folder), "", "bad"
         if not os.path.isdir(there):
-            yield Finding(name, value, "bad", f"Not a folder: {there}. Set {variable} to a folder.")
+            fix = f"Not a folder: {there}. Set {variable} to a folder."
         elif not os.access(there, os.W_OK):
-            yield Finding(name, value, "bad", f"Not writable. Set {variable} to another folder.")
+            fix = f"Not writable. Set {variable} to another folder."
         elif variable == "HF_HOME" and free < LOW_DISK:
-            yield Finding(name, value, "note", "Little room: `mlx-spec remove NAME` frees some.")
-        else:
-            yield Finding(name, value)
+            fix, state = "Little room: `mlx-spec remove NAME` frees some.", "note"
+        yield _checked(name, f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free", fix, state)
 
 
 def _size(folder: Path) -> int:
@@ -190,13 +159,11 @@ def _terminal() -> Iterator[Finding]:
         return
     size, kind = shutil.get_terminal_size(), os.environ.get("TERM", "unknown")
     encoding = (sys.stdout.encoding or "unknown").lower()
-    value = f"{kind}, {size.columns} x {size.lines}, {encoding}"
+    fix, state = "", "note"
     if kind in ("dumb", "unknown"):
-        yield Finding("terminal", value, "bad", "The chat needs a terminal that moves the cursor; set TERM.")
+        fix, state = "The chat needs a terminal that moves the cursor; set TERM.", "bad"
     elif "utf" not in encoding:
-        yield Finding("terminal", value, "note", "Use a UTF-8 locale, for example LANG=en_US.UTF-8.")
-    else:
-        small = size.columns < 60 or size.lines < 16
-        yield _checked(
-            "terminal", value, "Make the window larger: 60 x 16 at least." if small else "", "note"
-        )
+        fix = "Use a UTF-8 locale, for example LANG=en_US.UTF-8."
+    elif size.columns < 60 or size.lines < 16:
+        fix = "Make the window larger: 60 x 16 at least."
+    yield _checked("terminal", f"{kind}, {size.columns} x {size.lines}, {encoding}", fix, state)

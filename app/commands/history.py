@@ -4,20 +4,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from app.commands import arguments as args
+from app.history.database import history_file
+from app.history.export import as_json, as_markdown, import_file
+from app.history.records import ChatRow
+from app.history.store import History
 from app.shell import exit_codes
-from app.shell.counted import counted
 from app.shell.errors import BadInput
-from app.shell.output import data, json_data, talk
-from app.shell.printable import one_line
-
-if TYPE_CHECKING:
-    from app.history.records import ChatRow
-    from app.history.store import History
+from app.shell.named_file import check_place, write_text
+from app.shell.number_text import counted
+from app.shell.output import data, json_data, print_result, talk
+from app.shell.printable import json_text, one_line
+from app.shell.tables import plain_table, print_table
 
 EXAMPLE = """\b
 Examples:
@@ -36,16 +38,27 @@ group = typer.Typer(
 )
 
 
+@contextmanager
+def opened_history() -> Iterator[History]:
+    """All chats; a message where a damaged file was put aside for a new one."""
+    history = History(history_file())
+    if history.set_aside is not None:
+        talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
+    try:
+        yield history
+    finally:
+        history.close()
+
+
 @group.command("list", epilog=EXAMPLE)
 def list_chats(
     archived: Annotated[bool, typer.Option("--archived", help="The archived ones.")] = False,
     deleted: Annotated[bool, typer.Option("--deleted", help="Those `restore` can bring back.")] = False,
     json: args.Json = False,
-) -> int:
+) -> None:
     """List the chats, the last changed first."""
     with opened_history() as history:
         _print(history.chats(archived=archived, deleted=deleted), json=json)
-    return exit_codes.DONE
 
 
 @group.command(epilog=EXAMPLE)
@@ -61,13 +74,11 @@ def search(
 
 
 @group.command(epilog=EXAMPLE)
-def show(chat: ChatId, json: args.Json = False) -> int:
+def show(chat: ChatId, json: args.Json = False) -> None:
     """Show a chat.
 
     The branch in view as Markdown, or everything as JSON.
     """
-    from app.history.export import as_json, as_markdown
-
     with opened_history() as history:
         found = history.find(chat)
         messages = history.messages(found)
@@ -75,7 +86,6 @@ def show(chat: ChatId, json: args.Json = False) -> int:
         json_data(as_json([(found, messages)]))
     else:
         data(as_markdown(found, messages), end="")
-    return exit_codes.DONE
 
 
 @group.command(epilog=EXAMPLE)
@@ -86,123 +96,80 @@ def export(
     ] = "markdown",
     output: Annotated[Path | None, typer.Option(help="The file to write; stdout if left out.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-) -> int:
+) -> None:
     """Write chats as Markdown or JSON."""
-    from app.history.export import as_json, as_markdown
-    from app.shell.output_file import check_place, write_text
-    from app.shell.printable import json_text
-
     if output is not None:
         check_place("--output", output)
     with opened_history() as history:
         if chat == "all":
             rows = history.chats(limit=-1) + history.chats(archived=True, limit=-1)
-            chats = [(row.chat, history.messages(row.chat)) for row in rows]
+            found = [row.chat for row in rows]
         else:
-            found = history.find(chat)
-            chats = [(found, history.messages(found))]
+            found = [history.find(chat)]
+        chats = [(one, history.messages(one)) for one in found]
     if json or format == "json":
         text = json_text(as_json(chats)) + "\n"
     else:
         text = "\n".join(as_markdown(*one) for one in chats)
     if output is None:
         data(text, end="")
-        return exit_codes.DONE
+        return
     write_text(output, text)
-    talk(f"{len(chats)} chats written to {output}." if len(chats) != 1 else f"Written to {output}.")
-    return exit_codes.DONE
+    talk(f"{counted(len(chats), 'chat')} written to {output}.")
 
 
 @group.command("import", epilog=EXAMPLE)
 def import_chats(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `history export --json`.")],
     json: args.Json = False,
-) -> int:
+) -> None:
     """Add the chats of an exported file.
 
     Those that are there already are left as they are; deleted ones are back.
     """
-    from app.history.export import import_file
-
     with opened_history() as history:
         added, known = import_file(history, file)
-    if json:
-        json_data({"added": added, "known": known})
-    else:
-        data(f"{counted(added, 'chat')} added, {known} there already.")
-    return exit_codes.DONE
+    text = f"{counted(added, 'chat')} added, {known} there already."
+    print_result(json, {"added": added, "known": known}, text)
 
 
 @group.command(epilog=EXAMPLE)
-def delete(chat: ChatId, json: args.Json = False) -> int:
+def delete(chat: ChatId, json: args.Json = False) -> None:
     """Delete a chat; `restore` brings it back for a week."""
     with opened_history() as history:
         found = history.find(chat)
         history.delete(found.id)
-    _done(found.id, f"Deleted '{found.title}'. Undo: mlx-spec history restore {found.id[:ID_LENGTH]}", json)
-    return exit_codes.DONE
+    text = f"Deleted '{found.title}'. Undo: mlx-spec history restore {found.id[:ID_LENGTH]}"
+    print_result(json, {"id": found.id}, one_line(text))
 
 
 @group.command(epilog=EXAMPLE)
-def restore(chat: ChatId, json: args.Json = False) -> int:
+def restore(chat: ChatId, json: args.Json = False) -> None:
     """Bring a deleted chat back."""
     if chat == "last":
         raise BadInput("Name the chat to restore; `mlx-spec history list --deleted` shows them.")
     with opened_history() as history:
         found = history.find(chat)
         history.restore(found.id)
-    _done(found.id, f"'{found.title}' is back.", json)
-    return exit_codes.DONE
+    print_result(json, {"id": found.id}, one_line(f"'{found.title}' is back."))
 
 
-@contextmanager
-def opened_history() -> Iterator["History"]:
-    """All chats; says so where a damaged file was put aside for a new one."""
-    from app.history.database import history_file
-    from app.history.store import History
-
-    history = History(history_file())
-    if history.set_aside is not None:
-        talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
-    try:
-        yield history
-    finally:
-        history.close()
-
-
-def _done(chat_id: str, text: str, json: bool) -> None:
-    if json:
-        json_data({"id": chat_id})
-    else:
-        data(one_line(text))
-
-
-def _print(rows: list["ChatRow"], *, json: bool) -> None:
+def _print(rows: list[ChatRow], *, json: bool) -> None:
     if json:
         json_data({"chats": [_facts(row) for row in rows]})
         return
-    from app.shell.tables import plain_table, print_table
-
     if not rows:
         talk("No chats.")
         return
     grid = plain_table("id", "changed", ">messages", "pair", "title")
     for row in rows:
-        what = f"{row.chat.title}: {row.excerpt}" if row.excerpt else row.chat.title
+        title = f"{row.chat.title}: {row.excerpt}" if row.excerpt else row.chat.title
         changed = datetime.fromtimestamp(row.chat.changed).strftime("%Y-%m-%d %H:%M")
-        grid.add_row(row.chat.id[:ID_LENGTH], changed, str(row.messages), one_line(row.pair), one_line(what))
+        grid.add_row(row.chat.id[:ID_LENGTH], changed, str(row.messages), one_line(row.pair), one_line(title))
     print_table(grid)
 
 
-def _facts(row: "ChatRow") -> dict[str, Any]:
-    return {
-        "id": row.chat.id,
-        "title": row.chat.title,
-        "created": row.chat.created,
-        "changed": row.chat.changed,
-        "archived": row.chat.archived,
-        "deleted": row.deleted,
-        "messages": row.messages,
-        "pair": row.pair,
-        "excerpt": row.excerpt,
-    }
+def _facts(row: ChatRow) -> dict[str, object]:
+    shown = {name: getattr(row.chat, name) for name in ("id", "title", "created", "changed", "archived")}
+    rest = {name: getattr(row, name) for name in ("deleted", "messages", "pair", "excerpt")}
+    return shown | rest

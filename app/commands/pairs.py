@@ -1,18 +1,22 @@
 """`pairs`: which pairs there are, and what they need."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from app.chat.pair_facts import NOT_VERIFIED
 from app.commands import arguments as args
-from app.shell import exit_codes
 from app.shell.errors import BadInput
+from app.shell.expected_speed import ASK, SOURCE, as_json, chosen_chip, lines, why_none
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
-
-if TYPE_CHECKING:
-    from models.pairs.catalogue import Pair
-    from models.speed.chips import Chip
+from app.shell.tables import plain_table, print_table
+from models.pairs.catalogue import Pair, all_pairs, find
+from models.pairs.installed import installed
+from models.size_text import size_text
+from models.speed.chips import Chip
+from models.speed.fit import fit
+from models.speed.roofline import expect
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show qwen3-8b --chip "M4 Pro"'
 
@@ -23,17 +27,11 @@ ChipName = Annotated[
     ),
 ]
 
-group = typer.Typer(
-    help="List the known pairs.\n\n"
-    "Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.",
-    epilog=EXAMPLE,
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+group = typer.Typer(epilog=EXAMPLE, invoke_without_command=True, rich_markup_mode=None)
 
 
 @group.callback()
-def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = False) -> int:
+def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = False) -> None:
     """List the known pairs.
 
     Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.
@@ -41,17 +39,13 @@ def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = 
     if context.invoked_subcommand is not None:
         if chip:
             raise BadInput(f"Give --chip behind the command: mlx-spec pairs show NAME --chip '{chip}'.")
-        return exit_codes.DONE
-    from app.shell.expected_speed import chosen_chip
-    from models.pairs.catalogue import all_pairs
-
+        return
     known = chosen_chip(chip)
     facts = [_facts(pair, known) for pair in all_pairs()]
     if json:
         json_data({"chip": known.name if known else None, "pairs": facts})
     else:
         _print(facts, known)
-    return exit_codes.DONE
 
 
 @group.command(epilog=EXAMPLE)
@@ -59,44 +53,30 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")],
     chip: ChipName = None,
     json: args.Json = False,
-) -> int:
+) -> None:
     """Show everything known about one pair.
 
     With the speed to expect on a Mac.
     """
-    from app.shell.expected_speed import chosen_chip
-    from models.pairs.catalogue import find
-
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)
     if json:
         json_data(facts)
-        return exit_codes.DONE
+        return
     del facts["expected"]
     width = max(map(len, facts))
     for key, value in facts.items():
         label = "fits here" if key == "fits" else key.removesuffix("_bytes").replace("_", " ")
         data(f"{label:<{width}}  {_shown(key, value)}")
-    for line in _prediction(pair, known):
-        data(line)
-    return exit_codes.DONE
+    if known is None:
+        data(f"{why_none()} {ASK}")
+    elif expected := expect(pair, known):
+        data("\n".join(lines(expected)))
+    else:
+        data(f"No speed is predicted: we do not know {pair.name}'s layers.")
 
 
-def _prediction(pair: "Pair", chip: "Chip | None") -> list[str]:
-    from app.shell.expected_speed import ASK, lines, why_none
-    from models.speed.roofline import expect
-
-    if chip is None:
-        return [f"{why_none()} {ASK}"]
-    expected = expect(pair, chip)
-    return lines(expected) if expected else [f"No speed is predicted: we do not know {pair.name}'s layers."]
-
-
-def _facts(pair: "Pair", chip: "Chip | None") -> dict[str, Any]:
-    from app.shell.expected_speed import as_json
-    from models.pairs.installed import installed
-    from models.speed.fit import fit
-
+def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:
     here = fit(pair)
     return {
         "name": pair.name,
@@ -116,23 +96,17 @@ def _facts(pair: "Pair", chip: "Chip | None") -> dict[str, Any]:
     }
 
 
-def _shown(key: str, value: object) -> str:
-    from models.size_text import size_text
-
+def _shown(key: str, value: Any) -> str:
     if key == "download_bytes" and value == 0:
         return "none"
-    if key.endswith("_bytes") and isinstance(value, int):
+    if key.endswith("_bytes"):
         return size_text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return one_line(str(value))
 
 
-def _print(facts: list[dict[str, Any]], chip: "Chip | None") -> None:
-    from app.chat.pair_facts import NOT_VERIFIED
-    from app.shell.expected_speed import ASK, SOURCE, why_none
-    from app.shell.tables import plain_table, print_table
-
+def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
     heads = ["pair", ">download", ">memory", "installed", "fits here", "licence"]
     if chip:

@@ -1,17 +1,16 @@
 """`remove`: delete a pulled pair."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.output import data, json_data, talk
-
-if TYPE_CHECKING:
-    from models.hub.removal import Removal
+from app.shell.output import print_result, talk
+from models.hub.removal import Removal, plan_removal, remove
+from models.size_text import size_text
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec remove smollm2-1.7b\n  mlx-spec remove smollm2-1.7b --yes"
 
@@ -28,31 +27,25 @@ def command(
 
     Local folders and models that other pairs use stay. Exit code 1 if the answer was no.
     """
-    from models.hub.removal import plan_removal, remove
-    from models.size_text import size_text
-
     spec = args.named_pair(name, target, draft, revision)
     plan = plan_removal(spec)
     if not plan.deleted:
         raise BadInput(f"Nothing of {spec.name} can be removed: {plan.kept[0].source} is {plan.kept[0].why}.")
     for kept in plan.kept:
         talk(f"{kept.source} stays: {kept.why}.")
-    if not yes and not _agrees(plan, size_text(plan.freed_bytes)):
+    if not yes and not _agrees(plan):
         talk("Nothing was removed.")
         return exit_codes.NO
     done = remove(spec)
-    if json:
-        deleted = [str(source) for source in done.deleted]
-        json_data({"name": spec.name, "deleted": deleted, "freed_bytes": done.freed_bytes})
-    else:
-        data(f"{spec.name} was removed: {size_text(done.freed_bytes)} freed.")
+    facts = {"name": spec.name, "deleted": list(map(str, done.deleted)), "freed_bytes": done.freed_bytes}
+    print_result(json, facts, f"{spec.name} was removed: {size_text(done.freed_bytes)} freed.")
     return exit_codes.DONE
 
 
-def _agrees(plan: "Removal", freed: str) -> bool:
+def _agrees(plan: Removal) -> bool:
     if not sys.stdin.isatty():
         raise BadInput("Without a terminal nobody can be asked. Add --yes to remove.")
     for source in plan.deleted:
         talk(f"  {source}")
-    talk(f"Delete these and free {freed}? [y/N]")
+    talk(f"Delete these and free {size_text(plan.freed_bytes)}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")

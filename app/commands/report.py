@@ -1,17 +1,24 @@
 """`report`: everything this machine can say about the pairs on it, to attach to an issue."""
 
+import os
+import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from app.commands import arguments as args
-from app.shell import exit_codes
+from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
+from app.shell.expected_speed import as_json
+from app.shell.machine import device_name, versions
+from app.shell.named_file import write_text
 from app.shell.output import Progress, data, json_data, talk
-
-if TYPE_CHECKING:
-    from app.compare.report.collect import PairResult
+from app.shell.printable import json_text, printable
+from models.pairs.catalogue import all_pairs, find
+from models.pairs.installed import installed
+from models.speed import machine
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec report\n  mlx-spec report --quick --out ~/Desktop"
 
@@ -31,64 +38,45 @@ def command(
 
     Ctrl+C keeps what was measured. Exit code 1 if a text differs and rounding does not explain it.
     """
-    import os
+    from app.compare.report.card import card
 
     if not out.is_dir() or not os.access(out, os.W_OK):
         raise BadInput(f"--out {out}: no folder that can be written to. Make it, or name another.")
     report = _measure(quick)
-    if _code(report) == exit_codes.INTERRUPTED and not any(pair["parts"] for pair in report["pairs"]):
+    code = _code(report)
+    if code == exit_codes.INTERRUPTED and not any(pair["parts"] for pair in report["pairs"]):
         talk("Nothing was measured, and nothing was written.")
-        return exit_codes.INTERRUPTED
-    page = _card(report)
+        return code
+    page = printable(card(report))
     try:
         if json:
             json_data(report)
         else:
             data(page, end="")
     finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
-        _write(out, report, page)
-    return _code(report)
+        name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
+        for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
+            file = out / f"{name}.{suffix}"
+            write_text(file, text)
+            talk(f"Written: {file}")
+    return code
 
 
 def _measure(quick: bool) -> dict[str, Any]:
-    import time
-
+    """The JSON document, without anything personal."""
     from app.compare.report.collect import collect
-    from app.compare.report.conditions import conditions
-    from models.pairs.catalogue import all_pairs
-    from models.pairs.installed import installed
+    from app.compare.report.conditions import conditions, system
+    from app.compare.report.private import without_names
 
     names = [pair.name for pair in all_pairs() if installed(pair.spec)]
     talk(f"Measuring {', '.join(names)}. Ctrl+C keeps what was measured.")
     begun, before = time.perf_counter(), conditions()
-    line = Progress()
-    try:
+    with Progress() as line:
         results = collect(names, quick=quick, show=line.show)
-    finally:
-        line.clear()
-    return _document(results, quick, time.perf_counter() - begun, before, conditions())
-
-
-def _document(
-    results: "list[PairResult]",
-    quick: bool,
-    seconds: float,
-    before: dict[str, Any],
-    after: dict[str, Any],
-) -> dict[str, Any]:
-    """The JSON document, without anything personal."""
-    from dataclasses import asdict
-
-    from app.compare.report.conditions import system
-    from app.compare.report.private import without_names
-    from app.shell.expected_speed import as_json
-    from app.shell.machine import device_name, versions
-    from app.shell.runtime import blas, prepare
-    from models.pairs.catalogue import find
-    from models.speed.machine import this_chip
-
-    prepare()
+    seconds, after = time.perf_counter() - begun, conditions()
+    runtime.prepare()
     short = [f"{result.name} {result.state}" for result in results if result.state != "complete"]
+    chip = machine.this_chip()
     return without_names(
         {
             "kind": "mlx-spec report",
@@ -96,33 +84,13 @@ def _document(
             "why_partial": ", ".join(short),
             "quick": quick,
             "seconds": seconds,
-            "machine": {**system(), "device": device_name(), "blas": blas()},
+            "machine": {**system(), "device": device_name(), "blas": runtime.blas()},
             "versions": versions(),
             "before": before,
             "after": after,
-            "pairs": [
-                {**asdict(result), "expected": as_json(find(result.name), this_chip())} for result in results
-            ],
+            "pairs": [{**asdict(one), "expected": as_json(find(one.name), chip)} for one in results],
         }
     )
-
-
-def _card(report: dict[str, Any]) -> str:
-    from app.compare.report.card import card
-    from app.shell.printable import printable
-
-    return printable(card(report))
-
-
-def _write(out: Path, report: dict[str, Any], page: str) -> None:
-    from app.shell.output_file import write_text
-    from app.shell.printable import json_text
-
-    name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
-    for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
-        file = out / f"{name}.{suffix}"
-        write_text(file, text)
-        talk(f"Written: {file}")
 
 
 def _code(report: dict[str, Any]) -> int:

@@ -1,30 +1,25 @@
 """`tune`: measure what rounds cost here, and what follows for the draft length."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from app.commands import arguments as args
-from app.shell import exit_codes
+from app.shell.machine import circumstances, device_name
 from app.shell.output import data, json_data
-
-if TYPE_CHECKING:
-    from mlx_spec.calibrate import Calibration
-    from models.load.engine import LoadedPair
+from app.shell.tables import print_table
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec tune\n  mlx-spec tune qwen3-8b --plot costs.svg"
 
 
+@args.with_flags()
 def command(
-    pair: args.PairName = None,
-    target: args.Target = None,
-    draft: args.Draft = None,
-    revision: args.Revision = None,
-    draft_head: args.DraftHead = None,
+    *,
+    pair: args.PairArguments,
     json: args.Json = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
-) -> int:
+) -> None:
     """Measure what rounds cost on this machine.
 
     Rounds of every draft length, in a short and a long context; what they cost is kept. Happens by itself
@@ -33,29 +28,18 @@ def command(
     """
     from app.compare.export import check_file
     from app.compare.plots import SUFFIXES
+    from app.compare.tune import as_json, draw, tables
 
     if plot is not None:
         check_file("--plot", plot, SUFFIXES)
-    loaded = args.loaded_pair(args.chosen_pair(pair, target, draft, revision, draft_head))
+    loaded = args.loaded_pair(pair.chosen())
     calibration = args.measured(loaded)
     try:
-        _report(loaded, calibration, json=json)
+        if json:
+            json_data({**as_json(calibration, loaded.shape), "pair": loaded.spec.name, **circumstances()})
+            return
+        for part in tables(calibration, loaded.shape):
+            data(part) if isinstance(part, str) else print_table(part)
     finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
         if plot is not None:
-            from app.compare.tune import draw
-            from app.shell.machine import device_name
-
             draw(plot, calibration, f"{loaded.spec.name}: what a round costs\n{device_name()}")
-    return exit_codes.DONE
-
-
-def _report(pair: "LoadedPair", calibration: "Calibration", *, json: bool) -> None:
-    from app.compare.tune import as_json, tables
-    from app.shell.machine import circumstances
-    from app.shell.tables import print_table
-
-    if json:
-        json_data({**as_json(calibration, pair.shape), "pair": pair.spec.name, **circumstances()})
-        return
-    for part in tables(calibration, pair.shape):
-        data(part) if isinstance(part, str) else print_table(part)

@@ -10,9 +10,9 @@ from app.compare.measured import Measured
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
 from app.engine.difference import Difference
-from app.shell.counted import counted
 from app.shell.errors import BadInput
-from app.shell.output_file import check_place, write_text, writing
+from app.shell.named_file import check_place, write_text, writing
+from app.shell.number_text import counted
 from app.shell.printable import json_text
 
 SUFFIXES = (".json", ".csv", ".png", ".svg")

@@ -1,7 +1,7 @@
 """The speed each pair last reached in a comparison on this machine."""
 
 from app.compare.store import kept
-from app.shell.counted import counted
+from app.shell.number_text import counted
 
 
 def last_speeds() -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from app.compare.comparison import Comparison
 from app.compare.record import Record
 from app.compare.series import line_name, series
-from app.shell.picture import write_picture
+from app.shell.named_file import write_picture
 from app.shell.printable import one_line, printable
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.setting import Setting
 from app.engine.chat_prompt import Message
 from app.shell.errors import BadInput
-from app.shell.written_path import file_to_read
+from app.shell.named_file import plain_file
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
@@ -121,7 +121,7 @@ def _checked(options: Options, drafter: DrafterName, length: int | None, tempera
 def _prompts(text: str) -> tuple[BenchPrompt, ...] | None:
     if text == LAST:
         return None
-    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else file_to_read(text)))
+    return tuple(read_prompts(DEFAULT_PROMPTS if text == "all" else plain_file(text)))
 
 
 def _repeats(text: str) -> int:

@@ -75,7 +75,7 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
         MachineFailed: the file cannot be written.
     """
     from app.compare.plots import GREEN, GREY, label_axes, new_figure
-    from app.shell.picture import write_picture
+    from app.shell.named_file import write_picture
 
     figure, axes = new_figure((7, 4.5), title)
     for context, color in ((calibration.near, "#4b6a88"), (calibration.far, GREY)):

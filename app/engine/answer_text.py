@@ -11,39 +11,13 @@ LONGEST_CHARACTER = 8
 BROKEN = "\ufffd"
 
 
-class TextStream:
-    """The text of a growing list of tokens. `add` and `rest` together return exactly all of it.
-
-    A character may be spread over several tokens (an emoji over four), and how a token reads can depend
-    on the one before it. So text is decoded in a window: the tokens that were shown last, plus those
-    waiting. What the waiting ones add is shown once it does not end inside a character.
-    """
-
-    def __init__(self, decode: Callable[[Sequence[int]], str], before: Sequence[int] = ()) -> None:
-        self._decode = decode
-        self._shown = list(before[-LONGEST_CHARACTER:])
-        self._waiting: list[int] = []
-
-    def add(self, token: int) -> str:
-        """Take one token; return the text that became certain, often empty."""
-        self._waiting.append(token)
-        text = self.rest()
-        if not text or (text.endswith(BROKEN) and len(self._waiting) < LONGEST_CHARACTER):
-            return ""
-        self._shown, self._waiting = self._waiting, []
-        return text
-
-    def rest(self) -> str:
-        """The text still waiting, broken characters included."""
-        before = self._decode(self._shown) if self._shown else ""
-        return self._decode(self._shown + self._waiting)[len(before) :]
-
-
 class AnswerText:
     """Tokens in, pieces to show out.
 
-    Text that could be the beginning of a stop text waits until it is certain that it is not.
-    A character made of several tokens carries the mark of its last one.
+    A character may be spread over several tokens (an emoji over four; it carries the mark of the last), and
+    how a token reads can depend on those before it (`before`: of the prompt). So text is decoded in a window:
+    the tokens decoded last, plus those waiting until they do not end inside a character. What could be the
+    beginning of a stop text is held.
     """
 
     def __init__(
@@ -52,9 +26,10 @@ class AnswerText:
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
     ) -> None:
-        """`before` are the tokens that the first one follows; how it reads can depend on them."""
-        self._stream = TextStream(decode, before)
+        self._decode = decode
         self._stop_texts = stop_texts
+        self._window = list(before[-LONGEST_CHARACTER:])
+        self._waiting: list[int] = []
         self._begins: list[tuple[int, int]] = []
         """Each token, and where its text begins."""
         self._decoded = ""
@@ -66,7 +41,6 @@ class AnswerText:
 
     @property
     def text(self) -> str:
-        """All text shown so far."""
         return self._decoded[: self._shown]
 
     @property
@@ -80,22 +54,29 @@ class AnswerText:
         return len(self._decoded)
 
     def add(self, token: int, mark: Mark) -> list[Piece]:
-        """Take one token; return what can be shown because of it."""
         if self.stopped:
             return []
         self._begins.append((token, self.decoded))
-        return self._take(self._stream.add(token), mark)
+        self._waiting.append(token)
+        text = self._waiting_text()
+        if text.endswith(BROKEN) and len(self._waiting) < LONGEST_CHARACTER:
+            return []
+        return self._take(text, mark)
 
     def end(self, mark: Mark) -> list[Piece]:
-        """What was still waiting when the answer ended."""
         if self.stopped:
             return []
-        pieces = self._take(self._stream.rest(), mark)
+        pieces = self._take(self._waiting_text(), mark)
         return pieces if self.stopped else pieces + self._show(self.decoded)
+
+    def _waiting_text(self) -> str:
+        before = self._decode(self._window) if self._window else ""
+        return self._decode(self._window + self._waiting)[len(before) :]
 
     def _take(self, text: str, mark: Mark) -> list[Piece]:
         if not text:
             return []
+        self._window, self._waiting = self._waiting, []
         self._decoded += text
         self._held.append((self.decoded, mark))
         held = self._decoded[self._shown :]

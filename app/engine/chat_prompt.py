@@ -1,6 +1,8 @@
 """A conversation as token ids that fit the model: chat template, and oldest turns left out if need be."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
 from app.shell.errors import BadInput
@@ -14,19 +16,13 @@ class CancelledWhileReading(Exception):
 
 
 class Message(TypedDict):
-    """One message of a conversation."""
-
     role: str
     """`system`, `user` or `assistant`."""
     content: str
 
 
 def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
-    """Token ids of text as it is, with the tokenizer's own beginning-of-text token if it has one.
-
-    Raises:
-        BadInput: there is nothing to begin from.
-    """
+    """Token ids of text as it is, with the tokenizer's own beginning-of-text token if it has one."""
     begin: str | None = tokenizer.bos_token
     ids = list(tokenizer.encode(text, add_special_tokens=begin is None or not text.startswith(begin)))
     if not ids:
@@ -44,28 +40,22 @@ def chat_ids(
 
     System messages at the beginning and the last message always stay; turns go whole, so what is
     left begins with a user's message. If even that is longer than `room`, it is returned as it is.
-
-    Raises:
-        BadInput: no chat template, or the template refuses the conversation.
-        CancelledWhileReading: `cancelled` returned True between two tries of what fits.
     """
-    ids, dropped = _templated(tokenizer, messages), 0
-    if len(ids) <= room:
-        return ids, dropped
+    ids = _templated(tokenizer, messages)
     head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
     cuts = [place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user"]
-    # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
-    low, high = 0, len(cuts) - 1
-    while low <= high:
+    if len(ids) <= room or not cuts:
+        return ids, 0
+
+    @cache
+    def ids_from(cut: int) -> list[int]:
         if cancelled():
             raise CancelledWhileReading
-        middle = (low + high) // 2
-        tried = _templated(tokenizer, [*messages[:head], *messages[cuts[middle] :]])
-        if len(tried) <= room or cuts[middle] == cuts[-1]:
-            ids, dropped, high = tried, cuts[middle] - head, middle - 1
-        else:
-            low = middle + 1
-    return ids, dropped
+        return _templated(tokenizer, [*messages[:head], *messages[cut:]])
+
+    # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
+    fits = bisect_left(cuts, True, hi=len(cuts) - 1, key=lambda cut: len(ids_from(cut)) <= room)
+    return ids_from(cuts[fits]), cuts[fits] - head
 
 
 def _templated(tokenizer: "TokenizerWrapper", messages: Sequence[Message]) -> list[int]:

@@ -49,21 +49,24 @@ class EngineClient:
 
     @property
     def returncode(self) -> int | None:
-        """How the process ended; None while it runs. Negative: the signal that ended it."""
         return self._process.poll() if self._process else None
 
     def start(self) -> None:
-        """Start a process; one that died before has its `Died` among the events by then.
-
-        Raises:
-            OSError: it cannot be started.
-        """
+        """Start a process, after the `Died` of one before; OSError if it cannot be started."""
         if self._reader is not None:
             self._reader.join(QUIT_SECONDS)
         its_requests, requests = Pipe(duplex=False)
         events, its_events = Pipe(duplex=False)
-        with its_requests, its_events:
-            self._process = self._launch(its_requests.fileno(), its_events.fileno())
+        ends = its_requests.fileno(), its_events.fileno()
+        with its_requests, its_events, self._open_log() as log:
+            self._process = subprocess.Popen(
+                [*self._command, *map(str, ends)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=ends,
+                start_new_session=True,  # a Ctrl+C in the terminal is the screen's business alone
+            )
         self._requests = requests
         self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
@@ -91,19 +94,6 @@ class EngineClient:
             self._process.wait()
         self._reader.join(QUIT_SECONDS)
 
-    def _launch(self, request_read: int, event_write: int) -> subprocess.Popen[bytes]:
-        """Start a process that serves the requests it reads, and writes events."""
-        with self._open_log() as log:
-            return subprocess.Popen(
-                [*self._command, str(request_read), str(event_write)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(request_read, event_write),
-                # A Ctrl+C in the terminal is the screen's business alone.
-                start_new_session=True,
-            )
-
     def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
         with events, suppress(EOFError, OSError):
             while True:
@@ -124,7 +114,6 @@ class EngineClient:
 
 
 def describe_death(event: Died) -> str:
-    """One sentence on how the process ended."""
     if event.returncode >= 0:
         return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."
     number = -event.returncode

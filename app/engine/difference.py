@@ -9,15 +9,13 @@ class Difference:
     """The first place at which two answers part."""
 
     position: int
-    """Index in the answer, from 0."""
     plain: str
     drafted: str
     """The two tokens as text; empty where an answer had ended."""
     margin: float | None
-    """How far the worse of the two tokens lies below the target's best, in logits, by one plain pass
-    over the text before them. None: an answer had ended."""
+    """How far the worse of the two lies below the target's best, in logits. None: an answer had ended."""
     tolerance: float
-    """Margin up to which rounding explains the difference, in logits."""
+    """Margin up to which rounding explains the difference."""
 
     @property
     def near_tie(self) -> bool:

@@ -14,7 +14,6 @@ from app.engine.session import Session
 from app.shell import machine, runtime
 from mlx_spec.calibrate import SECONDS, Calibration
 from mlx_spec.target.model import COMPILES
-from mlx_spec.types import Options
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
 
@@ -42,12 +41,7 @@ def measure(
     progress: Callable[[int, int], None] = lambda done, total: None,
     skipped: Callable[[], bool] = lambda: False,
 ) -> Calibration:
-    """Time rounds; `keep` writes down what that taught.
-
-    Args:
-        progress: called with (kinds of rounds timed, kinds in all).
-        skipped: asked after each; what was timed until then is used, the rest is learned in answers.
-    """
+    """Time rounds until `skipped`, the rest is learned in answers; `progress` takes (kinds timed, in all)."""
     calibration = Calibration(pair.engine)
     try:
         for done, total in calibration.run(SECONDS):
@@ -68,11 +62,6 @@ def keep(pair: "LoadedPair") -> bool:
     except OSError:
         return False
     return True
-
-
-def adapts(options: Options) -> bool:
-    """Whether the engine chooses the draft length: only then is there anything to learn."""
-    return options.draft_length is None and options.drafter != "none"
 
 
 def state_file(pair: "LoadedPair") -> Path:
@@ -98,8 +87,6 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
 
 
 class TunedSession(Session):
-    """A session that measures what drafting costs before its first answer, and keeps what it learns."""
-
     def __init__(self, pair: "LoadedPair") -> None:
         super().__init__(pair)
         self.is_tuned = restore(pair)

@@ -1,7 +1,4 @@
-"""What happened while answering: the plain values that leave a session.
-
-They cross a process border by pickle.
-"""
+"""What happened while answering: the plain values that leave a session, pickled on their way out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +20,6 @@ class PairInfo:
     memory_bytes: int
     can_draft: bool
     notes: tuple[str, ...] = ()
-    """Harmless things to mention once, for example unused tokens that differ."""
     versions: Mapping[str, str] = field(default_factory=dict)
     blas: str = ""
 
@@ -32,13 +28,11 @@ class PairInfo:
 class PrefillProgressed:
     done: int
     total: int
-    """Tokens of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnsDropped:
     count: int
-    """The oldest messages, which did not fit the context and are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class Piece:
 
 
 def append(pieces: list[Piece], piece: Piece) -> None:
-    """Put a piece at the end; it joins the last one where their marks are the same."""
+    """Put a piece at the end, joined with the last one if their marks are the same."""
     if pieces and pieces[-1].mark == piece.mark:
         piece = Piece(pieces.pop().text + piece.text, piece.mark)
     pieces.append(piece)
@@ -65,7 +59,6 @@ def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 
 def text_of(pieces: Iterable[Piece]) -> str:
-    """The text without its marks."""
     return "".join(piece.text for piece in pieces)
 
 
@@ -74,7 +67,6 @@ class DraftRound:
     """One round as a person reads it: tokens as text, whatever they hold."""
 
     drafter: str
-    """`none` in a plain round."""
     drafted: tuple[str, ...]
     accepted: int
     own: str
@@ -93,18 +85,16 @@ class DraftRound:
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """One round's text, and the running numbers."""
+    """One round's text, and the numbers of the answer so far."""
 
     pieces: tuple[Piece, ...]
     tokens: int
-    """Of the answer so far, as are the numbers that follow."""
     seconds: float
     tokens_per_second: float
     drafted: int
     accepted: int
     rounds: int
     memory_bytes: int
-    """In arrays of the engine's process."""
     played: tuple[DraftRound, ...]
     """The rounds behind the pieces: one; none for a tail that had waited, several in joined events."""
 
@@ -113,7 +103,6 @@ class TextAdded:
 class TurnEnded:
     text: str
     token_ids: tuple[int, ...]
-    """The stop token left out."""
     finish_reason: FinishReason
     seed: int
     stats: Stats

@@ -16,7 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from app.engine.events import PrefillProgressed, TextAdded, merged
+from app.engine.events import TextAdded, merged
 from app.engine.protocol import (
     Answer,
     Answered,
@@ -32,9 +32,11 @@ from app.engine.protocol import (
     Tuning,
     TuningEnded,
 )
+from app.shell import runtime
 from app.shell.errors import AppError
 from mlx_spec.errors import SpecError
 from models.errors import ModelsError, is_lack_of_memory
+from models.hub.endpoint import check_endpoint
 from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
@@ -62,7 +64,6 @@ class _Inbox:
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
     def next(self) -> Load | Answer | Explain | None:
-        """The next request; None once the pipe is closed."""
         return self._waiting.get()
 
     def is_cancelled(self, answer_id: int) -> bool:
@@ -91,7 +92,8 @@ class _Inbox:
 class Outbox:
     """Sends events in order, from a thread of its own: deciding tokens does not wait for the pipe.
 
-    Text that comes faster than it is read is joined: each event costs both ends of the pipe.
+    Text that comes faster than it is read is joined. Once nobody reads, events are dropped; the pipe of
+    requests is closed then, which ends the work.
     """
 
     def __init__(self, events: Connection) -> None:
@@ -101,17 +103,9 @@ class Outbox:
         self._thread.start()
 
     def send(self, event: EngineEvent) -> None:
-        """Have an event sent.
-
-        Raises:
-            BrokenPipeError: the reader is gone.
-        """
-        if not self._thread.is_alive():
-            raise BrokenPipeError("the events' reader is gone")
         self._waiting.put(event)
 
     def close(self) -> None:
-        """Return when all is sent that can be."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -134,12 +128,10 @@ def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
     """The events, neighbouring texts of one answer made one with the later one's numbers."""
     out: list[EngineEvent] = []
     for event in events:
-        match out[-1:], event:
-            case [Answered(before, TextAdded() as first)], Answered(after, TextAdded() as text) if (
-                before == after
-            ):
+        match [*out[-1:], event]:
+            case [Answered(a, TextAdded() as first), Answered(b, TextAdded() as text)] if a == b:
                 pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
-                out[-1] = Answered(after, replace(text, pieces=pieces, played=played))
+                out[-1] = Answered(b, replace(text, pieces=pieces, played=played))
             case _:
                 out.append(event)
     return out
@@ -163,12 +155,9 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                     case _ if session is None:
                         outbox.send(AnswerFailed(request.id, reason))
                     case Explain(id, messages, options, plain, drafted):
-                        difference = session.difference(messages, options, plain, drafted)
-                        outbox.send(Explained(id, difference))
+                        outbox.send(Explained(id, session.difference(messages, options, plain, drafted)))
                     case Answer():
                         _answer(request, session, outbox, inbox)
-            except BrokenPipeError:
-                return
             except Exception as error:  # whatever a model's files can cause is reported, not died of
                 message = _message(error)
                 if isinstance(request, Load):
@@ -176,8 +165,6 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                     outbox.send(LoadFailed(message))
                 else:
                     outbox.send(AnswerFailed(request.id, message))
-    except BrokenPipeError:
-        return
     finally:
         outbox.close()
         inbox.finished.set()
@@ -188,17 +175,12 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     inbox.skipping = False
     try:
         session.tune(lambda done, total: outbox.send(Tuning(done, total)), inbox.is_skipped)
-    except BrokenPipeError:
-        raise
     except Exception as error:
         traceback.print_exception(error)
     outbox.send(TuningEnded(skipped=inbox.is_skipped()))
 
 
 def _answer(request: Answer, session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
-    def progress(event: PrefillProgressed) -> None:
-        outbox.send(Answered(request.id, event))
-
     try:
         for event in session.answer(
             request.messages,
@@ -206,7 +188,7 @@ def _answer(request: Answer, session: "TunedSession", outbox: Outbox, inbox: _In
             documents=request.documents,
             begun=request.begun,
             cancelled=lambda: inbox.is_cancelled(request.id),
-            progress=progress,
+            progress=lambda event: outbox.send(Answered(request.id, event)),
         ):
             outbox.send(Answered(request.id, event))
     finally:
@@ -225,7 +207,6 @@ def _message(error: Exception) -> str:
 
 def _open_pair(pair: PairSpec) -> "TunedSession":
     from app.engine.drafting_state import TunedSession
-    from models.hub.endpoint import check_endpoint
     from models.load.engine import load
 
     check_endpoint()  # the libraries that read models do not survive a malformed one
@@ -233,9 +214,6 @@ def _open_pair(pair: PairSpec) -> "TunedSession":
 
 
 def main() -> None:
-    """Serve on the two file descriptors named on the command line."""
-    from app.shell import runtime
-
     runtime.prepare()
     requests = Connection(int(sys.argv[1]), writable=False)
     events = Connection(int(sys.argv[2]), readable=False)

@@ -1,7 +1,6 @@
 """What crosses the pipe between a screen and the engine process: requests in, events out.
 
-Plain frozen values, pickled. Both ends are our own processes, so the pickles are trusted.
-The process ends when the pipe of requests is closed.
+Plain frozen values, pickled: both ends are our own processes, so the pickles are trusted.
 """
 
 from dataclasses import dataclass
@@ -20,12 +19,10 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a conversation. Requests run in the order they were sent, a `Load` before it included."""
+    """Answer a conversation, in the order of the requests. Ids rise; an answer's events carry its own."""
 
     id: int
-    """Rising; what the events of this answer carry."""
     messages: tuple[Message, ...]
-    """Oldest first; the last one is the user's."""
     options: Options
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
@@ -40,7 +37,6 @@ class Explain:
     id: int
     messages: tuple[Message, ...]
     options: Options
-    """Of the plain answer."""
     plain: tuple[int, ...]
     drafted: tuple[int, ...]
 
@@ -68,7 +64,6 @@ class Loaded:
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
     message: str
-    """For the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +93,11 @@ class Answered:
 class Explained:
     id: int
     difference: Difference | None
-    """None: the answers are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFailed:
-    """The answer, or the explanation, ended without a result. The message is for the user."""
+    """The answer, or the explanation, ended without a result."""
 
     id: int
     message: str
@@ -111,10 +105,9 @@ class AnswerFailed:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The process ended without being asked to. Made by the parent's side."""
+    """The process ended without being asked to; a negative code is a signal. Made by the parent's side."""
 
     returncode: int
-    """Negative: the signal that ended it."""
 
 
 EngineEvent = Loaded | LoadFailed | Tuning | TuningEnded | Answered | Explained | AnswerFailed | Died

@@ -29,26 +29,18 @@ def first_difference(
     if tuple(plain) == tuple(drafted):
         return None
     position = parting(plain, drafted)
-    answers = [answer[position : position + 1] for answer in (plain, drafted)]
-    tokens = [token for answer in answers for token in answer]
-    margin, tolerance = _margin(pair, [*prompt, *plain[:position]], options, tokens)
-    return Difference(
-        position=position,
-        plain=pair.tokenizer.decode(list(answers[0])),
-        drafted=pair.tokenizer.decode(list(answers[1])),
-        margin=margin if len(tokens) == 2 else None,
-        tolerance=tolerance,
-    )
-
-
-def _margin(
-    pair: "LoadedPair", before: Sequence[int], options: Options, tokens: list[int]
-) -> tuple[float, float]:
-    """(how far the worst of `tokens` lies below the best score, the tolerance), both in logits."""
+    answers = [list(answer[position : position + 1]) for answer in (plain, drafted)]
+    tokens = answers[0] + answers[1]
+    before = [*prompt, *plain[:position]]
     pair.engine.forget()
     logits = pair.engine.next_scores(before, Options())
-    share = TOLERANCE.get(str(logits.dtype).rpartition(".")[2], TOLERANCE["bfloat16"])
     scores = pair.engine.next_scores(before, options) if options.temperature else logits
     gap: float = (scores.max() - scores[tokens].min()).item()  # type: ignore[assignment]
     largest: float = abs(logits).max().item()  # type: ignore[assignment]
-    return gap * (options.temperature or 1.0), share * largest
+    return Difference(
+        position=position,
+        plain=pair.tokenizer.decode(answers[0]),
+        drafted=pair.tokenizer.decode(answers[1]),
+        margin=gap * (options.temperature or 1.0) if len(tokens) == 2 else None,
+        tolerance=TOLERANCE.get(str(logits.dtype).rpartition(".")[2], TOLERANCE["bfloat16"]) * largest,
+    )

@@ -72,15 +72,9 @@ class Session:
             begun: the answer's first part; the events have what follows.
             cancelled: asked while the prompt is read, and after every round; the text so far stays.
             progress: called while the prompt is read: an iterator cannot yield there.
-
-        Raises:
-            BadInput: the prompt or a stop text cannot be used.
-            SpecError: from the engine, before anything is lost.
         """
-        if not all(stop_texts):
-            raise BadInput("A stop text is empty. Give at least one character.")
-        begun_ids = self._plain_ids(begun) if begun else []
-        texts = [self._plain_ids(document) for document in documents]
+        begun_ids = self._encode(begun)
+        texts = [self._encode(document) for document in documents]
         options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
         turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
 
@@ -118,14 +112,8 @@ class Session:
         begun: Sequence[int] = (),
         cancelled: Callable[[], bool] = lambda: False,
     ) -> tuple[list[int], int]:
-        """The prompt's token ids, and how many of the oldest messages do not fit beside an answer.
-
-        Room is kept for `max_tokens`, or a quarter of the context if that is less, and for `begun`, the
-        answer's first tokens, which follow the prompt's.
-
-        Raises:
-            BadInput: the prompt cannot be used, or instructions and prompt alone are too long.
-            CancelledWhileReading: `cancelled` returned True.
+        """The prompt's token ids and `begun`, and how many of the oldest messages do not fit beside an answer
+        of `max_tokens`, or of a quarter of the context if that is less.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
@@ -142,15 +130,11 @@ class Session:
     def difference(
         self, prompt: str | Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
-        """Where two answers to a prompt part, and by which margin; None if they are the same.
-
-        Raises:
-            BadInput: the prompt cannot be used.
-        """
+        """Where two answers to a prompt part, and by which margin; None if they are the same."""
         ids, _ = self.prompt_ids(prompt, options.max_tokens)
         return first_difference(self._pair, ids, options, plain, drafted)
 
-    def _plain_ids(self, text: str) -> list[int]:
+    def _encode(self, text: str) -> list[int]:
         return list(self._pair.tokenizer.encode(text, add_special_tokens=False))
 
     def _decode(self, ids: Sequence[int]) -> str:
@@ -162,8 +146,6 @@ class Session:
 
 
 class _Turn:
-    """One answer while it grows."""
-
     def __init__(self, options: Options, text: AnswerText, token_text: Callable[[int], str]) -> None:
         self.text = text
         self.rounds: list[Round] = []
@@ -174,7 +156,6 @@ class _Turn:
         self._mark: Mark = "plain"
 
     def add(self, played: Round) -> TextAdded:
-        """Take a round; return what it added."""
         self.rounds.append(played)
         begin, pieces = self.text.decoded, self._pieces(played)
         self.finish_reason = "stop" if self.text.stopped else played.stop
@@ -206,7 +187,6 @@ class _Turn:
         return self._last
 
     def end(self) -> TextAdded | None:
-        """Text that had waited for more tokens, if any."""
         pieces = self.text.end(self._mark)
         if self.text.stopped:
             self.finish_reason = "stop"

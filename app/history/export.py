@@ -22,7 +22,7 @@ from app.history.records import (
 from app.history.store import History
 from app.history.tree import MessageTree
 from app.shell.errors import BadInput
-from app.shell.output_file import write_text
+from app.shell.named_file import write_text
 from app.shell.printable import json_text, one_line
 from models.errors import reason_of
 

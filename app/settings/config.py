@@ -1,7 +1,6 @@
-"""`config.toml`: what a person sets once. Every key with its default, what it takes and what it is for.
+"""`config.toml`: every key with its default, what it takes and what it is for.
 
-A mistake in the file never keeps the program from starting: the key's default holds, and a sentence says
-which file, which key, and what was probably meant.
+A mistake in the file never keeps the program from starting: the default holds, and the mistake is named.
 """
 
 import tomllib
@@ -20,14 +19,13 @@ from models.paths import config_file
 
 KEYS_TABLE = "keys."
 """`[keys]` holds binding ids, which only the screens know; `app.tui.run` checks them."""
+_RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
+"""Flags that contradict options of the file, and win."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of the file."""
-
     default: Any
-    """None: nothing unless it is set."""
     meaning: str
     read: Callable[[Any], Any]
     """Gives the value to use; raises ValueError saying what the key takes."""
@@ -41,28 +39,20 @@ class Config:
 
     file: Path
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Dotted name to value; only what is set, `keys.` left out."""
+    """Dotted name to value, without `keys.`: only what is set."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Binding id to keys, several parted by commas."""
     problems: tuple[str, ...] = ()
-    """Sentences for the person, one for each mistake."""
 
     def __getitem__(self, name: str) -> Any:
-        """The value that holds: the file's, else the default."""
         return self.values.get(name, SCHEMA[name].default)
 
     def option_defaults(self, given: list[str]) -> dict[str, Any]:
         """Defaults of the command line's parameters, without those that `given` arguments rule out."""
-        out = {SCHEMA[name].option: str(value) for name, value in self.values.items() if SCHEMA[name].option}
         words = {argument.partition("=")[0] for argument in given}
-        for flag, ruled_out in _RULED_OUT.items():
-            if flag in words:
-                out = {option: value for option, value in out.items() if option not in ruled_out}
-        return out
-
-
-_RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
-"""Options that contradict each other on one command line; what is typed wins over the file."""
+        ruled_out = {option for flag in words & _RULED_OUT.keys() for option in _RULED_OUT[flag]}
+        options = {SCHEMA[name].option: str(value) for name, value in self.values.items()}
+        return {option: value for option, value in options.items() if option and option not in ruled_out}
 
 
 def read_config() -> Config:
@@ -91,19 +81,16 @@ def read_config() -> Config:
 
 
 def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
-    """A sentence on a key that nobody knows, with the nearest one."""
     near = get_close_matches(name, known, n=1, cutoff=0.5) or [n for n in known if n.endswith(f".{name}")]
     hint = f"Did you mean {near[0]}?" if near else "`mlx-spec config` lists the keys."
     return f"{file}: there is no key {name}. {hint}"
 
 
 def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
-    """A sentence on a value that cannot be used."""
     return f"{file}: {name} is {value!r}; {wanted}. Its default is used."
 
 
 def one_of(value: object, choices: Sequence[str]) -> str:
-    """What is wrong with a name that is none of many, with the one that was probably meant."""
     near = get_close_matches(str(value), choices, n=1)
     return "there is no such name" + (f" ({near[0]}?)" if near else "")
 
@@ -116,13 +103,13 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield prefix + name, value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("it must be a text in quotes")
     return value.strip()
 
 
-def _switch(value: Any) -> bool:
+def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("it must be true or false")
     return value
@@ -153,4 +140,3 @@ SCHEMA: dict[str, Key] = {
     "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
 }
-"""Every key by its dotted name, but for `keys.`."""

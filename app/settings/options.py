@@ -3,6 +3,7 @@
 The type, the default and the range are those of the field of `Options`.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, get_args, get_type_hints
@@ -12,70 +13,48 @@ from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 AUTO = "auto"
 """In place of None where that leaves the value to the engine."""
-FEWER_DIGITS = "a number of fewer digits"
 _TYPES = get_type_hints(Options)
-_WORDS: dict[type, str] = {int: "a whole number", float: "a number"}
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSetting:
-    """One field of `Options`, and what a person calls it."""
+    """One field of `Options`, and what config.toml, help the chat call it; a number if without choices."""
 
     field: str
     key: str
-    """In config.toml, with its table."""
     value: str
-    """The value's name in help."""
     help: str
     command: str
-    """The slash command, without its slash."""
     choices: tuple[str, ...] = ()
-    """The names it may have; none where it is a number."""
-
-    @property
-    def flag(self) -> str:
-        return f"--{self.field.replace('_', '-')}"
 
     @property
     def takes_auto(self) -> bool:
         return type(None) in get_args(_TYPES[self.field])
 
     def read(self, text: str) -> Any:
-        """The value that was typed.
-
-        Raises:
-            OutOfRange: the option cannot have it.
-        """
-        if self.choices or text == AUTO:
-            return self.check(text)
-        try:
-            value = self._kind(text)
-        except ValueError:
-            many = text.strip().lstrip("+-").isdecimal()  # Python reads numbers of 4,300 digits at most
-            wanted = FEWER_DIGITS if many else self._wanted
-            raise OutOfRange(self.field, text or "empty", wanted) from None
+        """The value that was typed; OutOfRange if the option cannot have it."""
+        value: object = text or "empty"
+        if not self.choices:
+            with suppress(ValueError):
+                value = self._kind(text)
         return self.check(value)
 
     def check(self, value: object) -> Any:
-        """The value of the option for a number or name, as config.toml holds them.
-
-        Raises:
-            OutOfRange: the option cannot have it.
-        """
+        """The value for a number or name, as config.toml holds them; OutOfRange if it cannot be."""
         if self.takes_auto and value == AUTO:
             return None
         if self.choices:
             if value not in self.choices:
+                wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
                 near = get_close_matches(str(value), self.choices, n=1)
-                raise OutOfRange(self.field, value, self._wanted + (f" ({near[0]}?)" if near else ""))
+                raise OutOfRange(self.field, value, wanted + (f" ({near[0]}?)" if near else ""))
         elif isinstance(value, bool) or not isinstance(value, (int, self._kind)):
-            raise OutOfRange(self.field, value, self._wanted)
-        elif self._kind is float and abs(value) >= 2**64:  # more than a float may hold
-            raise OutOfRange(self.field, value, FEWER_DIGITS)
+            wanted = "a number" if self._kind is float else "a whole number"
+            raise OutOfRange(self.field, value, wanted + (f" or {AUTO}" if self.takes_auto else ""))
         else:
-            value = self._kind(value)
-        replace(Options(), **{self.field: value})  # it checks the range
-        return value
+            with suppress(OverflowError):  # more than a float may hold is out of range as it is
+                value = self._kind(value)
+        return getattr(replace(Options(), **{self.field: value}), self.field)
 
     def shown(self, options: Options) -> str:
         """The value as it is typed: `0`, not `0.0`."""
@@ -85,12 +64,6 @@ class OptionSetting:
     @property
     def _kind(self) -> type[int] | type[float]:
         return float if _TYPES[self.field] is float else int
-
-    @property
-    def _wanted(self) -> str:
-        if self.choices:
-            return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
-        return _WORDS[self._kind] + (f" or {AUTO}" if self.takes_auto else "")
 
 
 def _sampling(field: str, value: str, help: str, command: str = "") -> OptionSetting:  # noqa: A002
@@ -102,36 +75,23 @@ def _drafting(field: str, name: str, help: str, *choices: str, value: str = "") 
     return OptionSetting(field, f"drafting.{name}", value or "|".join(choices), help, name, choices)
 
 
+_LENGTH = (
+    f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}; 0 is plain decoding. "
+    "auto is what pays here, measured at a pair's first use."
+)
+_DRAFTER = "Who drafts: the draft model, lookup in the text so far, or whichever fits (auto)."
+_VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."
+
 OPTION_SETTINGS = (
     _sampling("temperature", "T", "Randomness; 0 is greedy, it always takes the likeliest token."),
     _sampling("top_p", "P", "Sample among the likeliest tokens that sum up to P; 1 keeps everything."),
     _sampling("top_k", "K", "Sample among the K likeliest tokens; 0 keeps everything."),
     _sampling("min_p", "P", "Drop tokens below P times the likeliest one; 0 keeps everything."),
     _sampling("repetition_penalty", "X", "Make repeated tokens less likely; 1 is off.", command="penalty"),
-    _sampling(
-        "seed", "N", "Same seed, same text, drafted or not. Where none is set, one is drawn and shown."
-    ),
+    _sampling("seed", "N", "Same seed, same text, drafted or not. If none is set, one is drawn and shown."),
     _sampling("max_tokens", "N", "Longest answer, in tokens."),
-    _drafting(
-        "draft_length",
-        "length",
-        f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}; 0 is plain decoding. "
-        "auto is what pays here, measured at a pair's first use.",
-        value="N|auto",
-    ),
-    _drafting(
-        "drafter",
-        "drafter",
-        "Who drafts: the draft model, lookup in the text so far, or whichever fits (auto).",
-        AUTO,
-        "model",
-        "lookup",
-    ),
-    _drafting(
-        "verify",
-        "verify",
-        "How drafts are checked above temperature 0; with coupled the text depends on the seed alone.",
-        *get_args(_TYPES["verify"]),
-    ),
+    _drafting("draft_length", "length", _LENGTH, value="N|auto"),
+    _drafting("drafter", "drafter", _DRAFTER, AUTO, "model", "lookup"),
+    _drafting("verify", "verify", _VERIFY, *get_args(_TYPES["verify"])),
 )
 """In the order of `--help`."""

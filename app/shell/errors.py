@@ -1,9 +1,4 @@
-"""What can go wrong above the models, by what the person can do about it.
-
-AppError
-├── BadInput        an argument, a file or a prompt is not usable: change it (exit code 2)
-└── MachineFailed   the machine, its terminal or its files got in the way (exit code 3)
-"""
+"""What can go wrong above the models, by what the person can do about it."""
 
 
 class AppError(Exception):
@@ -11,8 +6,8 @@ class AppError(Exception):
 
 
 class BadInput(AppError, ValueError):
-    """Something that was given cannot be used."""
+    """An argument, a file or a prompt is not usable: change it (exit code 2)."""
 
 
 class MachineFailed(AppError):
-    """Something outside the program failed."""
+    """The machine, its terminal or its files got in the way (exit code 3)."""

@@ -2,10 +2,9 @@
 
 DONE = 0
 NO = 1
-"""The answer is "no": a failed check, a lost comparison."""
+"""A failed check, a lost comparison, nothing found."""
 WRONG_USE = 2
-"""Wrong use or bad input."""
 MACHINE_FAILED = 3
-"""The machine or the network failed."""
+"""The machine or the network."""
 INTERRUPTED = 130
 """Ctrl+C, or the reader of the output went away."""

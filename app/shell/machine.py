@@ -1,5 +1,7 @@
 """What this machine is: the device MLX computes on, and the versions that matter to a result."""
 
+import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -10,14 +12,10 @@ PACKAGES = ("mlx-spec", "mlx", "mlx-lm", "transformers", "huggingface_hub", "tex
 
 def versions() -> dict[str, str]:
     """Installed version of every package a result depends on; absent ones are left out."""
-    import platform
-
     found = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

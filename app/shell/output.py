@@ -1,8 +1,9 @@
-"""Where words go: data to stdout, talk and progress to stderr, nothing a terminal would obey to either."""
+"""Data to stdout, messages and progress to stderr, nothing a terminal would obey to either."""
 
 import os
+import shutil
 import sys
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from app.shell.errors import MachineFailed
 from app.shell.printable import json_text, printable
@@ -12,20 +13,15 @@ class ReaderGone(Exception):
     """The reader of our output stopped reading (`mlx-spec generate | head`)."""
 
 
-def open_closed_streams() -> None:
-    """Put the null device in the place of every standard stream that was closed (`<&-`, `>&-`).
-
-    Otherwise the next file opened would get its number, and MLX reads no weights from file 0.
+def prepare_streams() -> None:
+    """Open the null device for every standard stream that was closed (`<&-`): otherwise the next file opened
+    gets its number, and MLX reads no weights from file 0. Characters that the encoding lacks are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is the stream's
             os.set_inheritable(null, True)
             setattr(sys, name, open(null, mode, encoding="utf-8", closefd=False))
-
-
-def make_streams_tolerant() -> None:
-    """Characters that the terminal's encoding lacks are escaped instead of being an error."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)  # a test's capture has none
         if reconfigure is not None:
@@ -33,12 +29,7 @@ def make_streams_tolerant() -> None:
 
 
 def data(text: str, end: str = "\n") -> None:
-    """Text for stdout, at once.
-
-    Raises:
-        ReaderGone: nobody reads it any more.
-        MachineFailed: it cannot be written.
-    """
+    """Text for stdout, at once. Raises ReaderGone, or MachineFailed where it cannot be written."""
     try:
         sys.stdout.write(printable(text) + end)
         sys.stdout.flush()
@@ -55,37 +46,39 @@ def json_data(value: Any) -> None:
     data(json_text(value))
 
 
+def print_result(as_json: bool, value: Any, text: str) -> None:
+    """What a command did, for a program or for a person."""
+    data(json_text(value) if as_json else text)
+
+
 def talk(text: str) -> None:
     """A line for stderr."""
     _to_stderr(printable(text) + "\n")
 
 
 class Progress:
-    """One line on stderr that is written over; quiet where nobody is looking."""
+    """One line on stderr that is written over, gone when it is left; quiet where stderr is no terminal."""
 
     def __init__(self) -> None:
         self.seen = sys.stderr.isatty()
-        """Somebody is looking."""
         self._width = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
     def show(self, text: str) -> None:
-        """Replace the line."""
         if self.seen:
-            line = printable(text)[: _columns() - 1]
+            line = printable(text)[: shutil.get_terminal_size().columns - 1]
             _to_stderr("\r" + line.ljust(self._width))
             self._width = len(line)
 
     def clear(self) -> None:
-        """Take the line away."""
-        if self.seen and self._width:
+        if self._width:
             _to_stderr("\r" + " " * self._width + "\r")
             self._width = 0
-
-
-def _columns() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
 
 
 def forget_unwritable() -> None:

@@ -1,29 +1,19 @@
-"""Text that came from a model, a file or the Hub, made safe to print.
-
-A terminal obeys control characters: an answer could clear the screen, set the clipboard or hide
-text. Here they become visible signs (ESC is shown as ␛), so nothing is lost and nothing is obeyed.
+"""Text that came from a model, a file or the Hub, made safe to print: control characters, with which it
+could clear the screen or set the clipboard, become visible signs (ESC is shown as ␛).
 """
 
 import json
 from typing import Any
 
-KEPT = "\n\t"
-"""Control characters that only lay text out."""
-
 _BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """They reorder what is seen, so that shown code differs from the code that is copied."""
 
-
-def _signs() -> dict[int, str]:
-    signs = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in KEPT}
-    signs[0x7F] = "\u2421"
-    signs.update({code: f"\\x{code:02x}" for code in range(0x80, 0xA0)})
-    signs.update({ord(char): f"\\u{ord(char):04x}" for char in _BIDI})
-    signs.update({code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)})
-    return signs
-
-
-_SIGNS = _signs()
+_SIGNS = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\u2421",
+    **{code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
+    **{code: f"\\u{code:04x}" for code in (*map(ord, _BIDI), *range(0xD800, 0xE000))},
+}
 _JSON_SIGNS = {code: f"\\u{code:04x}" for code in _SIGNS if code >= 0x7F}
 
 

@@ -10,45 +10,39 @@ LARGEST_PROMPT = 16 * 2**20
 
 
 def read_prompt(text: str | None, file: Path | None) -> str:
-    """The prompt's text.
-
-    Raises:
-        BadInput: none or more than one source, or one that cannot be used.
-    """
+    """The prompt's text, from `--prompt`, `--prompt-file` or stdin."""
     if text is not None and file is not None:
         raise BadInput("Give --prompt or --prompt-file, not both.")
     if text is not None:
-        return _usable(text, "--prompt")
-    if file is not None:
-        return _usable(read_text(file), str(file))
-    if sys.stdin.isatty():
+        source = "--prompt"
+    elif file is not None:
+        text, source = read_text(file), str(file)
+    elif sys.stdin.isatty():
         raise BadInput("No prompt. Give --prompt TEXT or --prompt-file FILE, or pipe text in.")
-    return _usable(decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin"), "stdin")
+    else:
+        text, source = decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin"), "stdin"
+    if not text.strip():
+        raise BadInput(f"The prompt from {source} is empty.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # halves of characters: bytes that are no UTF-8
+        raise BadInput(f"{source} is not UTF-8 text (character {error.start}). Convert it first.") from None
+    return text
 
 
 def read_text(file: Path) -> str:
-    """The text of a UTF-8 file.
-
-    Raises:
-        BadInput: missing, unreadable, too large or not text.
-    """
+    """The text of a UTF-8 file."""
     try:
         with file.open("rb") as stream:
             return decoded(stream.read(LARGEST_PROMPT + 1), str(file))
     except FileNotFoundError:
         raise BadInput(f"There is no file {file}.") from None
-    except IsADirectoryError:
-        raise BadInput(f"{file} is a folder; name a text file.") from None
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
 
 
 def decoded(content: bytes, source: str) -> str:
-    """UTF-8 bytes as text.
-
-    Raises:
-        BadInput: too many bytes, or not text.
-    """
+    """UTF-8 bytes as text."""
     if len(content) > LARGEST_PROMPT:
         raise BadInput(f"{source} is larger than {LARGEST_PROMPT // 2**20} MB, more than a prompt can be.")
     try:
@@ -57,23 +51,4 @@ def decoded(content: bytes, source: str) -> str:
         raise BadInput(f"{source} is not UTF-8 text (byte {error.start}). Convert it first.") from None
     if "\0" in text:
         raise BadInput(f"{source} is a binary file, not text (it holds a NUL byte).")
-    return text
-
-
-def check_characters(text: str, source: str) -> None:
-    """Refuse halves of characters, which stand for bytes that are no UTF-8 and which no tokenizer reads.
-
-    Raises:
-        BadInput: the text has one.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(f"{source} is not UTF-8 text (character {error.start}). Convert it first.") from None
-
-
-def _usable(text: str, source: str) -> str:
-    if not text.strip():
-        raise BadInput(f"The prompt from {source} is empty.")
-    check_characters(text, source)
     return text

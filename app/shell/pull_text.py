@@ -1,6 +1,6 @@
 """Downloads in words: the same on the command line and on the screens."""
 
-from app.shell.duration_text import duration_text
+from app.shell.number_text import duration_text
 from models.hub.progress import Phase, Progress
 from models.size_text import size_text
 from models.speed.fit import Fit
@@ -33,5 +33,5 @@ def parts(progress: Progress) -> list[str]:
 
 
 def warning(fit: Fit) -> str:
-    """Said before a download of a pair that does not fit here, or only just; empty for one that fits."""
+    """A sentence on a pair that does not fit here, or only just; empty for one that fits."""
     return "" if fit.verdict == "fits" else f"{fit.verdict.capitalize()} here: it {fit.why}."

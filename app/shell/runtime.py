@@ -4,11 +4,7 @@ import ctypes
 import os
 import shutil
 import sys
-
-BLAS_VARIABLE = "MLX_SPEC_BLAS"
-"""Set to `reference` to keep the BLAS that MLX was linked with."""
-COMPILE_VARIABLE = "MLX_SPEC_COMPILE"
-"""On Linux, set to `1` to let MLX compile: rounds take a fifth less time after the first ones."""
+from contextlib import suppress
 
 QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -25,18 +21,22 @@ def prepare() -> None:
     """Make MLX's CPU backend fast and the libraries quiet. A second call changes nothing.
 
     What the environment says already is kept. On Linux, OpenBLAS is loaded so that its symbols
-    stand in for the reference BLAS: float32 products are 15 to 40 times faster with it, and a pass
-    over several rows costs little more than one over a single row. MLX's compiler is off there
-    unless `MLX_SPEC_COMPILE=1` asks for it: on the CPU backend it runs g++ for seconds at first use.
+    stand in for the reference BLAS (kept with `MLX_SPEC_BLAS=reference`): float32 products are 15 to 40
+    times faster with it, and a pass over several rows costs little more than one over a single row. MLX's
+    compiler is off there unless `MLX_SPEC_COMPILE=1` asks for it: on the CPU backend it runs g++ for seconds
+    at first use; rounds take a fifth less time after that.
     """
+    global _openblas
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     if sys.platform != "linux":
         return
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if os.environ.get(COMPILE_VARIABLE) != "1" or shutil.which("g++") is None:
+    if os.environ.get("MLX_SPEC_COMPILE") != "1" or shutil.which("g++") is None:
         os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
-    _load_openblas()
+    if _openblas is None and os.environ.get("MLX_SPEC_BLAS") != "reference":
+        with suppress(OSError):
+            _openblas = ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
 
 
 def blas() -> str:
@@ -53,13 +53,3 @@ def release_streams() -> None:
 
         mx.synchronize()
         mx.clear_streams()
-
-
-def _load_openblas() -> None:
-    global _openblas
-    if _openblas is not None or os.environ.get(BLAS_VARIABLE) == "reference":
-        return
-    try:
-        _openblas = ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
-    except OSError:
-        return

@@ -3,6 +3,8 @@
 import sys
 from typing import TYPE_CHECKING
 
+from app.shell.output import data
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -28,19 +30,16 @@ def print_table(grid: "Table") -> None:
     """The table on stdout; where it would break numbers apart, a block of lines per row. Cells are text."""
     from rich.console import Console
 
-    from app.shell.output import data
-
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
     if console.width < _least_width(grid):
         data(_as_blocks(grid))
-        return
-    if sys.stdout.isatty():
+    elif sys.stdout.isatty():
         console.print(grid)
-        return
-    with console.capture() as capture:
-        console.print(grid)
-    data("\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n")))
+    else:
+        with console.capture() as capture:
+            console.print(grid)
+        data("\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n")))
 
 
 def _least_width(grid: "Table") -> int:

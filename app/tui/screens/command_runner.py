@@ -15,8 +15,8 @@ from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
 from app.settings.config import Config
-from app.shell.counted import counted
 from app.shell.errors import AppError, BadInput
+from app.shell.number_text import counted
 from app.shell.pull_text import warning
 from app.tui.keys.in_force import Keys
 from app.tui.screens.opener import Opener

@@ -12,8 +12,8 @@ from app.chat.pair_removal import Ask
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
-from app.shell.counted import counted
 from app.shell.errors import AppError
+from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.keys.in_force import Keys
 from app.tui.messages import ComparisonChosen

@@ -11,9 +11,8 @@ from textual.widgets.option_list import Option
 
 from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, ChatRow, now
-from app.shell.ago import ago
-from app.shell.counted import counted
 from app.shell.errors import AppError
+from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
 from app.tui.screens.line_question import LineQuestionScreen

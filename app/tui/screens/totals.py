@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from app.chat.answer_log import AnswerLog
 from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
-from app.shell.counted import counted
+from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keyed_app import KeyedApp

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from app.chat.pull_queue import PullJob
-from app.shell.bars import bar
+from app.shell.number_text import bar
 from app.shell.printable import one_line
 from app.shell.pull_text import parts
 from app.tui.keys.in_force import Keys

@@ -6,7 +6,7 @@ from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
 from app.engine.events import DraftRound, PrefillProgressed, TurnEnded
 from app.history.records import ChatMessage
-from app.shell.bars import bars
+from app.shell.number_text import bars
 from app.shell.printable import one_line
 from app.tui.widgets.item_line import SEPARATOR, LineItem
 from models.size_text import size_text

@@ -1,61 +1,89 @@
 """The last line of a screen: its keys, whole ones only, those that matter most where not all of them fit."""
 
-from rich.cells import cell_len
-from textual.app import ComposeResult
+from typing import ClassVar
+
 from textual.binding import ActiveBinding
+from textual.content import Content
 from textual.dom import DOMNode
+from textual.events import MouseDown, MouseMove
 from textual.screen import Screen
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+from textual.widgets import Static
 
 from app.tui.keys.heard_keys import passed_on
 from app.tui.keys.keyed_app import KeyedApp
 from app.tui.keys.keymap import default_keys
 
-WIDE_EDGES, COMPACT_EDGES = 3, 2
-"""Columns beside a key and its label."""
+WIDE, COMPACT = " {key} {label} ", "{key} {label}"
+"""How a key is written. Compact ones have a space between them."""
 
 
-class KeyLine(Footer):
-    """Textual's own cuts a key in two where the line ends, and makes all of them anew too often."""
+class KeyLine(Static):
+    """One widget: Textual's own makes one of each key anew, and cuts a key in two where the line ends."""
 
     app: KeyedApp
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key"}
+    DEFAULT_CSS = """
+    KeyLine {
+        dock: bottom;
+        height: 1;
+        text-wrap: nowrap;
+        color: $footer-description-foreground;
+        background: $footer-background;
+        .key-line--key { color: $footer-key-foreground; text-style: bold; }
+    }
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._keys: list[ActiveBinding] = []
+        super().__init__(markup=False)
+        self.keys: list[tuple[Content, ActiveBinding]] = []
+        """What is shown, from the left."""
 
-    def compose(self) -> ComposeResult:
-        for heard in self._keys:
-            binding = heard.binding
-            yield FooterKey(
-                binding.key,
-                self.app.get_key_display(binding),
-                binding.description,
-                binding.action,
-                disabled=not heard.enabled,
-                tooltip=heard.tooltip,
-            ).data_bind(compact=Footer.compact)
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
 
-    def bindings_changed(self, screen: Screen[object]) -> None:
-        self._bindings_ready = True
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_keys)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        heard = self._under(event.x)
+        self.tooltip = heard.tooltip or None if heard else None
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        if heard := self._under(event.x):
+            self.app.simulate_key(heard.binding.key)
+
+    def _bindings_changed(self, screen: Screen[object]) -> None:
         if screen.app.app_focus and self.is_attached and screen is self.screen:
             self.call_after_refresh(self._show_keys)
 
-    def on_resize(self) -> None:
-        if self._bindings_ready:
-            self.call_after_refresh(self._show_keys)
-
-    async def _show_keys(self) -> None:
+    def _show_keys(self) -> None:
         if not self.is_attached:
             return
-        keys = self._known()
-        compact = not self._fit(keys, WIDE_EDGES)
-        if compact:
-            keys = self._most_important(keys)
-        if (compact, keys) != (self.compact, self._keys):
-            self.compact, self._keys = compact, keys
-            await self.recompose()
+        known = self._known()
+        keys, gap = [(self._text(heard, WIDE), heard) for heard in known], Content("")
+        if _cells(keys) > self.app.size.width:
+            keys, gap = self._most_important(known), Content(" ")
+        if keys != self.keys:
+            self.keys = keys
+            self.update(gap.join(text for text, _ in keys))
+
+    def _text(self, heard: ActiveBinding, how: str) -> Content:
+        key, binding = self.app.get_key_display(heard.binding), heard.binding
+        text = Content(how.format(key=key, label=binding.description))
+        start = len(text.plain) - len(text.plain.lstrip())
+        text = text.stylize(self.get_visual_style("key-line--key"), start, start + len(key))
+        return text if heard.enabled else text.stylize("dim")
+
+    def _under(self, x: int) -> ActiveBinding | None:
+        """The key at a column."""
+        end, gap = 0, int(bool(self.keys) and not self.keys[0][0].plain.startswith(" "))
+        for text, heard in self.keys:
+            end += text.cell_length
+            if x < end:
+                return heard
+            end += gap
+        return None
 
     def _known(self) -> list[ActiveBinding]:
         """One key per action: what has the focus first, the app last, then the command palette's."""
@@ -74,19 +102,20 @@ class KeyLine(Footer):
         ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
         return [*ours, *(active[key] for key in [self.app.COMMAND_PALETTE_BINDING] if key in active)]
 
-    def _most_important(self, keys: list[ActiveBinding]) -> list[ActiveBinding]:
+    def _most_important(self, known: list[ActiveBinding]) -> list[tuple[Content, ActiveBinding]]:
         """As many as fit: before all others the help and the way out."""
         kept: list[ActiveBinding] = []
-        for heard in sorted(keys, key=lambda heard: not _comes_first(str(heard.binding.id))):
-            if not self._fit([*kept, heard], COMPACT_EDGES):
+        left = self.app.size.width + 1  # no gap after the last one
+        for heard in sorted(known, key=lambda heard: not _comes_first(str(heard.binding.id))):
+            left -= self._text(heard, COMPACT).cell_length + 1
+            if left < 0:
                 break
             kept.append(heard)
-        return [heard for heard in keys if heard in kept]
+        return [(self._text(heard, COMPACT), heard) for heard in known if heard in kept]
 
-    def _fit(self, keys: list[ActiveBinding], edges: int) -> bool:
-        texts = (self.app.get_key_display(key.binding) + key.binding.description for key in keys)
-        cells = sum(cell_len(text) + edges for text in texts)
-        return cells - (edges == COMPACT_EDGES) <= self.app.size.width  # no gap after the last one
+
+def _cells(keys: list[tuple[Content, ActiveBinding]]) -> int:
+    return sum(text.cell_length for text, _ in keys)
 
 
 def _comes_first(binding: str) -> bool:

@@ -12,8 +12,8 @@ from textual.app import App
 from app.chat.open_chat import OpenChat
 from app.chat.thinking import thought_of
 from app.history.records import ChatMessage
-from app.shell.counted import counted
 from app.shell.errors import BadInput
+from app.shell.number_text import counted
 from app.tui.keys.in_force import Keys
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.markdown_text import code_blocks

@@ -2,7 +2,7 @@
 
 from app.chat.pair_facts import Facts
 from app.chat.pull_queue import PullJob
-from app.shell.bars import bar
+from app.shell.number_text import bar
 from app.shell.printable import printable
 from models.size_text import size_text
 from models.speed.fit import Fit

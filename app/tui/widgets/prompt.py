@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static, TextArea
 from app.chat.past_prompts import PastFiles, PastPrompts
 from app.chat.slash_commands import completions
 from app.history.records import Attachment
-from app.shell.counted import counted
+from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.messages import CommandChosen
 from app.tui.widgets.command_menu import CommandMenu

@@ -3,7 +3,7 @@
 from textual.content import Content
 
 from app.engine.events import DraftRound
-from app.shell.counted import counted
+from app.shell.number_text import counted
 from app.shell.printable import printable
 
 ACCEPTED = "$text-success underline"

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -25,27 +25,28 @@ def chat(
     return engine
 
 
-def test_groups_of_lines_are_prompts_and_the_conversation_is_kept(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("given", "answer", "temperature", "printed"),
+    [
+        (b"one\ntwo\n\n\nthree\n", "yes", 0.0, ("yes\n\nyes\n\n", "")),
+        (b"\n \n", "yes", 0.0, ("", "")),
+        (b"hi", "yes", 0.8, ("yes\n\n", "Seed 7.\n")),
+        (b"hi", "\x1b]52;c;evil\x07", 0.0, ("\u241b]52;c;evil\u2407\n\n", "")),
+    ],
+    ids=["two answers", "no input is no answer", "a seed is shown", "control characters are shown"],
+)
+def test_answers_are_printed_with_empty_lines_between_them(
+    given: bytes, answer: str, temperature: float, printed: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    chat(monkeypatch, given, answer, temperature)
+    assert capsys.readouterr() == printed
+
+
+def test_groups_of_lines_are_prompts_of_one_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = chat(monkeypatch, b"one\ntwo\n\n\nthree\n", "yes")
-    assert [bytes(prompt).decode() for prompt in engine.prompts] == [
-        "<user>one\ntwo",
-        "<user>one\ntwo<assistant>yes<user>three",
-    ]
-    assert capsys.readouterr().out == "yes\n\nyes\n\n"
-
-
-def test_no_input_is_no_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    chat(monkeypatch, b"\n \n", "yes")
-    assert capsys.readouterr().out == ""
-
-
-def test_control_characters_of_an_answer_are_shown_not_sent(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chat(monkeypatch, b"hi", "\x1b]52;c;evil\x07")
-    assert capsys.readouterr().out == "\u241b]52;c;evil\u2407\n\n"
+    prompts = [bytes(prompt).decode() for prompt in engine.prompts]
+    assert prompts == ["<user>one\ntwo", "<user>one\ntwo<assistant>yes<user>three"]
 
 
 def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,36 +54,13 @@ def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatc
         chat(monkeypatch, b"hi\n\xff\xfe\n", "yes")
 
 
-def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory(
+def test_an_endless_line_is_refused_before_it_fills_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("app.commands.chat.LARGEST_PROMPT", 100)
     monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
-    endless = io.BufferedReader(Endless())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
+    stdin = io.BytesIO(b"a" * 1000)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
     with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):
         next(line_groups())
-
-
-class Endless(io.RawIOBase):
-    """As /dev/zero, with an end for a test that fails."""
-
-    given = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        self.given += len(buffer)
-        if self.given > 1_000_000:
-            raise AssertionError("it was read on and on")
-        buffer[:] = b"a" * len(buffer)
-        return len(buffer)
-
-
-@pytest.mark.parametrize(("temperature", "told"), [(0.0, ""), (0.8, "Seed 7.\n")])
-def test_the_seed_of_sampled_answers_is_told_beside_them(
-    temperature: float, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chat(monkeypatch, b"hi", "yes", temperature)
-    assert capsys.readouterr() == ("yes\n\n", told)
+    assert stdin.tell() == 101

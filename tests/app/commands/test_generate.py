@@ -17,34 +17,25 @@ from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
 
 
-def test_generate_prints_the_text_alone_to_stdout(
+def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_it(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20"]
+    arguments += ["--temperature", "0.9"]
     assert main([*arguments, "--json"]) == 0
-    text = json.loads(capfd.readouterr().out)["text"]
-    assert main(arguments) == 0
-    told = capfd.readouterr()
-    assert told.out.encode(errors="backslashreplace") != b""
-    assert len(told.out) == len(text) + 1
-    assert "tokens/s" in told.err
-    assert "seed" in told.err
-
-
-def test_generate_as_json_holds_what_is_needed_to_repeat_it(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20", "--json"]
-    assert main([*arguments, "--temperature", "0.9"]) == 0
     first = json.loads(capfd.readouterr().out)
-    assert {"text", "token_ids", "finish_reason", "seed", "stats", "versions", "device"} <= set(first)
+    assert {"text", "token_ids", "finish_reason", "seed", "stats", "versions", "device"} == set(first)
     wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
     assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
-    assert main([*arguments, "--temperature", "0.9", "--seed", str(first["seed"]), "--no-draft"]) == 0
+    arguments += ["--seed", str(first["seed"]), "--no-draft"]
+    assert main([*arguments, "--json"]) == 0
     second = json.loads(capfd.readouterr().out)
-    assert second["text"] == first["text"]
-    assert second["token_ids"] == first["token_ids"]
+    assert (second["text"], second["token_ids"]) == (first["text"], first["token_ids"])
     assert second["stats"]["draft_n"] == 0
+    assert main(arguments) == 0
+    out, err = capfd.readouterr()
+    assert len(out) == len(first["text"]) + 1
+    assert "tokens/s" in err and f"seed {first['seed']}" in err
 
 
 def test_a_prompt_comes_from_a_file_or_from_stdin(
@@ -71,24 +62,17 @@ def test_a_prompt_file_that_is_not_text_is_refused(
     assert str(file) in capfd.readouterr().err
 
 
-def test_a_prompt_longer_than_the_context_is_refused_before_anything_is_printed(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["--prompt", "word " * 2000], "4096"), (["--prompt", "x", "--drafter", "model"], "no draft model")],
+    ids=["longer than the context", "no draft model"],
+)
+def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
+    arguments: list[str], why: str, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "long.txt"
-    file.write_text("word " * 2000)
-    assert main(["generate", *tiny_pair.arguments, "--prompt-file", str(file)]) == 2
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert "4096" in told.err
-
-
-def test_the_draft_models_name_without_a_draft_model_is_refused(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
-) -> None:
-    pair = ["--target", str(tiny_pair.target), "--draft", "none"]
-    assert main(["generate", *pair, "--prompt", "x", "--drafter", "model"]) == 2
-    assert "no draft model" in capfd.readouterr().err
-    assert main(["generate", *pair, "--prompt", "x", "--max-tokens", "4"]) == 0
+    assert main(["generate", "--target", str(tiny_pair.target), "--draft", "none", *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and why in err
 
 
 def test_ctrl_c_with_json_prints_the_whole_object(

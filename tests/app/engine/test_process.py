@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,14 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadFailed,
+    Request,
     SkipTuning,
     Tuning,
     TuningEnded,
 )
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
-from tests.app.tiny_pair import write_tiny_pair
+from tests.app.tiny_pair import TinyPair
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "tests" / "app" / "scripted_engine.py"
@@ -53,18 +55,23 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineCl
     client.close()
 
 
-def collect(client: EngineClient, enough: Callable[[list[EngineEvent]], bool]) -> list[EngineEvent]:
-    """Poll until `enough`; fails after a minute with what came."""
+Enough = Callable[[list[EngineEvent]], bool]
+
+
+def exchange(client: EngineClient, *requests: Request, until: Enough) -> list[EngineEvent]:
+    """Send the requests and poll; fails after a minute with what came."""
+    for request in requests:
+        client.send(request)
     events: list[EngineEvent] = []
     end = time.monotonic() + 60
-    while not enough(events):
+    while not until(events):
         assert time.monotonic() < end, f"still waiting after {events}"
         time.sleep(0.01)
         events += client.poll()
     return events
 
 
-def ended(answer_id: int) -> Callable[[list[EngineEvent]], bool]:
+def ended(answer_id: int) -> Enough:
     def is_end(event: EngineEvent) -> bool:
         match event:
             case Answered(id, TurnEnded()) | AnswerFailed(id):
@@ -75,42 +82,28 @@ def ended(answer_id: int) -> Callable[[list[EngineEvent]], bool]:
 
 
 def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
-    answered = (e.event for e in events if isinstance(e, Answered) and e.id == answer_id)
+    """How the answer ended, with the text that its events brought."""
+    answered = [e.event for e in events if isinstance(e, Answered) and e.id == answer_id]
     (end,) = [event for event in answered if isinstance(event, TurnEnded)]
+    assert end.text == "".join(text_of(event.pieces) for event in answered if isinstance(event, TextAdded))
     return end
 
 
-def has(kind: type[EngineEvent]) -> Callable[[list[EngineEvent]], bool]:
-    return lambda events: any(isinstance(e, kind) for e in events)
-
-
-def texts(events: list[EngineEvent], answer_id: int) -> str:
-    answered = (e.event for e in events if isinstance(e, Answered) and e.id == answer_id)
-    return "".join(text_of(event.pieces) for event in answered if isinstance(event, TextAdded))
-
-
-def is_answering(events: list[EngineEvent]) -> bool:
-    return sum(isinstance(e, Answered) for e in events) > 3
+def has(kind: type[EngineEvent], count: int = 1) -> Enough:
+    return lambda events: sum(isinstance(e, kind) for e in events) >= count
 
 
 def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next_alone(
     client: EngineClient,
 ) -> None:
-    client.send(Load(spec()))
-    client.send(ask(1, "hello"))  # before the pair is loaded: it waits
-    events = collect(client, ended(1))
+    events = exchange(client, Load(spec()), ask(1, "hello"), until=ended(1))
     assert isinstance(events[0], Loaded)
     assert events[1] == Answered(1, PrefillProgressed(10, 10))
-    assert texts(events, 1) == answer_of(events, 1).text
-    client.send(ask(2, "slow"))
-    events = collect(client, is_answering)
-    client.send(Cancel(2))
-    client.send(ask(3, "fail"))
-    client.send(ask(4, "hello"))
-    events += collect(client, ended(4))
+    assert answer_of(events, 1).finish_reason == "stop"
+    events = exchange(client, ask(2, "slow"), until=has(Answered, 4))
+    events += exchange(client, Cancel(2), ask(3, "fail"), ask(4, "hello"), until=ended(4))
     cancelled = answer_of(events, 2)
     assert cancelled.finish_reason == "cancelled" and cancelled.text.startswith("The target")
-    assert cancelled.text == texts(events, 2)
     (failure,) = [e for e in events if isinstance(e, AnswerFailed)]
     assert "scripted failure" in failure.message and "Traceback" not in failure.message
     assert "Traceback" in client.log_path.read_text()
@@ -118,12 +111,9 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
 
 
 def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
-    client.send(Load(spec("untuned")))
-    client.send(ask(1, "hello"))
-    events = collect(client, lambda events: sum(isinstance(e, Tuning) for e in events) > 3)
+    events = exchange(client, Load(spec("untuned")), ask(1, "hello"), until=has(Tuning, 4))
     assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)
-    client.send(SkipTuning())
-    events = collect(client, ended(1))
+    events = exchange(client, SkipTuning(), until=ended(1))
     assert TuningEnded(skipped=True) in events
     assert answer_of(events, 1).finish_reason == "stop"
 
@@ -132,9 +122,7 @@ def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: E
 def test_closing_ends_the_process_in_the_middle_of_its_work(
     client: EngineClient, name: str, busy: type[EngineEvent]
 ) -> None:
-    client.send(Load(spec(name)))
-    client.send(ask(1, "slow"))
-    collect(client, has(busy))
+    exchange(client, Load(spec(name)), ask(1, "slow"), until=has(busy))
     client.close()
     assert not client.alive and client.returncode == 0
     assert not has(Died)(client.poll())
@@ -143,29 +131,22 @@ def test_closing_ends_the_process_in_the_middle_of_its_work(
 def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_reason(
     client: EngineClient,
 ) -> None:
-    client.send(Load(spec("absent")))
-    client.send(ask(1, "hello"))
-    events = collect(client, ended(1))
-    assert isinstance(events[0], LoadFailed)
-    assert isinstance(events[1], AnswerFailed)
-    assert events[0].message == events[1].message
-    assert "mlx-spec pull absent" in events[0].message
+    failed, answer = exchange(client, Load(spec("absent")), ask(1, "hello"), until=ended(1))
+    assert isinstance(failed, LoadFailed) and "mlx-spec pull absent" in failed.message
+    assert answer == AnswerFailed(1, failed.message)
 
 
 def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClient) -> None:
-    client.send(Load(spec()))
-    client.send(ask(1, "slow"))
-    collect(client, is_answering)
+    exchange(client, Load(spec()), ask(1, "slow"), until=has(Answered, 4))
     assert client.pid is not None
     os.kill(client.pid, signal.SIGKILL)
-    (died,) = [e for e in collect(client, has(Died)) if isinstance(e, Died)]
-    assert died.returncode == -signal.SIGKILL
+    *_, died = exchange(client, until=has(Died))
+    assert isinstance(died, Died) and died.returncode == -signal.SIGKILL
     assert "SIGKILL" in describe_death(died)
     client.send(ask(2, "lost"))
     client.start()
-    client.send(Load(spec()))
-    client.send(ask(3, "hello"))
-    assert answer_of(collect(client, ended(3)), 3).finish_reason == "stop"
+    events = exchange(client, Load(spec()), ask(3, "hello"), until=ended(3))
+    assert answer_of(events, 3).finish_reason == "stop"
 
 
 def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
@@ -177,78 +158,46 @@ def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) ->
     assert not client.alive
 
 
-def test_the_process_ends_by_itself_when_its_parent_is_killed_even_if_its_work_never_ends(
-    tmp_path: Path,
-) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_path / "log"), SOON_ORPHANED, str(SCRIPT)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])},
-    )
-    assert parent.stdout is not None
-    with parent.stdout:
-        engine = int(parent.stdout.readline())
-    assert _is_running(engine)
-    parent.kill()
-    parent.wait()
-    end = time.monotonic() + 60
-    while _is_running(engine):
-        assert time.monotonic() < end, "the engine process outlived its parent"
-        time.sleep(0.02)
-
-
-PARENT = """
-import sys, time
-from pathlib import Path
-from app.engine.client import EngineClient
-from app.engine.protocol import Answer, Load
-from mlx_spec.types import Options
-from models.pairs.pair import PairSpec, Source
-
-client = EngineClient(Path(sys.argv[1]), [sys.executable, "-c", *sys.argv[2:]])
-client.start()
-client.send(Load(PairSpec("scripted", Source("/target"), None)))
-client.send(Answer(1, ({"role": "user", "content": "deaf"},), Options()))
-events = []
-while len(events) < 2:
-    events += client.poll()
-    time.sleep(0.01)
-print(client.pid, flush=True)
-time.sleep(60)
-"""
-
 SOON_ORPHANED = """
 import runpy, sys
-from app.engine import process as engine_process
+from app.engine import process
 
-engine_process.ORPHAN_SECONDS = 0.5
+process.ORPHAN_SECONDS = 0.1
 runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 
 
-def _is_running(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return bool(state) and not state.startswith("Z")
+def test_the_process_ends_once_its_parent_is_gone_even_if_its_work_never_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    its_requests, requests = Pipe(duplex=False)
+    events, its_events = Pipe(duplex=False)
+    ends = its_requests.fileno(), its_events.fileno()
+    command = [sys.executable, "-c", SOON_ORPHANED, str(SCRIPT), *map(str, ends)]
+    with its_requests, its_events:
+        process = subprocess.Popen(command, pass_fds=ends)
+    with requests, events:
+        requests.send(Load(spec()))
+        requests.send(ask(1, "deaf"))
+        assert isinstance(events.recv(), Loaded) and isinstance(events.recv(), Answered)
+    assert process.wait(60) == 1
 
 
 def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
-    pair = write_tiny_pair(tmp_path)
+    pair = PairSpec("tiny", Source(str(tiny_pair.target)), Source(str(tiny_pair.draft)))
     client = EngineClient(tmp_path / "engine.log")
     client.start()
-    client.send(Load(PairSpec("tiny", Source(str(pair.target)), Source(str(pair.draft)))))
-    collect(client, has(Tuning))
-    client.send(SkipTuning())
-    client.send(ask(1, "hello", Options(max_tokens=24, draft_length=3)))
-    client.send(ask(2, "hello", Options(max_tokens=24, drafter="none")))
-    events = collect(client, ended(2))
-    assert any(isinstance(e, TuningEnded) for e in events)
-    drafted, plain = answer_of(events, 1), answer_of(events, 2)
-    assert drafted.token_ids == plain.token_ids
-    assert drafted.stats.draft_n > 0 and plain.stats.draft_n == 0
+    exchange(client, Load(pair), until=has(Tuning))
+    drafting, plain = Options(max_tokens=24, draft_length=3), Options(max_tokens=24, drafter="none")
+    events = exchange(client, SkipTuning(), ask(1, "hi", drafting), ask(2, "hi", plain), until=ended(2))
+    assert has(TuningEnded)(events)
+    first, second = answer_of(events, 1), answer_of(events, 2)
+    assert first.token_ids == second.token_ids
+    assert first.stats.draft_n > 0 and second.stats.draft_n == 0
     client.close()
     assert client.returncode == 0, client.log_path.read_text()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped
+from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.session import Message, Session
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
@@ -15,15 +15,13 @@ WIDE = "naïve café 漢字かな 👩‍👩‍👧‍👦 🇩🇪 e\u0301 ﷽
 
 
 def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded]:
+    """An answer's events; their pieces are always the whole text."""
     options = kwargs.pop("options", Options())
     events = list(session.answer(kwargs.pop("prompt", USER), options, **kwargs))  # type: ignore[arg-type]
-    ended = events[-1]
+    added, ended = [e for e in events if isinstance(e, TextAdded)], events[-1]
     assert isinstance(ended, TurnEnded)
-    return [e for e in events if isinstance(e, TextAdded)], ended
-
-
-def shown(added: list[TextAdded]) -> str:
-    return "".join(p.text for event in added for p in event.pieces)
+    assert "".join(text_of(event.pieces) for event in added) == ended.text
+    return added, ended
 
 
 def test_accepted_bonus_and_plain_tokens_are_marked() -> None:
@@ -36,23 +34,22 @@ def test_accepted_bonus_and_plain_tokens_are_marked() -> None:
 
 
 @pytest.mark.parametrize("draft_length", [0, 1, 2, 3, 5])
-def test_wide_characters_and_emoji_stay_whole_over_token_borders(draft_length: int) -> None:
+def test_wide_characters_stay_whole_over_token_borders_and_rounds_cover_the_answer(draft_length: int) -> None:
     session, _ = scripted_session(WIDE, draft_length)
     added, ended = play(session)
-    assert shown(added) == ended.text == WIDE
-    assert "\ufffd" not in "".join(p.text for event in added for p in event.pieces)
+    assert ended.text == WIDE
+    assert not any("\ufffd" in p.text for event in added for p in event.pieces)
+    rounds = [played for event in added for played in event.played]
+    assert len(rounds) == ended.stats.rounds
+    assert [r.begin for r in rounds] == [0, *(r.end for r in rounds[:-1])]
+    assert rounds[-1].end == len(WIDE)
 
 
-def test_a_broken_character_at_the_end_is_shown_as_broken() -> None:
-    session, _ = scripted_session([*b"ab", 0xF0, 0x9F])
-    added, ended = play(session)
-    assert shown(added) == ended.text == "ab\ufffd"
-
-
-def test_bytes_that_never_form_a_character_do_not_hold_the_text_back_for_ever() -> None:
-    session, _ = scripted_session([0x80] * 40)
-    added, _ = play(session)
-    assert shown(added[:20])
+def test_broken_characters_are_shown_as_such_at_the_end_and_where_they_never_end() -> None:
+    _, ended = play(scripted_session([*b"ab", 0xF0, 0x9F])[0])
+    assert ended.text == "ab\ufffd"
+    added, _ = play(scripted_session([0x80] * 40)[0])
+    assert any(event.pieces for event in added[:20])
 
 
 @pytest.mark.parametrize("draft_length", [0, 1, 2, 3, 4, 7])
@@ -64,33 +61,29 @@ def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
     draft_length: int, stops: list[str], text: str
 ) -> None:
     session, engine = scripted_session("one EN two END café and more", draft_length)
-    added, ended = play(session, stop_texts=stops)
-    assert shown(added) == ended.text == text
-    assert ended.finish_reason == "stop"
+    _, ended = play(session, stop_texts=stops)
+    assert (ended.text, ended.finish_reason) == (text, "stop")
     assert bytes(ended.token_ids).decode() == text
     assert engine.closed == 1
 
 
 def test_text_that_only_begins_like_a_stop_text_is_shown_in_the_end() -> None:
     session, _ = scripted_session("say EN", draft_length=3)
-    added, ended = play(session, stop_texts=["END"])
-    assert shown(added) == ended.text == "say EN"
-    assert ended.token_ids == tuple(b"say EN")
+    _, ended = play(session, stop_texts=["END"])
+    assert (ended.text, ended.token_ids) == ("say EN", tuple(b"say EN"))
     assert (ended.finish_reason, ended.stats.tokens) == ("stop", 7)
 
 
-def test_an_answer_cut_by_max_tokens_says_length() -> None:
-    session, _ = scripted_session("abcdefgh")
-    _, ended = play(session, options=Options(max_tokens=5))
+def test_an_answer_cut_by_max_tokens_ends_by_length() -> None:
+    _, ended = play(scripted_session("abcdefgh")[0], options=Options(max_tokens=5))
     assert (ended.text, ended.finish_reason) == ("abcde", "length")
 
 
 def test_cancelling_between_rounds_keeps_the_text() -> None:
     session, engine = scripted_session("abcdefgh", draft_length=1)
     seen: list[int] = []
-    added, ended = play(session, cancelled=lambda: seen.append(1) or len(seen) > 4)
+    _, ended = play(session, cancelled=lambda: seen.append(1) or len(seen) > 4)
     assert ended.finish_reason == "cancelled"
-    assert shown(added) == ended.text
     assert 0 < len(ended.text) < 8
     assert engine.closed == 1
 
@@ -102,18 +95,6 @@ def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
     assert (added, ended.text, ended.finish_reason) == ([], "", "cancelled")
     assert (seen[0].done, seen[0].total) == (0, len("<user>hi")) and 0 < seen[-1].done < seen[-1].total
     assert engine.closed == 1
-
-
-def test_oldest_turns_are_dropped_only_after_an_event_and_instructions_stay() -> None:
-    history: list[Message] = [{"role": "system", "content": "be kind"}, *long_history(6)]
-    session, engine = scripted_session("ok", context_limit=150)
-    first = next(iter(session.answer(history, Options(max_tokens=40))))
-    assert isinstance(first, TurnsDropped)
-    ids, dropped = session.prompt_ids(history, 40)
-    text = bytes(ids).decode()
-    assert first.count == dropped == 2 * next(turn for turn in range(6) if f"question {turn}" in text)
-    assert text.startswith("<system>be kind<user>question") and text.endswith("<user>last")
-    assert len(ids) <= 150 - 37
 
 
 class CountingTokenizer(ByteTokenizer):
@@ -137,6 +118,18 @@ def long_history(turns: int, last: str = "last") -> list[Message]:
     return [*messages, {"role": "user", "content": last}]
 
 
+def test_oldest_turns_are_dropped_only_after_an_event_and_instructions_stay() -> None:
+    history: list[Message] = [{"role": "system", "content": "be kind"}, *long_history(6)]
+    session, _ = scripted_session("ok", context_limit=150)
+    first = next(iter(session.answer(history, Options(max_tokens=40))))
+    assert isinstance(first, TurnsDropped)
+    ids, dropped = session.prompt_ids(history, 40)
+    text = bytes(ids).decode()
+    assert first.count == dropped == 2 * next(turn for turn in range(6) if f"question {turn}" in text)
+    assert text.startswith("<system>be kind<user>question") and text.endswith("<user>last")
+    assert len(ids) <= 150 - 37
+
+
 @pytest.mark.parametrize("limit", [40, 200, 1000, 3000, 60_000])
 def test_a_long_conversation_is_fitted_in_few_tries_and_loses_no_turn_that_fits(limit: int) -> None:
     tokenizer, history = CountingTokenizer(), long_history(1000)
@@ -148,14 +141,10 @@ def test_a_long_conversation_is_fitted_in_few_tries_and_loses_no_turn_that_fits(
     assert not dropped or session.prompt_ids(history[dropped - 2 :], limit // 4) == (ids, 2)
 
 
-def test_a_last_message_that_does_not_fit_is_left_alone() -> None:
+def test_a_last_message_that_does_not_fit_stays_and_instructions_that_fill_the_context_are_named() -> None:
     session, _ = scripted_session("ok", context_limit=20)
     ids, dropped = session.prompt_ids(long_history(3, "y" * 50), 4)
     assert (bytes(ids), dropped) == (b"<user>" + b"y" * 50, 6)
-
-
-def test_instructions_that_fill_the_context_are_named() -> None:
-    session, _ = scripted_session("ok", context_limit=20)
     with pytest.raises(BadInput, match="has 30 tokens with the chat's instructions.*holds 20"):
         session.prompt_ids([{"role": "system", "content": "z" * 14}, *USER], 4)
 
@@ -175,51 +164,40 @@ def test_raw_text_is_read_as_it_is_and_documents_reach_the_engine_as_tokens() ->
     assert engine.documents == [[list(b"copy me")]]
 
 
-@pytest.mark.parametrize(
-    ("asked", "why"),
-    [({"prompt": ""}, "empty"), ({"stop_texts": [""]}, "stop text"), ({}, "--raw")],
-)
-def test_what_cannot_be_answered_is_refused(asked: dict[str, object], why: str) -> None:
+def test_an_empty_prompt_and_a_model_without_chat_template_are_refused() -> None:
     tokenizer = ByteTokenizer()
     tokenizer.has_chat_template = False
     session, _ = scripted_session("ok", tokenizer=tokenizer)
-    with pytest.raises(BadInput, match=why):
-        play(session, **asked)
+    for prompt, why in (("", "empty"), (USER, "--raw")):
+        with pytest.raises(BadInput, match=why):
+            play(session, prompt=prompt)
 
 
-@pytest.mark.parametrize("draft_length", [0, 1, 3])
-def test_rounds_are_described_as_text_and_cover_the_answer_without_gap_or_overlap(draft_length: int) -> None:
-    session, _ = scripted_session(WIDE, draft_length)
-    added, ended = play(session)
-    rounds = [played for event in added for played in event.played]
-    assert len(rounds) == ended.stats.rounds
-    assert [r.begin for r in rounds] == [0, *(r.end for r in rounds[:-1])]
-    assert rounds[-1].end == len(ended.text)
-    first = rounds[0]
-    assert first.drafted == tuple("naï"[:draft_length]) or first.drafted == ("n", "a", "\ufffd")
-    assert (first.accepted, first.own) == (draft_length, "naï"[draft_length : draft_length + 1] or "\ufffd")
+@pytest.mark.parametrize(
+    ("answer", "draft_length", "drafted", "accepted", "own"),
+    [
+        ("naïve", 0, (), 0, "n"),
+        ("naïve", 1, ("n",), 1, "a"),
+        ("naïve", 3, ("n", "a", "\ufffd"), 3, "\ufffd"),
+        ("ab", 3, ("a", "b", "\x00"), 2, ""),
+    ],
+)
+def test_a_round_is_described_as_text(
+    answer: str, draft_length: int, drafted: tuple[str, ...], accepted: int, own: str
+) -> None:
+    added, _ = play(scripted_session(answer, draft_length)[0])
+    first = added[0].played[0]
+    assert (first.drafted, first.accepted, first.own) == (drafted, accepted, own)
 
 
-def test_a_rejected_draft_is_described_beside_the_targets_own_token() -> None:
-    session, _ = scripted_session("ab", draft_length=3)
-    added, _ = play(session)
-    played = added[0].played[0]
-    assert played.drafted == ("a", "b", "\x00")
-    assert played.accepted == 2
-
-
-def test_an_answer_that_is_begun_goes_on_from_its_own_words() -> None:
-    session, engine = scripted_session(" 漢字", draft_length=2)
-    added, ended = play(session, begun="so far 日")
+def test_an_answer_that_is_begun_goes_on_from_its_own_words_and_room_is_kept_for_them() -> None:
+    session, engine = scripted_session(" 漢字", draft_length=2, context_limit=200)
+    _, ended = play(session, begun="so far 日")
     assert bytes(engine.prompts[0]).decode() == "<user>hiso far 日"
-    assert shown(added) == ended.text == " 漢字"
-
-
-def test_room_is_kept_for_what_the_answer_began_with() -> None:
+    assert ended.text == " 漢字"
     history: list[Message] = [
         {"role": "user", "content": "x" * 60}, {"role": "assistant", "content": "y" * 60}, *USER,
     ]  # fmt: skip
-    session, engine = scripted_session("ok", context_limit=200)
     assert session.prompt_ids(history, 40)[1] == 0
     events = list(session.answer(history, Options(max_tokens=40), begun="z" * 60))
     assert events[0] == TurnsDropped(2)

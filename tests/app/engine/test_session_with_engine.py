@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.commands.arguments import chosen_pair, loaded_pair
+from app.commands.arguments import PairArguments, loaded_pair
 from app.engine.chat_prompt import Message
-from app.engine.events import TextAdded, TurnEnded, TurnEvent
+from app.engine.events import TextAdded, TurnEnded
 from app.engine.session import Session
 from mlx_spec.types import Options
 from tests.app.tiny_pair import TinyPair
 
-OPTIONS = Options(max_tokens=24, temperature=0.9, seed=7)
+HELLO = [Message(role="user", content="hello")]
 
 
 @pytest.fixture(scope="module")
@@ -20,47 +20,47 @@ def session(tiny_pair: TinyPair) -> Session:
 
 
 def fresh(pair: TinyPair) -> Session:
-    return Session(loaded_pair(chosen_pair(None, str(pair.target), str(pair.draft), None)))
+    return Session(loaded_pair(PairArguments(target=str(pair.target), draft=str(pair.draft)).chosen()))
 
 
-def user(text: str) -> list[Message]:
-    return [Message(role="user", content=text)]
-
-
-def ended(events: list[TurnEvent]) -> TurnEnded:
-    assert isinstance(events[-1], TurnEnded)
-    return events[-1]
+def answer(session: Session, prompt: list[Message], options: Options, **kwargs: object) -> TurnEnded:
+    *_, ended = session.answer(prompt, options, **kwargs)  # type: ignore[arg-type]
+    assert isinstance(ended, TurnEnded)
+    return ended
 
 
 @pytest.mark.parametrize("draft_length", [0, 1, 3])
-def test_the_turn_after_a_cancelled_one_is_right(tiny_pair: TinyPair, draft_length: int) -> None:
-    session, options = fresh(tiny_pair), Options(max_tokens=24, draft_length=draft_length)
+def test_the_turn_after_a_cancelled_one_is_right(
+    session: Session, tiny_pair: TinyPair, draft_length: int
+) -> None:
+    options = Options(max_tokens=24, draft_length=draft_length)
     asked: list[int] = []
-    stopped = ended(
-        list(session.answer(user("hello"), options, cancelled=lambda: asked.append(1) or len(asked) > 3))
-    )
+    stopped = answer(session, HELLO, options, cancelled=lambda: asked.append(1) or len(asked) > 3)
     assert stopped.finish_reason == "cancelled"
-    history = [*user("hello"), Message(role="assistant", content=stopped.text), *user("again")]
-    after = ended(list(session.answer(history, options)))
-    assert after.token_ids == ended(list(fresh(tiny_pair).answer(history, options))).token_ids
+    history = [*HELLO, Message(role="assistant", content=stopped.text), Message(role="user", content="again")]
+    after = answer(session, history, options)
+    assert after.token_ids == answer(fresh(tiny_pair), history, options).token_ids
 
 
-def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(tiny_pair: TinyPair) -> None:
-    session, long = fresh(tiny_pair), user("the small model guesses " * 300)
-    stopped = ended(list(session.answer(long, OPTIONS, cancelled=lambda: True)))
+def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(
+    session: Session, tiny_pair: TinyPair
+) -> None:
+    options = Options(max_tokens=24, temperature=0.9, seed=7)
+    long = [Message(role="user", content="the small model guesses " * 300)]
+    stopped = answer(session, long, options, cancelled=lambda: True)
     assert (stopped.finish_reason, stopped.text) == ("cancelled", "")
-    after = ended(list(session.answer(user("hello"), OPTIONS)))
-    assert after.token_ids == ended(list(fresh(tiny_pair).answer(user("hello"), OPTIONS))).token_ids
+    after = answer(session, HELLO, options)
+    assert after.token_ids == answer(fresh(tiny_pair), HELLO, options).token_ids
 
 
 def test_marks_count_what_the_numbers_count(session: Session) -> None:
-    events = list(session.answer("the small model", Options(max_tokens=40, draft_length=3)))
-    stats = ended(events).stats
+    *events, ended = session.answer("the small model", Options(max_tokens=40, draft_length=3))
+    assert isinstance(ended, TurnEnded)
     rounds = [e for e in events if isinstance(e, TextAdded)]
-    assert (rounds[-1].drafted, rounds[-1].accepted) == (stats.draft_n, stats.draft_n_accepted)
-    assert rounds[-1].tokens == stats.tokens == 40
+    assert (rounds[-1].drafted, rounds[-1].accepted) == (ended.stats.draft_n, ended.stats.draft_n_accepted)
+    assert rounds[-1].tokens == ended.stats.tokens == 40
     marks = {piece.mark for e in rounds for piece in e.pieces}
-    assert ("accepted" in marks) == (stats.draft_n_accepted > 0)
+    assert ("accepted" in marks) == (ended.stats.draft_n_accepted > 0)
 
 
 @pytest.mark.parametrize("draft_length", [0, 3])
@@ -72,10 +72,10 @@ def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
         (options, part)
         for seed in range(20)
         if (options := Options(max_tokens=24, temperature=0.9, seed=seed, draft_length=draft_length))
-        and (part := ended(list(session.answer(user("hello"), replace(options, max_tokens=5)))))
+        and (part := answer(session, HELLO, replace(options, max_tokens=5)))
         and part.token_ids == tuple(session.prompt_ids(part.text, 1)[0])
     )
-    whole = ended(list(session.answer(user("hello"), options)))
-    rest = ended(list(session.answer(user("hello"), replace(options, max_tokens=19), begun=part.text)))
+    whole = answer(session, HELLO, options)
+    rest = answer(session, HELLO, replace(options, max_tokens=19), begun=part.text)
     assert part.token_ids == whole.token_ids[:5]
     assert part.token_ids + rest.token_ids == whole.token_ids

@@ -40,9 +40,10 @@ def test_a_value_that_an_option_cannot_have_is_refused_alike_wherever_it_is_set(
     (tmp_path / "config.toml").write_text(f"{setting.key} = {written}")
     (problem,) = read_config().problems
     wanted = problem.partition("; it must be ")[2].partition(". Its default")[0]
-    assert wanted and main(["generate", "--prompt", "x", setting.flag, value]) == 2
-    told = f"{setting.flag} is {value}; it must be {wanted}."
-    assert told in capfd.readouterr().err
+    flag = f"--{setting.field.replace('_', '-')}"
+    assert wanted and main(["generate", "--prompt", "x", flag, value]) == 2
+    message = f"{flag} is {value}; it must be {wanted}."
+    assert message in capfd.readouterr().err
     with pytest.raises(BadInput) as refused:
         change(Settings(Options()), setting.command, value)
     assert f"/{setting.command} is {value}; it must be {wanted}." in str(refused.value)

@@ -1,4 +1,4 @@
-"""What a pair should do on a Mac is said before it is fetched, and called a prediction."""
+"""What a pair should do on a Mac is shown before it is fetched, and called a prediction."""
 
 import json
 import re
@@ -6,54 +6,47 @@ import re
 import pytest
 
 from app.cli import main
-from app.commands import pull
 from models.speed import machine
 from models.speed.chips import find_chip
 
 
-def test_on_a_machine_that_is_no_mac_no_speed_is_predicted_and_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("chip", "why"), [(None, "this machine is no Mac"), ("Apple M12", "we do not know the chip Apple M12")]
+)
+def test_where_no_speed_is_predicted_the_reason_is_given(
+    chip: str | None, why: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(machine, "chip_name", lambda: None)
+    monkeypatch.setattr(machine, "chip_name", lambda: chip)
     monkeypatch.setattr(machine, "this_chip", lambda: None)
     assert main(["pairs"]) == 0
-    assert "no Mac" in capfd.readouterr().out
+    assert why in capfd.readouterr().out
     assert main(["pairs", "show", "qwen3-8b", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["expected"] is None
 
 
 def test_a_chip_can_be_named_and_the_numbers_are_called_predicted(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["pairs", "show", "qwen3-8b", "--chip", "M4 Pro"]) == 0
-    told = capfd.readouterr().out
-    assert "predicted from speeds that others published" in told
-    assert re.search(r"plain +4\d tokens/s \(4\d to 5\d\)", told)
-    assert "ml-explore/mlx-lm#1468" in told
+    out = capfd.readouterr().out
+    assert "predicted from speeds that others published" in out
+    assert re.search(r"plain +4\d tokens/s \(4\d to 5\d\)", out)
+    assert "ml-explore/mlx-lm#1468" in out
+    assert [line.split("  ")[0] for line in out.splitlines() if line.startswith("fits")] == ["fits here"]
     assert main(["pairs", "--chip", "M4 Pro", "--json"]) == 0
     listed = json.loads(capfd.readouterr().out)
-    assert listed["chip"] == "M4 Pro"
+    assert listed["chip"] == "M4 Pro" and listed["pairs"][0]["name"] == "builtin"
     assert all(pair["expected"]["kind"] == "prediction" for pair in listed["pairs"])
+    assert {"licence", "installed", "verified", "download_bytes"} <= set(listed["pairs"][0])
     assert main(["pairs", "--chip", "M4 Pro"]) == 0
     assert "drafted" in capfd.readouterr().out
-
-
-def test_a_chip_newer_than_the_table_is_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(machine, "chip_name", lambda: "Apple M12")
-    monkeypatch.setattr(machine, "this_chip", lambda: None)
-    assert main(["pairs"]) == 0
-    assert "we do not know the chip Apple M12" in capfd.readouterr().out
-
-
-def test_a_chip_that_is_not_in_the_table_is_wrong_use(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["pairs", "show", "builtin", "--chip", "M9"]) == 2
     assert "Known: M1," in capfd.readouterr().err
 
 
-def test_pull_says_what_to_expect_before_it_downloads(
+def test_pull_prints_what_to_expect_before_it_downloads(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(machine, "this_chip", lambda: find_chip("M1"))
-    pull._say_what_to_expect("qwen3-8b")
-    told = capfd.readouterr().err
-    assert "qwen3-8b on an M1: about 13 tokens/s plain, no more with drafting; predicted" in told
+    monkeypatch.setattr("app.commands.pull.pull", lambda spec, cancelled: [])
+    assert main(["pull", "qwen3-8b"]) == 0
+    err = capfd.readouterr().err
+    assert "qwen3-8b on an M1: about 13 tokens/s plain, no more with drafting; predicted" in err

@@ -2,28 +2,24 @@
 
 import json
 
+import pytest
+
 from app.shell.printable import json_text, one_line, printable
 
 
-def test_escape_sequences_become_visible() -> None:
-    assert printable("\x1b[2Jgone\x07") == "\u241b[2Jgone\u2407"
-
-
-def test_eight_bit_controls_and_delete_become_visible() -> None:
-    assert printable("\x9b31m\x7f") == "\\x9b31m\u2421"
-
-
-def test_marks_that_reorder_text_become_visible() -> None:
-    assert printable("user\u202etxt.exe") == "user\\u202etxt.exe"
-
-
-def test_line_breaks_tabs_and_joined_emoji_stay() -> None:
-    text = "a\tb\nc 👩‍👩‍👧 é 漢"
-    assert printable(text) == text
-
-
-def test_half_a_surrogate_pair_can_be_printed() -> None:
-    printable("\ud83d!").encode()
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2Jgone\x07", "\u241b[2Jgone\u2407"),
+        ("\x9b31m\x7f", "\\x9b31m\u2421"),
+        ("user\u202etxt.exe", "user\\u202etxt.exe"),
+        ("half \ud83d!", "half \\ud83d!"),
+        ("a\tb\nc 👩‍👩‍👧 é 漢", "a\tb\nc 👩‍👩‍👧 é 漢"),
+    ],
+    ids=["escape sequences", "eight-bit controls", "marks that reorder text", "half a character", "the rest"],
+)
+def test_what_a_terminal_would_obey_becomes_visible(text: str, shown: str) -> None:
+    assert printable(text) == shown
 
 
 def test_one_line_has_no_line_breaks() -> None:

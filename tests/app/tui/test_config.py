@@ -48,7 +48,7 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
         await chat.press("enter")
         await chat.until(lambda: chat.app.theme == "gruvbox")
         await chat.until(lambda: any("config.toml" in one.message for one in chat.app._notifications))
-    assert file.read_text() == '# mine\nmarks = true  # always\ntheme = "gruvbox"\n'
+    assert file.read_text() == 'theme = "gruvbox"\n# mine\nmarks = true  # always\n'
     async with open_chat() as chat:
         assert chat.app.theme == "gruvbox"
         file.write_text("theme = [")

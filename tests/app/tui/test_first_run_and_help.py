@@ -79,7 +79,7 @@ def test_naming_a_pair_or_a_chat_skips_the_welcome(
     monkeypatch.setattr("sys.stdin", Teletype())
     monkeypatch.setattr("sys.stdout", Teletype())
     monkeypatch.setattr("app.commands.chat._saved_chat", lambda name: name)
-    monkeypatch.setattr("app.commands.arguments.chosen_pair", lambda *_: find("builtin").spec)
+    monkeypatch.setattr("app.commands.arguments.PairArguments.chosen", lambda _: find("builtin").spec)
     monkeypatch.setattr("app.tui.run.run_chat", lambda *_, welcomes: asked.append(welcomes) or 0)
     for given in ([], arguments):
         main(["chat", *given])

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
-from app.shell.bars import bars
+from app.shell.number_text import bars
 from app.tui.widgets.answer import broken
 from app.tui.widgets.below import Gauges
 from app.tui.widgets.figures import gauge_items, stats_line

@@ -6,7 +6,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
-from app.engine.answer_text import TextStream
+from app.engine.answer_text import AnswerText
+from app.engine.events import text_of
 
 PIECES = ["hello", " ", "  ", "world", "\n\n", "é", "漢字", "\u200d", "ﷺ", "e\u0301", ",", " x", "0"]
 PIECES += ["👩‍👩‍👧‍👦", "🇩🇪"]
@@ -37,15 +38,15 @@ def sentence_piece() -> Tokenizer:
 @pytest.mark.parametrize("seed", range(20))
 def test_streamed_text_is_the_whole_text(tokenizer: Tokenizer, seed: int) -> None:
     rng = random.Random(seed)
-    text = "".join(rng.choices(PIECES, k=40))
-    ids = tokenizer.encode(text).ids
-    stream = TextStream(lambda tokens: tokenizer.decode(list(tokens), skip_special_tokens=False))
-    parts = [stream.add(token) for token in ids]
+    ids = tokenizer.encode("".join(rng.choices(PIECES, k=40))).ids
+    answer = AnswerText(lambda tokens: tokenizer.decode(list(tokens), skip_special_tokens=False))
+    parts = [text_of(answer.add(token, "plain")) for token in ids]
     assert not any("\ufffd" in part for part in parts)
-    assert "".join(parts) + stream.rest() == tokenizer.decode(ids)
+    assert "".join(parts) + text_of(answer.end("plain")) == answer.text == tokenizer.decode(ids)
 
 
 def test_text_comes_as_soon_as_it_is_certain() -> None:
     tokenizer = byte_level()
-    stream = TextStream(lambda tokens: tokenizer.decode(list(tokens)))
-    assert [stream.add(token) for token in tokenizer.encode("aé!").ids] == ["a", "", "é", "!"]
+    answer = AnswerText(lambda tokens: tokenizer.decode(list(tokens)))
+    ids = tokenizer.encode("aé!").ids
+    assert [text_of(answer.add(token, "plain")) for token in ids] == ["a", "", "é", "!"]

@@ -1,0 +1,60 @@
+"""Files that a person names: the path as typed, a look at the place before the work, the writing."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.shell.errors import BadInput, MachineFailed
+from app.shell.printable import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def written_out(path: str | Path) -> Path:
+    """With a `~` or `~name` at its beginning written out; a `~name` that nobody has stays as it is."""
+    return Path(os.path.expanduser(path))
+
+
+def plain_file(path: str) -> Path:
+    """As `written_out`; refuses a pipe or a device, for which a screen could wait for ever."""
+    file = written_out(path)
+    if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
+        raise BadInput(f"{one_line(path)} is no plain file, so it cannot be used here.")
+    return file
+
+
+def check_place(option: str, file: Path) -> None:
+    """Refuse a place where no file can be written, before anything is measured in vain."""
+    folder = file.absolute().parent
+    if not os.path.isdir(folder):
+        raise BadInput(f"{option} {file}: there is no folder {folder}.")
+    if os.path.isdir(file):
+        raise BadInput(f"{option} {file}: that is a folder. Name a file.")
+    if not os.access(file if os.path.exists(file) else folder, os.W_OK):
+        raise BadInput(f"{option} {file}: it may not be written there. Name another place.")
+
+
+@contextmanager
+def writing(file: Path) -> Iterator[None]:
+    """An OSError inside becomes a MachineFailed that names the file."""
+    try:
+        yield
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        why = f"there is no folder {file.absolute().parent}" if missing else error.strerror
+        raise MachineFailed(f"{file} cannot be written: {why}.") from error
+
+
+def write_text(file: Path, text: str) -> None:
+    with writing(file):
+        file.write_text(text, encoding="utf-8")
+
+
+def write_picture(figure: "Figure", file: Path) -> None:
+    with writing(file), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks
+        figure.savefig(file, dpi=160)
