@@ -81,7 +81,7 @@ class Terminal:
         self._tmux("send-keys", *keys)
 
     def paste(self, text: str) -> None:
-        """As the terminal does it for a program that asked to be told pastes from keys."""
+        """As the terminal does it for a program that asked for it, apart from keys."""
         (self.home / "pasted").write_text(text)
         self._tmux("load-buffer", str(self.home / "pasted"))
         self._tmux("paste-buffer", "-p")
@@ -108,7 +108,7 @@ class Terminal:
             time.sleep(0.1)
 
     def close(self) -> None:
-        """As when the person closes the window: whoever runs in it gets SIGHUP."""
+        """As when the person closes the window: the program in it gets SIGHUP."""
         self._tmux("kill-server")
 
     def _tmux(self, *arguments: str) -> str:

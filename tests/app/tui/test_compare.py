@@ -165,29 +165,29 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
     async with open_chat() as chat:
         await chat.ask("hello")
 
-        async def swept() -> CompareScreen:
+        async def swept(runs: int) -> CompareScreen:
             await chat.type("/sweep length=1-8 repeats=40")
             screen = await chat.reached(CompareScreen)
-            await chat.until(lambda: screen.progress is not None and screen.progress.count > 9)
+            await chat.until(lambda: screen.progress is not None and screen.progress.count > runs)
             return screen
 
         def offered() -> set[str]:
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
 
-        screen = await swept()
+        screen = await swept(9)
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
         await chat.press("s", "v", "e", "escape")
         await chat.until(lambda: screen.progress is None)
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
         assert screen.record is not None and len(screen.record.settings) == 9
         await chat.press("escape")
-        await swept()
+        await swept(1)
         await chat.press("f2")
         await chat.until(lambda: len(store.kept().records) == 2)
         assert "left before its end" in store.kept().records[0].broken_off
         await chat.press("escape")
         assert (await chat.ask("hello")).text
-        await swept()
+        await swept(1)
         chat.app.exit()
     assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True]
 

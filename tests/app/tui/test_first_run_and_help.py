@@ -1,4 +1,4 @@
-"""What a person is told in the first chat, and what F1 says where."""
+"""What the first chat explains, and what F1 shows where."""
 
 import io
 import threading

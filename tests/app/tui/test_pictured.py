@@ -31,7 +31,7 @@ class Fixed(datetime):
 
 @pytest.fixture(autouse=True)
 def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clock, machine and colours, whoever runs this wherever."""
+    """Clock, machine and colours."""
     monkeypatch.setattr("app.compare.collector.datetime", Fixed)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):

@@ -137,7 +137,6 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
             await opened.push(screen)
             await opened.pilot.pause(0.1)
             await look(type(screen).__name__)
-            await help_on(type(screen).__name__)
             opened.app.opener.return_to_chat()
         for binding in ("chat.compare", "app.help", "prompt.at_once", "question.yes", "own.leave"):
             assert any(named.name(binding) in shown for shown in seen), binding

@@ -35,10 +35,10 @@ async def inspect(chat: Chat) -> InspectorScreen:
     return screen
 
 
-def test_a_round_shows_what_stood_what_fell_and_what_the_target_said() -> None:
+def test_a_round_shows_what_was_accepted_rejected_and_written_instead() -> None:
     assert round_text(drafted(1)).plain == "·a ✗↵ ✗␛[2J → !"
-    told = round_sentence(drafted(1))
-    assert "drafted 3 tokens, the first 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in told
+    sentence = round_sentence(drafted(1))
+    assert "drafted 3 tokens, the first 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in sentence
     assert "all right; then the target wrote ‘!’" in round_sentence(drafted(3))
     assert "none right" in round_sentence(drafted(0))
     assert round_sentence(plain(0.02)) == "No draft: the target wrote ‘x’. 20.0 ms."

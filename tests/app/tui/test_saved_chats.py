@@ -181,6 +181,6 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
         await opened.noticed("cannot be saved now")
         await opened.ask("hello")
         assert (await opened.ask("again")).text == TEXT
-        (told,) = opened.notices
-        assert ".." not in told and told.endswith("is saved later.")
+        (notice,) = opened.notices
+        assert ".." not in notice and notice.endswith("is saved later.")
     assert opened.app.unsaved == 4

@@ -58,13 +58,13 @@ def test_every_setting_can_be_described_and_has_a_command() -> None:
 
 def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
     options = Options(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
-    told = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
-    assert told["Instructions"] == "Be brief.␛[2J"
-    assert told["Sampling"] == (
+    rows = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
+    assert rows["Instructions"] == "Be brief.␛[2J"
+    assert rows["Sampling"] == (
         "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
     )
-    assert told["Drafting"] == "on, length 3, drafter auto, verify coupled"
-    assert all(name in " ".join(told.values()) for name in FIELDS)
+    assert rows["Drafting"] == "on, length 3, drafter auto, verify coupled"
+    assert all(name in " ".join(rows.values()) for name in FIELDS)
     assert dict(setup_rows("", Settings(options, drafting=False)))["Drafting"] == "off"
 
 
