@@ -135,7 +135,7 @@ class Conversation:
     def save_all(self) -> None:
         """Have everything written again, into a file that began anew."""
         if len(self.tree):
-            self._history.put(self.chat, *self.tree)
+            self._history.put(self.chat, *self.tree.values())
 
     def _put(self, message: ChatMessage, *, select: bool = True) -> ChatMessage:
         self.tree.put(message)

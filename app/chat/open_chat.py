@@ -166,7 +166,7 @@ class OpenChat:
         waited = self._leave()
         self._leave_editing()
         self.conversation = conversation
-        self.logs.fill(conversation.tree)
+        self.logs.fill(conversation.tree.values())
         self.count_context()
         self.view.open(waited)
 

@@ -13,7 +13,6 @@ from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullQueue
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
-from app.compare.request import read_compare, read_sweep
 from app.settings.config import Config
 from app.shell.errors import AppError, BadInput
 from app.shell.number_text import counted
@@ -23,7 +22,6 @@ from app.tui.screens.opener import Opener
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
-from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.catalogue import Pair, find
 from models.pairs.installed import installed
@@ -76,8 +74,8 @@ class CommandRunner:
         self._prompt = prompt
         self._actions = actions
         self._commands: dict[str, Callable[[str], object]] = {
-            "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
-            "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
+            "compare": opener.compare,
+            "sweep": lambda value: opener.compare(value, sweep=True),
             "use": self._use,
             "pull": self._pull,
             "remove": self._remove,
@@ -211,10 +209,6 @@ class CommandRunner:
         self._note(
             f"Settings: {self._program.config.file}. `mlx-spec config` prints every key and what holds."
         )
-
-    def _drafting(self) -> Options:
-        """The options of a drafted answer in this chat."""
-        return self._chat.settings.for_answer(drafting=True)
 
     def _note(self, text: str, *, failed: bool = False) -> None:
         self._view.note(text, "error" if failed else "info")

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from app.chat.engine_link import Asker, EngineLink, RequestFailed
+from app.chat.engine_link import EngineLink, RequestFailed
 from app.compare import store
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
@@ -66,7 +66,7 @@ The same prompts without and with drafting, one after the other on the same engi
         """None for a comparison that is only shown."""
         self.record = record
         """None until there is something to judge."""
-        self.progress: ComparisonInProgress[Asker] | None = None
+        self.progress: ComparisonInProgress | None = None
         """None once the comparison ended."""
         self._exports = False
         self._view = ComparisonView(keys)
@@ -92,7 +92,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def on_request_advanced(self, message: RequestAdvanced) -> None:
         progress, event = self.progress, message.event
-        if progress is None or not progress.owns(event.id):
+        if progress is None or event.id != progress.turn_id:
             return
         match event:
             case Answered():
@@ -103,22 +103,21 @@ The same prompts without and with drafting, one after the other on the same engi
             case RequestFailed(reason=reason):
                 if progress.run is not None:
                     progress.break_off(reason)
-                progress.leave_unexplained()
                 self._link.wake()
                 await self._end(progress)
 
-    async def _advance(self, progress: ComparisonInProgress[Asker], advanced: Answered) -> None:
+    async def _advance(self, progress: ComparisonInProgress, advanced: Answered) -> None:
         if (run := progress.run) is None:
             return
         match advanced.event:
             case PrefillProgressed(done, total):
                 self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
             case TextAdded(pieces=pieces) as event:
-                progress.add(pieces)
+                progress.pieces += pieces
                 self._view.add(progress.plan, run, event)
             case TurnEnded(stats=stats) as event:
                 if not progress.end_run(event):
-                    await self._judge(progress)
+                    await self._explain(progress)
                     return
                 self._view.end_run(progress.plan, run, stats)
                 await self._go_on(progress)
@@ -186,32 +185,30 @@ The same prompts without and with drafting, one after the other on the same engi
         self._view.clear()
         await self._go_on(self.progress)
 
-    async def _go_on(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _go_on(self, progress: ComparisonInProgress) -> None:
         """Begin the run that is due; after the last one, judge."""
         run = progress.begin_next()
         if run is None:
-            await self._judge(progress)
+            await self._explain(progress)
             return
         self._view.begin_run(progress.plan, run)
-        self._view.show_message(progress.doing(run, self._keys.name("compare.stop")))
+        judges = "" if run.warm_up else " and judges what ran"
+        doing, stop = progress.collector.doing(run), self._keys.name("compare.stop")
+        self._view.show_message(f"{doing}. {stop} stops{judges}.")
 
-    async def _judge(self, progress: ComparisonInProgress[Asker]) -> None:
-        progress.look_for_differences()
-        await self._explain(progress)
-
-    async def _explain(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _explain(self, progress: ComparisonInProgress) -> None:
         if progress.explain_next():
             self._view.show_message("The texts differ: asking the engine why.")
         else:
             await self._end(progress)
 
-    async def _end(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _end(self, progress: ComparisonInProgress) -> None:
         """Make the record of what ran, keep it, show it."""
         self.progress = None
         self.record = progress.record()
         self.refresh_bindings()
         if self.record is None:
-            after = f"after {progress.count} of {progress.plan.count} runs"
+            after = f"after {progress.collector.count} of {progress.plan.count} runs"
             how = self._keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
             self._view.show_message(
                 f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "

@@ -6,7 +6,7 @@ from app.chat.pair_removal import Ask
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.compare.record import Record
-from app.compare.request import CompareRequest, plan_of, read_compare
+from app.compare.request import read_compare, read_sweep
 from app.history.records import ChatRow
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keyed_app import KeyedApp
@@ -51,23 +51,20 @@ class Opener:
     def compare_last(self) -> None:
         """Compare the last prompt without and with drafting."""
         try:
-            self.compare(read_compare("", self._chat.settings.for_answer(drafting=True)))
+            self.compare("")
         except BadInput as error:
             self._chat.view.note(str(error), "warning")
 
-    def compare(self, request: CompareRequest) -> None:
-        """Run a comparison, unless an answer is still being written.
-
-        Raises:
-            BadInput: there is no prompt yet, or the engine is busy.
-        """
+    def compare(self, text: str, *, sweep: bool = False) -> None:
+        """Run the comparison that a text describes, unless an answer is still being written."""
         self.return_to_chat()
         keys, chat = self._app.keys, self._chat
         if chat.running is not None:
             raise BadInput(
                 keys.fill_in("An answer is being written. Stop it with {chat.stop}, then compare.")
             )
-        plan = plan_of(request, chat.conversation, chat.settings.for_answer(drafting=True))
+        read = read_sweep if sweep else read_compare
+        plan = read(text, chat.conversation, chat.settings.for_answer(drafting=True))
         self._app.push_screen(CompareScreen(chat.link, keys, plan=plan))
 
     def comparisons(self) -> None:

@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
 from app.chat.pair_removal import Ask, remove_after_asking
 from app.chat.pull_queue import PullJob, PullQueue
-from app.compare.last_speeds import last_speeds
+from app.compare.store import last_speeds
 from app.shell.pull_text import warning
 from app.tui.keys.in_force import Keys
 from app.tui.screens.opened import OpenedScreen

@@ -8,10 +8,8 @@ from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
-from app.compare.measured import Outcome
-from app.compare.plan import Plan, Run
-from app.compare.record import Record
-from app.compare.setting import Setting
+from app.compare.plan import Plan, Run, Setting, plain_of
+from app.compare.record import Outcome, Record
 from app.compare.words import sentence
 from app.engine.events import TextAdded
 from app.shell.printable import one_line
@@ -100,7 +98,7 @@ class ComparisonView(Vertical):
 
     def begin_run(self, plan: Plan, run: Run) -> None:
         """Show the prompt; the first answer of each setting fills a pane."""
-        self._show_prompt(plan.prompts[run.prompt].prompt)
+        self._show_prompt(plan.questions[run.prompt].prompt.prompt)
         if _is_shown(run):
             if run.prompt != self._prompt:
                 self._drafted.begin("With drafting")
@@ -163,7 +161,7 @@ class ComparisonView(Vertical):
     def _show_texts(self, record: Record) -> None:
         self._show_title(record)
         drafted = record.drafting[self._setting]
-        for place in (record.plain_of(drafted), drafted):
+        for place in (plain_of(record.settings, drafted), drafted):
             setting = record.settings[place]
             self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
 
@@ -183,7 +181,7 @@ class ComparisonView(Vertical):
 
 def _is_shown(run: Run) -> bool:
     """The first answer of each setting fills a pane; the repeats are the same text."""
-    return run.kind == "counted" and run.repeat == 0
+    return not run.warm_up and run.repeat == 0
 
 
 def _title(setting: Setting) -> str:

@@ -10,6 +10,7 @@ from textual.widgets import OptionList, Static
 from app.chat.attachments import attach
 from app.compare import store
 from app.compare.record import Record
+from app.engine.events import text_of
 from app.engine.protocol import Loaded
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
@@ -107,14 +108,14 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         answer = await chat.ask("echo")
         assert "what the notes say" in answer.text and "|1 documents" in answer.text
         screen, record = await compared(chat)
-        assert {outcome.text for outcome in record.outcomes} == {answer.text}
+        assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
         assert record.prompts[0].prompt == "echo (with notes.txt)"
         await chat.press("escape")
         screen, record = await compared(chat, "/sweep length=1 repeats=1")
-        assert {outcome.text for outcome in record.outcomes} == {answer.text}
+        assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
         await chat.press("s")
         await chat.until(lambda: screen.record not in (record, None))
-        assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
+        assert screen.record is not None and text_of(screen.record.outcomes[-1].pieces) == answer.text
         await chat.until(lambda: bool(screen.query("LengthPlot Grid")))
 
 
@@ -168,7 +169,7 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         async def swept(runs: int) -> CompareScreen:
             await chat.type("/sweep length=1-8 repeats=40")
             screen = await chat.reached(CompareScreen)
-            await chat.until(lambda: screen.progress is not None and screen.progress.count > runs)
+            await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > runs)
             return screen
 
         def offered() -> set[str]:

@@ -90,7 +90,7 @@ async def test_a_slash_offers_commands_and_mistakes_are_explained(open_chat: Ope
         await chat.type("/think")
         await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
         await chat.type("/sweep lenght=3")
-        await chat.noticed("Did you mean length=")
+        await chat.noticed("'lenght=3' is nothing to sweep. Give length=")
         await chat.press("up")
         await chat.until(lambda: chat.area.text == "/sweep lenght=3")
 

@@ -7,7 +7,6 @@ import pytest
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.compare import store
-from app.compare.last_speeds import last_speeds
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
@@ -55,10 +54,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
         await chat.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
-        assert last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
+        assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
-        assert last_speeds() == {}
+        assert store.last_speeds() == {}
 
 
 async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts_of_each_be_reached(
