@@ -52,7 +52,7 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
     async with open_chat(size=(80, 24)) as chat:
         menu = chat.app.chat.prompt.menu
         await chat.press("slash")
-        await chat.shows("file, with and without drafting")
+        await chat.shows("ones or a file,", "drafted and plain")
         assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
         await chat.press("escape", "backspace")
         await chat.pilot.resize_terminal(40, 24)
@@ -61,7 +61,7 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
             "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
         )
         await chat.press("up")
-        await chat.shows("without drafting")
+        await chat.shows("drafted and plain")
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
