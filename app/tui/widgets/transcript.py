@@ -5,6 +5,7 @@ A long conversation has thousands of messages; widgets exist for the part around
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from textual.containers import VerticalScroll
 from textual.geometry import Size
@@ -28,6 +29,9 @@ KEPT = 80
 
 NEAR = 4
 """Lines from the first or last widget at which more are made."""
+
+LAYOUT_TRIES, LAYOUT_SECONDS = 50, 0.02
+"""How often and how far apart a message is looked for that has no place on the screen yet."""
 
 SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 
@@ -166,7 +170,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self._choose(entry)
         if isinstance(entry.widget, Message):
             entry.widget.found = tuple(words)
-            self.call_after_refresh(self._show_words, entry.widget, words)
+            self._soon(partial(self._show_words, words), entry.widget)
 
     def select_entry(self, entry: Entry | None) -> None:
         for widget in self.query(".-selected"):
@@ -176,7 +180,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self.selected = entry
         if entry is not None and entry.widget is not None:
             entry.widget.add_class("-selected")
-            self.call_after_refresh(self._show_widget, entry.widget)
+            self._soon(self._show_widget, entry.widget)
 
     def _choose(self, entry: Entry) -> None:
         place = self.entries.index(entry)
@@ -184,19 +188,31 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
         self.select_entry(entry)
 
-    def _show_widget(self, widget: Widget) -> None:
-        if widget.is_mounted:
-            self.scroll_to_widget(widget, animate=False, top=widget.size.height > self.size.height)
+    def _soon(self, show: Callable[[Widget], bool], widget: Widget, tries: int = LAYOUT_TRIES) -> None:
+        """Show the chosen widget after a refresh, or a later one: a new one has no place yet, and one out of
+        view no size."""
 
-    def _show_words(self, widget: Widget, words: Sequence[str]) -> None:
-        if not widget.is_mounted or widget.size.height <= self.size.height:
-            return
-        wanted = [word.casefold() for word in words]
-        for y, line in enumerate(widget.render_lines(widget.size.region)):
-            if any(word in line.text.casefold() for word in wanted):
-                top = widget.virtual_region.y + y - self.size.height // 2
-                self.scroll_to(y=top, animate=False, force=True)
-                return
+        def attempt() -> None:
+            chosen = self.selected is not None and self.selected.widget is widget
+            if chosen and tries and not show(widget):
+                self.set_timer(LAYOUT_SECONDS, partial(self._soon, show, widget, tries - 1))
+
+        self.call_after_refresh(attempt)
+
+    def _show_widget(self, widget: Widget) -> bool:
+        height = widget.virtual_region.height if widget.is_mounted else 0
+        if height:
+            self.scroll_to_widget(widget, animate=False, top=height > self.size.height)
+        return bool(height)
+
+    def _show_words(self, words: Sequence[str], widget: Widget) -> bool:
+        if widget.size.height > self.size.height:
+            wanted = [word.casefold() for word in words]
+            lines = enumerate(widget.render_lines(widget.size.region))
+            found = (y for y, line in lines if any(word in line.text.casefold() for word in wanted))
+            top = widget.virtual_region.y + next(found, 0) - self.size.height // 2
+            self.scroll_to(y=top, animate=False, force=True)
+        return bool(widget.size.height)
 
     def _add(self, entry: Entry) -> None:
         """Put an entry at the end; its widget comes later where the end has no widgets."""

@@ -13,12 +13,11 @@ from tests.app.tui.chat_driver import Chat, OpenChat
 
 
 def shown(chat: Chat) -> str:
-    """The line as it is read; every key in it has to be there to its end."""
+    """The line as it is read; nothing as long as a key in it is not drawn to its end."""
     line = chat.app.screen.query_one(KeyLine)
     drawn = "".join(segment.text for segment in line.render_line(0))
     keys = [text.plain.strip() for text, _ in line.keys]
-    assert all(key in drawn for key in keys)
-    return " ".join(keys)
+    return " ".join(keys) if all(key in drawn for key in keys) else ""
 
 
 async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: OpenChat) -> None:

@@ -61,7 +61,7 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
             "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
         )
         await chat.press("up")
-        await chat.shows("drafted and plain")
+        await chat.shows("The last prompt, the default")
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
