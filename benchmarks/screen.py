@@ -184,7 +184,7 @@ class MeasuredApp(ChatApp):
         # Looked at seldom: looking two hundred times a second took a percent of a core itself.
         await _until(lambda: self.chat.state.running is None, every=0.1)
         wall, used = time.monotonic() - wall, time.process_time() - used
-        facts = next(m.facts for m in self.chat.state.conversation.tree if m.facts is not None)
+        facts = next(m.facts for m in self.chat.state.conversation.tree.values() if m.facts is not None)
         assert facts.stats is not None
         return {"core_share": used / wall, "tokens_per_second": facts.stats.tokens_per_second}
 

@@ -69,7 +69,7 @@ FORBIDDEN = {
     "mlx_spec/policy/budget.py": "mlx",
     "app/engine/session.py": "textual",
     "app/chat/conversation.py": "app.compare.store",
-    "app/tui/keys/in_force.py": "app.tui.widgets.notice",
+    "app/tui/keys/in_force.py": "app.tui.widgets.message",
     "app/tui/screens/help.py": "app.tui.screens.chat",
     "app/commands/pull.py": "app.tui.app",
     "app/tui/widgets/figures.py": "mlx",

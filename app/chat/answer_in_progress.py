@@ -1,45 +1,32 @@
-"""The answer that is being written: its text with marks, and its value when it ends."""
+"""The answer that is being written, and its value when it ends."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.chat.answer_log import AnswerLog
-from app.engine.events import Piece, TextAdded, TurnEnded, append, text_of
-from app.history.records import AnswerFacts, ChatMessage, Finish, marks_of, pieces_of
+from app.engine.events import TextAdded, TurnEnded
+from app.history.records import ChatMessage, Finish, marks_of
 from mlx_spec.stats import joined
 
 
+@dataclass(eq=False)
 class AnswerInProgress:
-    """Grows by pieces; `message` is its value to save at any moment."""
+    """Grows with its log; `message` is its value to save at any moment."""
 
-    def __init__(
-        self,
-        request: int,
-        prompt: ChatMessage,
-        message: ChatMessage,
-        log: AnswerLog,
-        max_tokens: int,
-    ) -> None:
-        """`max_tokens`: so many may come; to those that are there if an answer is continued."""
-        self.id = request
-        self._max_tokens = max_tokens
-        self.prompt = prompt
-        self.log = log
-        self.before = message
-        """As it was when this began; it has text if an answer is continued."""
-        self.unsaved = False
-        """It has grown since `message` was taken to be saved."""
-        self.stopping = False
-        """The person asked for its end: what arrives from now on is not shown and not kept."""
-        self._pieces = list(pieces_of(message.text, message.facts.marks if message.facts else ""))
+    id: int
+    prompt: ChatMessage
+    before: ChatMessage
+    """As it was when this began; it has text if an answer is continued."""
+    log: AnswerLog
+    max_tokens: int
+    """May come, after those that are there if an answer is continued."""
+    unsaved: bool = False
+    """It has grown since `message` was taken to be saved."""
+    stopping: bool = False
+    """The person asked for its end: what arrives from now on is not shown and not kept."""
 
     @property
     def text(self) -> str:
-        """As the model gave it; the live view shows control characters as signs."""
-        return text_of(self._pieces)
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return tuple(self._pieces)
+        return self.log.text
 
     @property
     def has_grown(self) -> bool:
@@ -47,14 +34,10 @@ class AnswerInProgress:
 
     @property
     def message(self) -> ChatMessage:
-        """The answer as far as it is there."""
         return self._message(None)
 
     def add(self, event: TextAdded) -> None:
-        """Append text."""
         self.unsaved = True
-        for piece in event.pieces:
-            append(self._pieces, piece)
         self.log.take(event)
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
@@ -63,7 +46,7 @@ class AnswerInProgress:
         assert message.facts is not None and self.before.facts is not None
         rounds = tuple(self.log.rounds)
         stats, before = event.stats if event else None, self.before.facts.stats
-        allowed = self._max_tokens
+        allowed = self.max_tokens
         if stats is not None and before is not None:
             stats = joined(before, stats, rounds)
             allowed += before.tokens
@@ -71,7 +54,6 @@ class AnswerInProgress:
         return replace(message, facts=replace(message.facts, options=options, stats=stats, rounds=rounds))
 
     def _message(self, finish: Finish | None) -> ChatMessage:
-        facts = self.before.facts
-        assert isinstance(facts, AnswerFacts)
-        facts = replace(facts, finish=finish, stats=None, marks=marks_of(self._pieces))
+        assert self.before.facts is not None
+        facts = replace(self.before.facts, finish=finish, stats=None, marks=marks_of(self.log.pieces))
         return replace(self.before, text=self.text, facts=facts)

@@ -1,9 +1,10 @@
 """What drafting did in one answer: its rounds, and the running figures the gauges show."""
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
 
-from app.engine.events import DraftRound, TextAdded
+from app.engine.events import DraftRound, TextAdded, append, text_of
+from app.history.records import ChatMessage, pieces_of
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Round
 
@@ -12,83 +13,54 @@ SAMPLE_SECONDS = 0.5
 
 
 class AnswerLog:
-    """Grows with the answer; figures are counted as rounds come, whatever the answer's length."""
-
-    def __init__(self, pair: str) -> None:
+    def __init__(self, pair: str, answer: ChatMessage | None = None, *, over: bool = False) -> None:
+        """`answer`: the saved one, or the one that is continued; `over`: nothing is added any more."""
+        facts = answer.facts if answer else None
         self.pair = pair
-        """Name of the pair that answers."""
-        self.rounds: list[DraftRound] = []
+        self.answer_id = answer.id if answer else ""
+        self.over = over
         self.latest: TextAdded | None = None
-        self.over = False
-        """Nothing is added any more."""
         self.rates: list[float] = []
         """Tokens per second, one sample per `SAMPLE_SECONDS` of decoding."""
-        self._stats: Stats | None = None
-        """Of what was there before this log began to grow."""
-        self._text: list[str] = []
-        self._begun = 0
-        """Characters that were there before."""
-        self._reached: list[int] = []
-        self._accepted: list[int] = []
-        self._timed: dict[str, tuple[float, float]] = {}
-        """Drafter to the seconds its timed drafts took, and their whole rounds."""
+        marks = facts.marks if facts and not over else ""  # a log that is over takes no room for them
+        self.pieces = list(pieces_of(answer.text, marks)) if answer else []
+        self._before = facts.stats if facts else None
+        """Numbers of a first part. Without them a continued answer has the rounds of its second alone."""
+        self.rounds: list[DraftRound] = list(facts.rounds) if facts and (over or self._before) else []
+        self._begin = len(self.text)
         self._sampled_at = (0.0, 0)
-
-    @classmethod
-    def saved(cls, pair: str, text: str, rounds: Sequence[DraftRound], stats: Stats | None) -> "AnswerLog":
-        """The log of an answer of another day."""
-        log = cls(pair)
-        log._stats = stats
-        log.rounds += rounds
-        for played in rounds:
-            log._count(played)
-        log._text.append(text)
-        log._begun = len(text)
-        log.over = True
-        return log
-
-    @classmethod
-    def continued(
-        cls, pair: str, text: str, rounds: Sequence[DraftRound], stats: Stats | None
-    ) -> "AnswerLog":
-        """The log of an answer that is written on; where its first part has no numbers, of the rest alone."""
-        log = cls.saved(pair, text, rounds if stats is not None else (), stats)
-        log.over = False
-        return log
-
-    @property
-    def tokens(self) -> int:
-        """Of the answer so far."""
-        before = self._stats.tokens if self._stats else 0
-        return before + (self.latest.tokens if self.latest else 0)
-
-    @property
-    def seconds(self) -> float:
-        """Spent decoding so far."""
-        before = self._stats.decode_seconds if self._stats else 0.0
-        return before + (self.latest.seconds if self.latest else 0.0)
 
     @property
     def text(self) -> str:
-        """The answer so far, as the model gave it."""
-        return "".join(self._text)
+        return text_of(self.pieces)
+
+    @property
+    def tokens(self) -> int:
+        return (self._before.tokens if self._before else 0) + (self.latest.tokens if self.latest else 0)
+
+    @property
+    def seconds(self) -> float:
+        before = self._before.decode_seconds if self._before else 0.0
+        return before + (self.latest.seconds if self.latest else 0.0)
 
     @property
     def acceptance_by_position(self) -> tuple[float, ...]:
         """For draft position i: how often it was accepted, given that all before it were."""
-        return tuple(
-            accepted / reached for accepted, reached in zip(self._accepted, self._reached, strict=True)
-        )
+        reached: Counter[int] = Counter()
+        accepted: Counter[int] = Counter()
+        for played in self.rounds:
+            reached.update(range(min(played.accepted + 1, len(played.drafted))))
+            accepted.update(range(played.accepted))
+        return tuple(accepted[position] / reached[position] for position in sorted(reached))
 
     @property
     def draft_share(self) -> float | None:
-        """Share of a round spent drafting by the latest drafter, from its rounds timed in two parts; None
-        if none was."""
+        """Share of a round spent drafting by the latest drafter; None if no round of it was timed."""
         drafter = next((played.drafter for played in reversed(self.rounds) if played.drafted), None)
-        if drafter not in self._timed:
-            return None
-        draft, whole = self._timed[drafter]
-        return draft / whole if whole else None
+        drafted = [r for r in self.rounds if r.drafter == drafter]
+        timed = [(r.draft_seconds, r.seconds) for r in drafted if r.draft_seconds is not None]
+        whole = sum(seconds for _, seconds in timed)
+        return sum(draft for draft, _ in timed) / whole if whole else None
 
     def kept(self, stats: Stats) -> Stats:
         """The numbers of what was taken, of an answer for which the engine counted some rounds more."""
@@ -108,25 +80,12 @@ class AnswerLog:
         )
 
     def take(self, event: TextAdded) -> None:
-        """Add what one event brought."""
         self.latest = event
-        self._text += [piece.text for piece in event.pieces]
-        for played in event.played:
-            begin, end = played.begin + self._begun, played.end + self._begun
-            self.rounds.append(replace(played, begin=begin, end=end))
-            self._count(played)
+        for piece in event.pieces:
+            append(self.pieces, piece)
+        begin = self._begin
+        self.rounds += [replace(r, begin=r.begin + begin, end=r.end + begin) for r in event.played]
         seconds, tokens = self._sampled_at
         if event.seconds - seconds >= SAMPLE_SECONDS:
             self.rates.append((event.tokens - tokens) / (event.seconds - seconds))
             self._sampled_at = event.seconds, event.tokens
-
-    def _count(self, played: DraftRound) -> None:
-        for position in range(min(played.accepted + 1, len(played.drafted))):
-            if position == len(self._reached):
-                self._reached.append(0)
-                self._accepted.append(0)
-            self._reached[position] += 1
-            self._accepted[position] += position < played.accepted
-        if played.draft_seconds is not None:
-            draft, whole = self._timed.get(played.drafter, (0.0, 0.0))
-            self._timed[played.drafter] = draft + played.draft_seconds, whole + played.seconds

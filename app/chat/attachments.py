@@ -9,7 +9,6 @@ from app.shell.named_file import written_out
 from app.shell.printable import one_line
 
 LARGEST_BYTES = 4_000_000
-"""No context holds more."""
 
 CHARACTERS_PER_TOKEN = 4
 """Of English text and of code, about."""
@@ -17,7 +16,6 @@ CHARACTERS_PER_TOKEN = 4
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
 _FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
 _BEHIND = ".,;:!?)]}'\""
-"""Signs of the sentence around a path."""
 
 
 def attach(path: Path, context_limit: int | None) -> Attachment:
@@ -37,17 +35,13 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             raise BadInput(f"{shown} has {size:,} bytes; at most {LARGEST_BYTES:,} can be attached.")
-        content = path.read_bytes()
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise BadInput(f"{shown} cannot be read: {error.strerror}.") from error
-    if b"\0" in content:
-        raise BadInput(f"{shown} is no UTF-8 text (it has zero bytes), so it cannot be attached.")
-    try:
-        text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
-        raise BadInput(
-            f"{shown} is no UTF-8 text, so it cannot be attached. Save it as UTF-8 first."
-        ) from None
+        text = "\0"
+    if "\0" in text:
+        raise BadInput(f"{shown} is no UTF-8 text, so it cannot be attached. Save it as UTF-8 first.")
     if not text.strip():
         raise BadInput(f"{shown} is empty.")
     tokens = len(text) // CHARACTERS_PER_TOKEN

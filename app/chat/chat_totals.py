@@ -1,15 +1,14 @@
 """What drafting did in a chat so far: a fold over its answers' logs."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from app.chat.answer_log import AnswerLog
-from app.engine.events import DraftRound
 
 PLAIN_ROUNDS_NEEDED = 16
-"""Plain rounds without which nothing is said about the time that drafting saved."""
+"""The time that drafting saved is given only with as many plain rounds to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,6 @@ class ChatTotals:
     drafted: int
     accepted: int
     seconds: float
-    """Spent decoding."""
     rounds_by_drafter: dict[str, int]
     plain_rounds: int
     """Rounds without a draft that followed another one: what a plain round costs in this chat."""
@@ -32,7 +30,6 @@ class ChatTotals:
 
 
 def totals(logs: Sequence[AnswerLog]) -> ChatTotals:
-    """Add up the answers."""
     rounds = [played for log in logs for played in log.rounds]
     drafted = [played for played in rounds if played.drafted]
     savings = [_saving([log for log in logs if log.pair == pair]) for pair in {log.pair for log in logs}]
@@ -52,18 +49,10 @@ def totals(logs: Sequence[AnswerLog]) -> ChatTotals:
 
 def _saving(logs: Sequence[AnswerLog]) -> tuple[int, float | None]:
     """(plain rounds measured, seconds saved against them or None) of one pair's answers."""
-    plain = [seconds for log in logs for seconds in _plain_times(log.rounds)]
+    pairs = [pair for log in logs for pair in zip(log.rounds, log.rounds[1:], strict=False)]
+    plain = [played.seconds for before, played in pairs if not before.drafted and not played.drafted]
     drafted = [played for log in logs for played in log.rounds if played.drafted]
     if len(plain) < PLAIN_ROUNDS_NEEDED or not drafted:
         return len(plain), None
-    return len(plain), median(plain) * sum(map(_gained, drafted)) - sum(r.seconds for r in drafted)
-
-
-def _plain_times(rounds: Sequence[DraftRound]) -> Iterator[float]:
-    for before, played in zip(rounds, rounds[1:], strict=False):
-        if not before.drafted and not played.drafted:
-            yield played.seconds
-
-
-def _gained(played: DraftRound) -> int:
-    return played.accepted + bool(played.own)
+    tokens = sum(played.accepted + bool(played.own) for played in drafted)
+    return len(plain), median(plain) * tokens - sum(played.seconds for played in drafted)

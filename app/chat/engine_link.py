@@ -7,25 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.engine import protocol
 from app.engine.chat_prompt import Message
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
-from app.engine.protocol import (
-    Answer,
-    Answered,
-    AnswerFailed,
-    Cancel,
-    Died,
-    EngineEvent,
-    Explain,
-    Explained,
-    Load,
-    Loaded,
-    LoadFailed,
-    SkipTuning,
-    Tuning,
-    TuningEnded,
-)
+from app.engine.protocol import Answered, Explained, Loaded, LoadFailed, Tuning, TuningEnded
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
@@ -43,7 +29,7 @@ class EngineDied:
 
     text: str
     while_answering: bool
-    """Each answer in progress has a `RequestFailed` that says the same."""
+    """Each answer in progress has a `RequestFailed` with the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,32 +59,23 @@ class EngineLink:
         self.client = client
         self.pair = pair
         self.info: PairInfo | None = None
-        """The loaded pair; None until it is in memory."""
         self.state: EngineState = "loading"
         self.tuning: Tuning | None = None
         """How far the measuring of what drafting costs is; None while there is none."""
-        self._listener: Callable[[PairEvent], object] = lambda event: None
+        self.listener: Callable[[PairEvent], object] = lambda event: None
         self._askers: dict[int, Asker] = {}
         self._last_id = 0
         self._no_start = ""
         """Why the process could not be started again, until the next `pump`."""
 
     def start(self) -> None:
-        """Start the process and the loading. To be called before the app runs."""
         self.client.start()
-        self.client.send(Load(self.pair))
-
-    def listen(self, listener: Callable[[PairEvent], object]) -> None:
-        """Hand what happens to the pair and the process to this listener."""
-        self._listener = listener
+        self.client.send(protocol.Load(self.pair))
 
     def use(self, pair: PairSpec) -> None:
-        """Open another pair in place of this one."""
         self.pair = pair
-        if self.client.alive:
+        if not self.wake():
             self._load()
-        else:
-            self._restart()
 
     def ask(
         self,
@@ -114,7 +91,8 @@ class EngineLink:
         `documents` are for the lookup drafter; `begun` is how the answer begins.
         """
         turn_id = self._begin(asker)
-        self.client.send(Answer(turn_id, tuple(messages), options, documents=tuple(documents), begun=begun))
+        answer = protocol.Answer(turn_id, tuple(messages), options, documents=tuple(documents), begun=begun)
+        self.client.send(answer)
         return turn_id
 
     def explain(
@@ -123,26 +101,32 @@ class EngineLink:
     ) -> int:  # fmt: skip
         """Ask where two answers part; an `Explained` or `RequestFailed` with this id goes to the asker."""
         turn_id = self._begin(asker)
-        self.client.send(Explain(turn_id, tuple(messages), options, tuple(plain), tuple(drafted)))
+        self.client.send(protocol.Explain(turn_id, tuple(messages), options, tuple(plain), tuple(drafted)))
         return turn_id
 
     def wake(self) -> bool:
         """Start a dead engine again; True if it was dead."""
-        dead = not self.client.alive
-        if dead:
-            self._restart()
-        return dead
+        if self.client.alive:
+            return False
+        reason = ""
+        try:
+            self.client.start()
+        except OSError as error:
+            reason = f"The engine process cannot be started: {error.strerror}."
+        # What the dead process left behind is dealt with before anything is asked of the next one.
+        self.pump()
+        self._load()
+        self._no_start = reason  # the next `pump` knows who asked
+        return True
 
     def cancel(self, turn_id: int) -> None:
-        """Stop an answer; its `TurnEnded` still arrives."""
-        self.client.send(Cancel(turn_id))
+        self.client.send(protocol.Cancel(turn_id))
 
     def skip_tuning(self) -> None:
         """End the measuring of what drafting costs, so that answers begin."""
-        self.client.send(SkipTuning())
+        self.client.send(protocol.SkipTuning())
 
     def pump(self) -> None:
-        """Pass on what the process sent since the last call."""
         for event in self.client.poll():
             self._pass_on(event)
         if self._no_start:
@@ -153,57 +137,43 @@ class EngineLink:
         self.client.close()
 
     def _begin(self, asker: Asker) -> int:
-        """The id of a request that is about to be sent; what comes of it goes to the asker."""
         self.wake()
         self._last_id += 1
         self._askers[self._last_id] = asker
         return self._last_id
 
-    def _restart(self) -> None:
-        reason = ""
-        try:
-            self.client.start()
-        except OSError as error:
-            reason = f"The engine process cannot be started: {error.strerror}."
-        # What the dead process left behind is dealt with before anything is asked of the next one.
-        self.pump()
-        self._load()
-        self._no_start = reason  # the next `pump` knows who asked
-
     def _load(self) -> None:
         self.info, self.state = None, "loading"
-        self._listener(PairLoading())
-        self.client.send(Load(self.pair))
+        self.listener(PairLoading())
+        self.client.send(protocol.Load(self.pair))
 
-    def _pass_on(self, event: EngineEvent) -> None:
+    def _pass_on(self, event: protocol.EngineEvent) -> None:
         match event:
-            case Loaded(info):
-                self.info, self.state = info, "ready"
-                self._listener(event)
-            case LoadFailed():
-                self.state = "failed"
-                self._listener(event)
-            case Tuning() | TuningEnded():
-                self.tuning = event if isinstance(event, Tuning) else None
-                self._listener(event)
             case Answered() | Explained():
                 done = isinstance(event, Explained) or isinstance(event.event, TurnEnded)
                 asker = self._askers.pop(event.id, None) if done else self._askers.get(event.id)
                 if asker is not None:
                     asker(event)
-            case AnswerFailed(turn_id, text):
+            case protocol.AnswerFailed(turn_id, text):
                 self._fail(turn_id, text)
-            case Died():
+            case protocol.Died():
                 self._die(describe_death(event))
+            case _:
+                if isinstance(event, Loaded):
+                    self.info, self.state = event.info, "ready"
+                elif isinstance(event, LoadFailed):
+                    self.state = "failed"
+                else:
+                    self.tuning = event if isinstance(event, Tuning) else None
+                self.listener(event)
 
     def _die(self, reason: str) -> None:
-        """There is no process: all that was asked has failed."""
         self.info, self.state, self.tuning = None, "dead", None
         text = f"{reason} The next prompt starts it again."
         answering = list(self._askers)
         for turn_id in answering:
             self._fail(turn_id, text, reason)
-        self._listener(EngineDied(text, while_answering=bool(answering)))
+        self.listener(EngineDied(text, while_answering=bool(answering)))
 
     def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
         asker = self._askers.pop(turn_id, None)

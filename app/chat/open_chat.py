@@ -2,20 +2,57 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, Protocol
 
 from app.chat.answer_in_progress import AnswerInProgress
-from app.chat.chat_logs import ChatLogs
-from app.chat.chat_view import ChatView
+from app.chat.answer_log import AnswerLog
 from app.chat.context_in_use import ContextInUse
 from app.chat.conversation import Conversation
 from app.chat.engine_link import Asker, EngineLink, RequestEvent, RequestFailed
 from app.chat.settings import Settings
-from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
+from app.engine.events import Piece, TextAdded, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.protocol import Answered
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from models.pairs.pair import PairSpec
+
+Kind = Literal["info", "warning", "error"]
+
+
+class ChatView(Protocol):
+    """The chat calls it after each change; it reads everything else from the chat."""
+
+    def note(self, text: str, kind: Kind = "info") -> None:
+        """Add a line from the program itself."""
+
+    def show_path(self) -> None:
+        """Another branch is in view."""
+
+    def cut(self, message: ChatMessage, *, keep: bool) -> None:
+        """What follows a message goes, and where it is not kept, the message too."""
+
+    def append(self, prompt: ChatMessage) -> None:
+        """A prompt was added at the end."""
+
+    def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
+        """An answer grows from here on, from the text it has."""
+
+    def grow(self, pieces: Sequence[Piece]) -> None: ...
+
+    def end_answer(self, answer: ChatMessage) -> None: ...
+
+    def return_prompts(self, prompts: list[Unsent]) -> None:
+        """These came to nothing: they return to where they were written."""
+
+    def leave_editing(self) -> None:
+        """An earlier prompt is no longer edited: what was written before it is there again."""
+
+    def open(self, waited: list[Unsent]) -> None:
+        """Another chat is in view; these waited in the one before."""
+
+    def show(self, *, at_once: bool = True) -> None:
+        """Numbers or settings changed; if not `at_once`, it may wait for a good moment."""
 
 
 class OpenChat:
@@ -31,19 +68,17 @@ class OpenChat:
         self.history = history
         self.conversation = Conversation.begin(history, settings)
         self.running: AnswerInProgress | None = None
-        """The answer that is being written."""
         self.queued: list[Unsent] = []
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
-        self.logs = ChatLogs()
-        """What drafting did, per answer of this chat."""
+        self.logs: list[AnswerLog] = []
+        """Of this chat's answers with rounds, in the order they were begun."""
         self.context = ContextInUse()
         self._asker = asker
         self._dropped = 0
 
     @property
     def can_stop(self) -> bool:
-        """Something is under way that `stop` ends."""
         return self.link.tuning is not None or self.running is not None or self.editing is not None
 
     @property
@@ -52,7 +87,6 @@ class OpenChat:
         return self.link.info.context_limit if self.link.info else None
 
     def ask(self, prompt: Unsent, *, at_once: bool) -> None:
-        """Send a prompt, or have it wait for the answer in progress; `at_once` ends that one first."""
         if self.running is None:
             self.send(prompt.text, prompt.attachments)
         else:
@@ -72,18 +106,16 @@ class OpenChat:
         prompt = self.conversation.ask(text, attachments, instead_of=edited)
         if in_view:
             self.view.append(prompt)
-        else:  # Another branch was walked to meanwhile.
+        else:  # Another branch was chosen meanwhile.
             self.view.show_path()
         self.answer(prompt, self.settings)
 
     def answer(self, prompt: ChatMessage, settings: Settings) -> None:
-        """Have a prompt answered, beside the answers it may have."""
         facts = AnswerFacts(self.link.pair.name, settings.for_answer())
         self._begin(prompt, self.conversation.begin_answer(prompt, facts))
 
     def go_on(self, answer: ChatMessage) -> None:
-        """Continue an answer that was stopped."""
-        self._begin(self.conversation.tree[answer.parent or ""], answer)
+        self._begin(self.conversation.tree[answer.parent], answer)
 
     def stop(self) -> None:
         """End what is under way: measuring, an answer, or the edit of an earlier prompt."""
@@ -118,7 +150,6 @@ class OpenChat:
         self._begin(running.prompt, message)
 
     def change_settings(self, settings: Settings) -> None:
-        """Take other settings; they hold from the next answer on and belong to the chat."""
         self.settings = settings
         self.conversation.set_up(settings=settings)
         self.view.show()
@@ -130,12 +161,11 @@ class OpenChat:
     def resume(self, chat: Chat, messages: Sequence[ChatMessage]) -> None:
         """Go on with a saved chat, with its own instructions and options."""
         self._open(Conversation(self.history, chat, messages))
-        self.settings = self.conversation.settings
+        self.settings = Settings(chat.options, chat.drafting)
         self.view.show()
 
-    def stand_at(self, message: ChatMessage) -> None:
-        """Bring the branch with this message into view."""
-        self.conversation.stand_at(message)
+    def show_branch(self, message: ChatMessage) -> None:
+        self.conversation.show_branch(message)
         self.count_context()
         self.view.show_path()
         self.view.show()
@@ -155,33 +185,26 @@ class OpenChat:
             self._fail(running, event.text)
 
     def save(self) -> None:
-        """Hand what the answer in progress has grown by to the history."""
         running = self.running
         if running is not None and running.unsaved:
             running.unsaved = False
             self.conversation.change(running.message)
 
     def _open(self, conversation: Conversation) -> None:
-        """Put another chat into view."""
-        waited = self._leave()
-        self._leave_editing()
-        self.conversation = conversation
-        self.logs.fill(conversation.tree)
-        self.count_context()
-        self.view.open(waited)
-
-    def _leave(self) -> list[Unsent]:
-        """Another chat comes into view: the answer in progress ends. Return what waited; nothing does now."""
-        running, conversation = self.running, self.conversation
-        if running is not None:
+        if (running := self.running) is not None:
             self.link.cancel(running.id)
             if running.has_grown:
-                conversation.change(running.ended("cancelled"))
+                self.conversation.change(running.ended("cancelled"))
             elif not running.before.text:
-                conversation.forget(running.before)
-        waited = self.queued
-        self.running, self.queued, self._dropped = None, [], 0
-        return waited
+                self.conversation.forget(running.before)
+        waited, self.queued, self.running, self._dropped = self.queued, [], None, 0
+        self._leave_editing()
+        self.conversation = conversation
+        self.logs.clear()
+        for message in conversation.tree.values():
+            self._put_saved_log(message)
+        self.count_context()
+        self.view.open(waited)
 
     def _leave_editing(self) -> None:
         if self.editing is not None:
@@ -192,30 +215,36 @@ class OpenChat:
         if self.link.tuning is not None:
             self.link.skip_tuning()
 
+    def _put_log(self, log: AnswerLog) -> None:
+        places = (place for place, known in enumerate(self.logs) if known.answer_id == log.answer_id)
+        place = next(places, len(self.logs))
+        self.logs[place : place + 1] = [log]
+
+    def _put_saved_log(self, answer: ChatMessage) -> None:
+        if answer.facts is not None and answer.facts.rounds:
+            self._put_log(AnswerLog(answer.facts.pair, answer, over=True))
+
     def _begin(self, prompt: ChatMessage, message: ChatMessage) -> None:
-        log = self.logs.begin(message, self.link.pair.name)
+        log = AnswerLog(self.link.pair.name, message)
+        self._put_log(log)
         self.view.begin_answer(message, log)
         assert message.facts is not None
         options = message.facts.options
         if message.text:  # its own options, but how long it may become is what the person says now
             options = replace(options, max_tokens=self.settings.options.max_tokens)
-        request = self.link.ask(
-            self._asker,
-            self.conversation.messages(prompt),
-            options,
-            documents=self.conversation.documents(prompt),
-            begun=message.text,
-        )
+        messages, documents = self.conversation.messages(prompt), self.conversation.documents(prompt)
+        request = self.link.ask(self._asker, messages, options, documents=documents, begun=message.text)
         self.running = AnswerInProgress(request, prompt, message, log, options.max_tokens)
-        self.context.take(None)
+        self.context.latest = None
         self.view.show()
 
     def _advance(self, running: AnswerInProgress, event: TurnEvent) -> None:
         match event:
-            case TurnsDropped(count) if count != self._dropped:
-                self._dropped = count
-                text = f"The context is full: the model does not read the oldest {count} messages."
-                self.view.note(text, "warning")
+            case TurnsDropped(count):
+                if count != self._dropped:
+                    self._dropped = count
+                    text = f"The context is full: the model does not read the oldest {count} messages."
+                    self.view.note(text, "warning")
             case TextAdded(pieces=pieces):
                 if not running.stopping:
                     running.add(event)
@@ -241,7 +270,6 @@ class OpenChat:
         self.view.show()
 
     def _settle(self, running: AnswerInProgress, finish: Finish, event: TurnEnded | None = None) -> None:
-        """The answer has ended; go on with what waited."""
         running.log.over = True
         message = self.conversation.change(running.ended(finish, event))
         self.running = None
@@ -251,16 +279,17 @@ class OpenChat:
             self.send(waiting.text, waiting.attachments)
 
     def _give_back(self, running: AnswerInProgress) -> None:
-        """What came to nothing is as it was; a prompt returns to where it was written."""
-        conversation = self.conversation
-        self.logs.take_back(running.before)
+        conversation, before = self.conversation, running.before
+        self._put_saved_log(before)
+        if running.log in self.logs:
+            self.logs.remove(running.log)
         self.running = None
-        if running.before.text:
-            conversation.change(running.before)
-            self.view.end_answer(running.before)
+        if before.text:
+            conversation.change(before)
+            self.view.end_answer(before)
             return
         waiting, self.queued = self.queued, []
-        conversation.forget(running.before)
+        conversation.forget(before)
         if conversation.chat.leaf == running.prompt.id:
             conversation.forget(running.prompt)
             waiting.insert(0, Unsent(running.prompt.text, running.prompt.attachments))

@@ -17,12 +17,9 @@ NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from mem
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a pair."""
-
     pair: Pair
     installed: bool
     removable_bytes: int = 0
-    """What removing it would free."""
     fit: Fit | None = None
     """None until the machine was asked."""
     expected: Expectation | None = None
@@ -32,24 +29,17 @@ class Facts:
 
 
 def first_facts(pair: Pair) -> Facts:
-    """What is known at once."""
     return Facts(pair, installed(pair.spec))
 
 
 def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) -> Facts:
-    """Everything; asking the disk takes a moment."""
     from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
 
-    pulled = [s for s in pair.spec.sources if not s.is_local or package_of(s)]
+    pulled = [source for source in pair.spec.sources if not source.is_local or package_of(source)]
     here = any(map(find_folder, pulled))
-    return Facts(
-        pair,
-        installed(pair.spec),
-        removable_bytes(pair.spec) if here else 0,
-        fit(pair, machine),
-        expect(pair, chip) if chip else None,
-        measured,
-    )
+    removable = removable_bytes(pair.spec) if here else 0
+    expected = expect(pair, chip) if chip else None
+    return Facts(pair, installed(pair.spec), removable, fit(pair, machine), expected, measured)
 
 
 def matches(facts: Facts, words: str) -> bool:
@@ -61,7 +51,6 @@ def matches(facts: Facts, words: str) -> bool:
 
 
 def details(facts: Facts) -> str:
-    """Everything known about a pair, several lines."""
     pair, expected = facts.pair, facts.expected
     lines = [
         f"{pair.name}: {pair.good_for}",

@@ -11,7 +11,6 @@ from models.pairs.pair import PairSpec
 from models.size_text import size_text
 
 Ask = Callable[[str, str, str], Awaitable[bool]]
-"""Shows a question and its two answers; True for the first answer."""
 
 
 async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, ask: Ask) -> str:
@@ -35,7 +34,7 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
 
 
 def _removable(pair: Pair) -> int | None:
-    """Bytes that are freed; None for a pair of one's own that only leaves the list.
+    """Bytes that are freed; None for a pair of the person's own that only leaves the list.
 
     Raises:
         NotInstalled: nothing can be removed; the message says why.
@@ -44,16 +43,14 @@ def _removable(pair: Pair) -> int | None:
 
     try:
         plan = plan_removal(pair.spec)
+        if plan.deleted:
+            return plan.freed_bytes
+        stays = plan.kept[0]
+        raise NotInstalled(f"Nothing of {pair.name} can be removed: {stays.source} is {stays.why}.")
     except NotInstalled:
         if pair.own:
             return None
         raise
-    if plan.deleted:
-        return plan.freed_bytes
-    if pair.own:
-        return None
-    (stays, *_) = plan.kept
-    raise NotInstalled(f"Nothing of {pair.name} can be removed: {stays.source} is {stays.why}.")
 
 
 def _remove(pair: Pair, *, has_files: bool) -> str:

@@ -21,10 +21,7 @@ class PastPrompts:
         self._place = len(self._texts)
 
     def add(self, text: str) -> None:
-        """Take a text that was sent; the next walk begins after it."""
-        if text in self._texts:
-            self._texts.remove(text)
-        self._texts.append(text)
+        self._texts = [*(one for one in self._texts if one != text), text]
         self._place = len(self._texts)
 
     def earlier(self, shown: str) -> str | None:
@@ -44,7 +41,7 @@ class PastPrompts:
         if self._place == len(self._texts):
             self._draft = shown
         self._place = place
-        return self._texts[place] if place < len(self._texts) else self._draft
+        return [*self._texts, self._draft][place]
 
 
 class PastFiles:
@@ -53,10 +50,8 @@ class PastFiles:
     def __init__(self) -> None:
         self._of: dict[str, Files] = {}
         self._aside: Files = ()
-        """Those that were there before a text with its own files came."""
 
     def keep(self, prompts: Mapping[str, Files]) -> None:
-        """Have these come back with their texts."""
         self._of.update(prompts)
 
     def walked(self, shown: str, found: str, files: Files) -> Files:
@@ -64,11 +59,10 @@ class PastFiles:
         if shown in self._of:
             self._of[shown] = files
             files = self._aside
-        if found not in self._of:
-            return files
-        self._aside = files
-        return self._of[found]
+        if found in self._of:
+            self._aside = files
+            files = self._of[found]
+        return files
 
     def sent(self, text: str) -> None:
-        """The text went off with what was shown: Up brings it back as any other."""
         self._of.pop(text, None)

@@ -4,12 +4,21 @@ What an earlier run of the program did not finish is paused, or failed. It begin
 says so: the line may be a metered one, and a pair is gigabytes.
 """
 
+import fcntl
+import json
+import os
 import threading
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Literal, TextIO
+from uuid import uuid4
 
-from app.chat.kept_pulls import KeptPulls
-from app.shell.errors import AppError
+from app.shell.errors import AppError, MachineFailed
 from models.errors import ModelsError, PullCancelled
+from models.files import locked
 from models.hub.download import pull
 from models.hub.progress import Progress
 from models.pairs.installed import installed
@@ -17,10 +26,9 @@ from models.pairs.pair import PairSpec
 
 STOP_SECONDS = 3.0
 
-NOT_HERE = ("running", "waiting", "paused", "failed", "cancelled")
-"""States of what has not come, by how soon a person wants to know."""
-
 JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
+
+NOT_HERE: tuple[JobState, ...] = ("running", "waiting", "paused", "failed", "cancelled")
 
 
 class PullJob:
@@ -32,18 +40,15 @@ class PullJob:
         self.progress: Progress | None = None
         """None until the download process reports."""
         self.error = error
-        """Why it failed, for the user."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull", daemon=True)
 
     @property
     def unfinished(self) -> bool:
-        """It waits or runs."""
         return self.state in ("waiting", "running")
 
     @property
     def is_wanted(self) -> bool:
-        """It is neither here nor cancelled."""
         return self.state not in ("done", "cancelled")
 
     def start(self) -> None:
@@ -57,7 +62,6 @@ class PullJob:
             self.state = "cancelled"
 
     def wait(self) -> None:
-        """Until its process is gone."""
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
 
@@ -75,15 +79,89 @@ class PullJob:
             self.state = "failed"
 
 
+class KeptPulls:
+    """Downloads that had not ended when a program did: in the file of this program, if there are any.
+
+    Each running program has one small file and a lock on it, which the system releases however the program
+    ends: a file without a lock belongs to none. A file has a line per change and the last whole one counts,
+    so that a kill while writing loses nothing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / f"{uuid4().hex}.jsonl"
+        self._file: TextIO | None = None
+
+    def take_over(self) -> dict[PairSpec, str]:
+        """The downloads of programs that are gone, with why they failed; they are this program's from now on.
+
+        Raises:
+            MachineFailed: it cannot be written here, and stays theirs.
+        """
+        found: dict[PairSpec, str] = {}
+        if not os.path.isdir(self._folder):
+            return found
+        with self._alone():
+            for path in sorted(self._folder.glob("*.jsonl")):
+                try:
+                    file = path.open("r+", encoding="utf-8", errors="replace")
+                except OSError:  # not this person's
+                    continue
+                with file:
+                    if _lock(file):
+                        found |= _last_whole(file.read())
+                        if found:
+                            self._append(found)
+                        path.unlink(missing_ok=True)
+        return found
+
+    def write(self, pairs: Mapping[PairSpec, str]) -> None:
+        """Keep these, with why they failed or nothing, and nothing else.
+
+        Raises:
+            MachineFailed: the disk is full, or the folder cannot be written.
+        """
+        if not pairs and self._file is None:
+            return
+        with self._alone():
+            if pairs:
+                self._append(pairs)
+            else:
+                self._path.unlink(missing_ok=True)
+                self.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, pairs: Mapping[PairSpec, str]) -> None:
+        if self._file is None:
+            self._file = open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600))
+            _lock(self._file)
+        kept = [(asdict(pair), error) for pair, error in pairs.items()]
+        self._file.write(json.dumps(kept) + "\n")
+        self._file.flush()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other program begins a file or takes one over meanwhile."""
+        try:
+            with locked(self._folder):
+                yield
+        except OSError as error:
+            raise MachineFailed(
+                f"Downloads that do not end will not be offered again: {self._path} cannot be written "
+                f"({error.strerror})."
+            ) from error
+
+
 class PullQueue:
     """Paused downloads, then those of this run of the program, in the order they were asked for."""
 
     def __init__(self, kept: KeptPulls) -> None:
-        self.jobs: list[PullJob] = []
-        """One for each pair, ended ones too."""
         self.problem = ""
         """Why the queue will not outlive the program, until that was shown; empty while it will."""
-        self._reported: set[PullJob] = set()
         self._kept = kept
         self._ended = False
         self._kept_pairs: dict[PairSpec, str] | None = None
@@ -91,10 +169,12 @@ class PullQueue:
             left = kept.take_over()
         except AppError as error:
             left, self.problem = {}, str(error)
-        for pair, why in left.items():
-            if not installed(pair):
-                self.jobs.append(PullJob(pair, "failed" if why else "paused", why))
-        self._reported.update(self.jobs)
+        self.jobs = [
+            PullJob(pair, "failed" if why else "paused", why)
+            for pair, why in left.items()
+            if not installed(pair)
+        ]
+        self._reported = set(self.jobs)
         self._keep()
 
     @property
@@ -104,15 +184,15 @@ class PullQueue:
     @property
     def not_here(self) -> list[PullJob]:
         """Those whose pair is not here; first what is under way, where a screen has little room."""
-        jobs = [job for job in self.jobs if job.state in NOT_HERE]
-        return sorted(jobs, key=lambda job: NOT_HERE.index(job.state))
+        return sorted(
+            (job for job in self.jobs if job.state in NOT_HERE), key=lambda job: NOT_HERE.index(job.state)
+        )
 
     @property
     def unfinished(self) -> list[PullJob]:
         return [job for job in self.jobs if job.unfinished]
 
     def of(self, pair: PairSpec) -> PullJob | None:
-        """The download of this pair, if one was asked for."""
         return next((job for job in self.jobs if job.pair == pair), None)
 
     def add(self, pair: PairSpec) -> PullJob:
@@ -126,10 +206,8 @@ class PullQueue:
 
     def advance(self) -> list[PullJob]:
         """Begin the next download where none runs; gives those that ended since the last call."""
-        if not any(job.state == "running" for job in self.jobs):
-            waiting = next((job for job in self.jobs if job.state == "waiting"), None)
-            if waiting is not None:
-                waiting.start()
+        if not any(job.state == "running" for job in self.jobs) and self.unfinished:
+            self.unfinished[0].start()
         ended = [job for job in self.jobs if not job.unfinished and job not in self._reported]
         self._reported.update(ended)
         self._keep()
@@ -163,10 +241,26 @@ class PullQueue:
 
     def _keep(self) -> None:
         pairs = {job.pair: job.error for job in self.jobs if job.is_wanted}
-        if self._ended or pairs == self._kept_pairs:
-            return
-        self._kept_pairs = pairs
-        try:
-            self._kept.write(pairs)
-        except AppError as error:
-            self.problem = str(error)
+        if pairs != self._kept_pairs and not self._ended:
+            self._kept_pairs = pairs
+            try:
+                self._kept.write(pairs)
+            except AppError as error:
+                self.problem = str(error)
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _last_whole(text: str) -> dict[PairSpec, str]:
+    from pydantic import TypeAdapter, ValidationError  # slow to load, and seldom needed
+
+    for line in reversed(text.splitlines()):
+        with suppress(ValidationError):
+            return dict(TypeAdapter(list[tuple[PairSpec, str]]).validate_json(line))
+    return {}

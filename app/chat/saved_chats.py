@@ -1,108 +1,171 @@
-"""The chats on disk: every question to the history waits off the caller's thread."""
+"""The chats on disk, and what a person does with them: every question to the history waits off the thread."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, TypeVar
 
-from app.chat.conversation import Conversation
+from app.chat.open_chat import OpenChat
 from app.history.export import import_file, write
-from app.history.records import Chat, ChatMessage, ChatRow
-from app.history.saving import HistoryThread
+from app.history.records import Chat, ChatRow, Preset, now
+from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import unsent
-from app.shell.errors import BadInput
+from app.shell.errors import AppError, BadInput
 from app.shell.named_file import plain_file
+from app.shell.number_text import ago, counted
+from app.shell.printable import one_line
 
 T = TypeVar("T")
 
 
 class SavedChats:
-    """Finds, renames, archives, deletes and exports chats; the one in view stays in step."""
+    """Done by a command or in the list of chats; the one in view stays in step.
+
+    What was done is given as a sentence; what cannot be done raises `BadInput`.
+    """
 
     def __init__(
-        self, history: HistoryThread, in_view: Callable[[], Conversation], leave: Callable[[], None]
+        self, chat: OpenChat, fill_in: Callable[[str], str], put_back_unsent: Callable[[str], Awaitable[None]]
     ) -> None:
-        """`leave` puts an empty chat into view: one that is deleted must not be written again."""
-        self._history = history
-        self._in_view = in_view
-        self._leave = leave
+        """`fill_in` names keys in a sentence; `put_back_unsent` brings a chat's unsent prompt back."""
+        self._chat = chat
+        self._fill_in = fill_in
+        self._put_back_unsent = put_back_unsent
         self._deleted: list[Chat] = []
-        """Those `undo` brings back, the last one last."""
-
-    async def ask(self, work: Callable[[History], T]) -> T:
-        """Have the history's thread do something, and wait for its result."""
-        return await asyncio.wrap_future(self._history.ask(work))
 
     async def rows(self, text: str, *, archived: bool) -> list[ChatRow]:
         """The chats that fit a search, or all."""
         if text.strip():
-            return await self.ask(lambda history: history.search(text))
-        return await self.ask(lambda history: history.chats(archived=archived))
+            return await self._ask(lambda history: history.search(text))
+        return await self._ask(lambda history: history.chats(archived=archived))
 
-    async def last(self) -> Chat | None:
-        """The chat before the one in view."""
-        rows = await self.ask(lambda history: history.chats(limit=2))
-        return next((row.chat for row in rows if not self._is_in_view(row.chat)), None)
+    def current(self) -> Chat:
+        if not len(self._chat.conversation.tree):
+            raise BadInput("This chat is empty yet.")
+        return self._chat.conversation.chat
 
-    async def has_unsent(self, chat: Chat) -> bool:
-        """Whether a prompt was written in it and not sent."""
-        return bool(await self.ask(lambda history: unsent(history, chat.id)))
-
-    async def find(self, name: str) -> tuple[Chat, list[ChatMessage]]:
-        """A chat by the beginning of its id, or the `last` one.
-
-        Raises:
-            BadInput: there is none.
-        """
-        found = await self.last() if name == "last" else await self.ask(lambda h: h.find(name))
-        if found is None:
-            raise BadInput("There is no other chat yet.")
-        return found, await self.ask(lambda history: history.messages(found))
-
-    async def rename(self, chat: Chat, title: str) -> None:
+    async def rename(self, chat: Chat, title: str) -> str:
+        title = one_line(title)
+        if not title:
+            raise BadInput("Give the title: /rename TITLE")
         if self._is_in_view(chat):
-            self._in_view().rename(title)
-        await self.ask(lambda history: history.rename(chat.id, title))
+            conversation = self._chat.conversation
+            conversation.chat = replace(conversation.chat, title=title)
+        await self._ask(lambda history: history.rename(chat.id, title))
+        return f"The chat is now '{title}'."
 
-    async def archive(self, chat: Chat) -> bool:
-        """Put a chat into the archive, or take it out; return whether it is there now."""
+    async def archive(self, chat: Chat) -> str:
         archived = not chat.archived
-        await self.ask(lambda history: history.archive(chat.id, archived))
+        await self._ask(lambda history: history.archive(chat.id, archived))
         if self._is_in_view(chat):
-            self._in_view().chat = replace(self._in_view().chat, archived=archived)
-        return archived
+            conversation = self._chat.conversation
+            conversation.chat = replace(conversation.chat, archived=archived)
+        where = self._fill_in("in the archive ({sessions.archived} in the list of chats shows it)")
+        return f"'{chat.title}' is {where if archived else 'out of the archive'}."
 
-    async def delete(self, chat: Chat) -> None:
+    async def delete(self, chat: Chat) -> str:
         if self._is_in_view(chat):
-            self._leave()
-        await self.ask(lambda history: history.delete(chat.id))
+            self._chat.clear()  # it must not be written again
+        await self._ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
+        undo = self._fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
+        return f"Deleted '{chat.title}'. {undo}"
 
-    async def undo(self) -> Chat:
-        """Bring the chat back that was deleted last.
-
-        Raises:
-            BadInput: none was.
-        """
+    async def undo(self) -> str:
+        """Bring the chat back that was deleted last; into view too, in place of an empty one."""
         if not self._deleted:
             raise BadInput(
                 "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
             )
         chat = self._deleted.pop()
-        await self.ask(lambda history: history.restore(chat.id))
-        return chat
+        await self._ask(lambda history: history.restore(chat.id))
+        if not len(self._chat.conversation.tree):
+            await self.resume(chat.id)
+        return f"'{chat.title}' is back."
 
-    async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> Path:
-        """Write a chat into a file, one in the working folder if none is named; return it."""
+    async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> str:
         path = plain_file(file) if file else None
-        return await self.ask(lambda h: write(chat, h.messages(chat), kind, path))
+        return f"Written to {await self._ask(lambda h: write(chat, h.messages(chat), kind, path))}."
 
-    async def import_file(self, file: str) -> tuple[int, int]:
-        """Add the chats of an exported file; return how many were new, and how many were there already."""
+    async def import_file(self, file: str) -> str:
+        if not file:
+            raise BadInput("Name the file: /import FILE")
         path = plain_file(file)
-        return await self.ask(lambda history: import_file(history, path))
+        added, known = await self._ask(lambda history: import_file(history, path))
+        return f"{counted(added, 'chat')} added, {known} there already."
+
+    async def offer_last(self) -> None:
+        """Say which key goes on with the last chat, if there is one."""
+        try:
+            chat = await self._last()
+            left = chat is not None and await self._ask(lambda history: unsent(history, chat.id))
+        except AppError:
+            return  # the history's thread has reported it
+        if chat is not None and not len(self._chat.conversation.tree):
+            last, others = self._fill_in("{chat.resume_last}"), self._fill_in("{chat.sessions}")
+            also = ", where a prompt was not sent" if left else ""
+            text = f"{last} goes on with '{chat.title}' ({ago(chat.changed, now())}){also}."
+            self._chat.view.note(f"{text} {others} lists all chats.")
+
+    async def resume(self, name: str) -> None:
+        """Open a chat by the beginning of its id, or the `last` one."""
+        found = await self._last() if name == "last" else await self._ask(lambda h: h.find(name))
+        if found is None:
+            raise BadInput("There is no other chat yet.")
+        chat = self._chat
+        chat.resume(found, await self._ask(lambda history: history.messages(found)))
+        answer, pair = chat.conversation.last_answer, chat.link.pair.name
+        if answer is not None and answer.facts is not None and answer.facts.pair != pair:
+            change = self._fill_in("{app.pairs} changes it.")
+            self._chat.view.note(
+                f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. {change}"
+            )
+        if chat.conversation.path[-1:] == [chat.conversation.last]:
+            text = "The last prompt was not answered. /regenerate has it answered."
+            chat.view.note(text, "warning")
+        await self._put_back_unsent(found.id)
+
+    async def preset(self, value: str) -> str:
+        verb, _, name = value.partition(" ")
+        name = name.strip()
+        presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
+        if not value:
+            uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"
+            return f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat."
+        if verb == "save" and name:
+            preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
+            await self._ask(lambda history: history.save_preset(preset))
+            return f"Preset '{name}' is saved."
+        if verb == "delete" and name:
+            if await self._ask(lambda history: history.delete_preset(name)):
+                return f"Preset '{name}' is deleted."
+            value = name
+        if value not in presets:
+            raise BadInput(f"There is no preset '{value}'. /preset lists them.")
+        return self._use(presets[value])
+
+    def report_saving(self, news: News) -> None:
+        """Say what became of saving; a new file gets everything that is in view."""
+        self._chat.view.note(news.text, "info" if news.kind == "resumed" else "error")
+        if news.kind == "new file":
+            self._chat.conversation.save_all()
+
+    async def _ask(self, work: Callable[[History], T]) -> T:
+        return await asyncio.wrap_future(self._chat.history.ask(work))
+
+    async def _last(self) -> Chat | None:
+        rows = await self._ask(lambda history: history.chats(limit=2))
+        return next((row.chat for row in rows if not self._is_in_view(row.chat)), None)
+
+    def _use(self, preset: Preset) -> str:
+        chat = self._chat
+        chat.conversation.set_up(system=preset.system)
+        # The seed is no matter of taste; it stays.
+        options = replace(preset.options, seed=chat.settings.options.seed)
+        chat.change_settings(replace(chat.settings, options=options))
+        system = f" Instructions: {preset.system}" if preset.system else ""
+        return f"Preset '{preset.name}' is in use from the next answer on.{system}"
 
     def _is_in_view(self, chat: Chat) -> bool:
-        return chat.id == self._in_view().chat.id
+        return chat.id == self._chat.conversation.chat.id

@@ -9,10 +9,8 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 
 FIELDS = {setting.command: setting for setting in OPTION_SETTINGS}
-"""The settings by the name of their slash command."""
 
 OFF = {"top-p": "1", "top-k": "0", "min-p": "0", "penalty": "1"}
-"""The values at which a filter does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,6 @@ class Settings:
 
     @classmethod
     def of(cls, options: Options) -> "Settings":
-        """Settings that begin with the options of the command line."""
         if options.drafter == "none" or options.draft_length == 0:
             drafter = "auto" if options.drafter == "none" else options.drafter
             length = options.draft_length or None
@@ -33,7 +30,6 @@ class Settings:
 
     @property
     def drafts(self) -> bool:
-        """Whether the next answer is drafted."""
         return self.drafting and self.options.draft_length != 0
 
     def switched(self, drafting: bool) -> "Settings":
@@ -42,7 +38,6 @@ class Settings:
         return Settings(replace(self.options, draft_length=length) if drafting else self.options, drafting)
 
     def for_answer(self, *, drafting: bool | None = None) -> Options:
-        """The options of one answer."""
         drafts = self.drafts if drafting is None else drafting
         return self.switched(True).options if drafts else replace(self.options, drafter="none")
 
@@ -66,7 +61,6 @@ def change(settings: Settings, name: str, value: str) -> Settings:
 
 
 def describe(settings: Settings, name: str) -> str:
-    """The value `/name` has, in words."""
     if name == "draft":
         return f"drafting is {'on' if settings.drafts else 'off'}"
     return f"{name} is {FIELDS[name].shown(settings.options)}"

@@ -9,10 +9,7 @@ from app.shell.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """One command of the prompt, as help and the list of commands show it."""
-
     name: str
-    """Without its slash."""
     value: str
     """What follows the name, as shown in help; empty if nothing does."""
     summary: str
@@ -27,7 +24,6 @@ class SlashCommand:
 
     @property
     def is_setting(self) -> bool:
-        """It changes what the next answer is asked for."""
         return self.name == "draft" or self.name in FIELDS
 
 
@@ -38,20 +34,14 @@ def _settings(table: str) -> list[SlashCommand]:
 
 SLASH_COMMANDS = (
     SlashCommand("help", "", "Keys and commands"),
-    SlashCommand(
-        "compare",
-        "[all|FILE]",
-        "The last prompt, the default ones or a JSONL file, with and without drafting",
-    ),
+    SlashCommand("compare", "[all|FILE]", "The last prompt, the default ones or a file, drafted and plain"),
     SlashCommand(
         "sweep",
         "[length=0-8 drafter=...]",
         "Several settings in a row: also temperature=0,0.8 prompts=all|FILE repeats=N",
     ),
     SlashCommand("comparisons", "", "The comparisons that were kept: show one and export it, delete"),
-    SlashCommand(
-        "rounds", "", "The rounds of the last answer one by one: what was drafted, what was accepted"
-    ),
+    SlashCommand("rounds", "", "The rounds of the last answer: what was drafted, what was accepted"),
     SlashCommand("stats", "", "This chat: instructions, sampling settings, what drafting did so far"),
     SlashCommand("draft", "on|off", "Drafting for the next answer"),
     *_settings("drafting."),

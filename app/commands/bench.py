@@ -11,7 +11,7 @@ from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.machine import circumstances
 from app.shell.named_file import check_place
-from app.shell.output import Progress, data, json_data, talk
+from app.shell.output import data, json_data, talk
 from app.shell.tables import print_table
 from mlx_spec.types import Options
 
@@ -43,14 +43,12 @@ def command(
     Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """
-    from app.compare.collector import RunCollector
-    from app.compare.export import check_file, draw, write_csv
-    from app.compare.plan import Question, plan
-    from app.compare.plots import SUFFIXES
+    from app.compare.export import check_file, write_csv
+    from app.compare.plan import Question, Setting, plan
+    from app.compare.plots import SUFFIXES, draw
     from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
     from app.compare.record import shared_options
     from app.compare.runner import run_until_stopped
-    from app.compare.setting import Setting
 
     if options.max_tokens < FEWEST_TOKENS:
         raise BadInput(
@@ -64,11 +62,10 @@ def command(
     source = prompts or DEFAULT_PROMPTS
     questions = [Question.of(prompt) for prompt in read_prompts(source)]
     setting = Setting(options.drafter, options.draft_length, options.temperature)
-    collector = RunCollector(plan(questions, [setting], options, repeats))
-    with args.tuned_pair(pair.chosen(), options) as loaded, Progress() as line:
-        complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
-    shared = shared_options(collector.plan.options)
-    facts = {"pair": loaded.spec.as_json(), "options": shared, **circumstances()}
+    with args.tuned_pair(pair.chosen(), options) as loaded:
+        runs = plan(questions, [setting], options, repeats)
+        collector, complete = run_until_stopped(loaded, runs, raw=raw)
+    facts = {"pair": loaded.spec.as_json(), "options": shared_options(options), **circumstances()}
     record = collector.record(facts, "" if complete else "stopped by you")
     if record is None:
         return exit_codes.INTERRUPTED

@@ -4,7 +4,7 @@ from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.machine import circumstances
 from app.shell.number_text import counted
-from app.shell.output import Progress, data, json_data, talk
+from app.shell.output import data, json_data, talk
 from app.shell.tables import print_table
 from mlx_spec.types import Options
 
@@ -26,16 +26,14 @@ def command(
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
     from app.compare import check
-    from app.compare.collector import RunCollector
     from app.compare.prompts import read_prompts
     from app.compare.runner import run_until_stopped
-    from app.compare.words import difference_text
+    from app.compare.words import difference_text, unexplained
 
     questions = read_prompts(prompts) if prompts else check.default_prompts()
     loaded = args.loaded_pair(pair.chosen())
-    collector = RunCollector(check.check_plan(loaded, questions, options.max_tokens, options.seed))
-    with Progress() as line:
-        complete = run_until_stopped(loaded, collector, raw=raw, show=line.show)
+    plan = check.check_plan(loaded, questions, options.max_tokens, options.seed)
+    collector, complete = run_until_stopped(loaded, plan, raw=raw)
     measured = collector.measured()
     if not measured:
         return exit_codes.INTERRUPTED
@@ -53,4 +51,4 @@ def command(
         talk(f"No token of the drafter {drafter} was accepted, so this proves little about it.")
     if not complete:
         return exit_codes.INTERRUPTED
-    return exit_codes.NO if check.not_explained(measured) else exit_codes.DONE
+    return exit_codes.NO if unexplained(measured, "coupled") else exit_codes.DONE

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from app.compare.comparison import Measured
 from app.compare.export import difference_json
-from app.compare.measured import Measured
-from app.compare.plan import Plan, Question, plan
+from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
-from app.compare.setting import Setting
 from app.compare.words import unexplained
 from mlx_spec.types import Options
 
@@ -25,7 +24,6 @@ PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-
 
 
 def default_prompts() -> list[BenchPrompt]:
-    """The prompts of a check without --prompts."""
     return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]
 
 
@@ -42,56 +40,46 @@ def check_plan(pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: i
     return plan(questions, settings, Options(max_tokens=max_tokens, seed=seed), 1, timed=False)
 
 
-def not_explained(measured: Sequence[Measured]) -> list[Measured]:
-    """Texts that differ without a near-tie."""
-    return unexplained(measured, "coupled")
-
-
 def verdict(measured: Sequence[Measured]) -> str:
-    """In words."""
-    total, wrong = len(measured), len(not_explained(measured))
-    ties = sum(m.difference is not None for m in measured) - wrong
+    total, (same, ties, wrong) = len(measured), _counts(measured)
     if wrong:
         return f"NOT lossless: {wrong} of {total} drafted texts differ and rounding does not explain it."
     if ties:
-        return f"lossless: {total - ties} of {total} drafted texts are identical, {ties} part at a near-tie."
+        return f"lossless: {same} of {total} drafted texts are identical, {ties} part at a near-tie."
     if total == 1:
         return "lossless: the one drafted text is identical to the plain one."
     return f"lossless: all {total} drafted texts are identical to the plain ones."
 
 
 def table(measured: Sequence[Measured]) -> "Table":
-    """One line per mode and drafter, one column per length."""
     from app.shell.tables import plain_table
 
     lengths = sorted({m.setting.draft_length or 0 for m in measured})
     grid = plain_table("mode", "drafter", *(f">length\n{length}" for length in lengths), ">tokens\naccepted")
-    groups: dict[tuple[float, str], list[Measured]] = {}
-    for m in measured:
-        groups.setdefault((m.setting.temperature, m.setting.drafter), []).append(m)
-    for (temperature, drafter), group in groups.items():
+    for temperature, drafter in dict.fromkeys((m.setting.temperature, m.setting.drafter) for m in measured):
+        group = [m for m in measured if (m.setting.temperature, m.setting.drafter) == (temperature, drafter)]
         cells = [_cell([m for m in group if m.setting.draft_length == length]) for length in lengths]
-        grid.add_row(MODES[temperature], drafter, *cells, str(sum(map(_accepted, group))))
+        grid.add_row(
+            MODES[temperature], drafter, *cells, str(sum(m.drafted[0].draft_n_accepted for m in group))
+        )
     return grid
 
 
 def unproven(measured: Sequence[Measured]) -> list[str]:
     """Drafters of whose tokens none was accepted: that their texts are the same proves little."""
-    proven = {m.setting.drafter for m in measured if _accepted(m)}
-    return [
-        drafter for drafter in dict.fromkeys(m.setting.drafter for m in measured) if drafter not in proven
-    ]
+    proven = {m.setting.drafter for m in measured if m.drafted[0].draft_n_accepted}
+    drafters = dict.fromkeys(m.setting.drafter for m in measured)
+    return [drafter for drafter in drafters if drafter not in proven]
 
 
 def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
-    """Everything, with one row per prompt and setting."""
-    wrong, same = len(not_explained(measured)), sum(m.difference is None for m in measured)
+    same, ties, wrong = _counts(measured)
     return {
         "lossless": not wrong,
         "verdict": verdict(measured),
         "compared": len(measured),
         "identical": same,
-        "near_ties": len(measured) - same - wrong,
+        "near_ties": ties,
         "unexplained": wrong,
         "rows": [
             {
@@ -99,8 +87,8 @@ def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
                 "mode": MODES[m.setting.temperature],
                 "drafter": m.setting.drafter,
                 "draft_length": m.setting.draft_length,
-                "tokens": m.drafted.runs[0].tokens,
-                "accepted": _accepted(m),
+                "tokens": m.drafted[0].tokens,
+                "accepted": m.drafted[0].draft_n_accepted,
                 "same_text": m.difference is None,
                 "difference": difference_json(m.difference),
             }
@@ -109,15 +97,14 @@ def as_json(measured: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def _accepted(measured: Measured) -> int:
-    return measured.drafted.runs[0].draft_n_accepted
+def _counts(measured: Sequence[Measured]) -> tuple[int, int, int]:
+    """(identical texts, near-ties, differences that rounding does not explain)"""
+    same, wrong = sum(m.difference is None for m in measured), len(unexplained(measured, "coupled"))
+    return same, len(measured) - same - wrong, wrong
 
 
 def _cell(measured: Sequence[Measured]) -> str:
-    if not measured:
-        return ""
-    if wrong := len(not_explained(measured)):
+    same, ties, wrong = _counts(measured)
+    if wrong:
         return f"{wrong} DIFFER"
-    same = sum(m.difference is None for m in measured)
-    ties = len(measured) - same
-    return f"{same} same" + (f", {ties} tied" if ties else "")
+    return f"{same} same" + (f", {ties} tied" if ties else "") if measured else ""

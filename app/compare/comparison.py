@@ -5,11 +5,25 @@ from dataclasses import asdict, dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
-from app.compare.measured import Measured
+from app.compare.plan import Setting
+from app.compare.prompts import BenchPrompt
+from app.engine.difference import Difference
 from mlx_spec.stats import Stats
 
 NOTICEABLE = 0.02
 """Gains and losses below this share are called none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One prompt's runs with a drafting setting beside its plain runs, as many of each."""
+
+    prompt: BenchPrompt
+    setting: Setting
+    plain: tuple[Stats, ...]
+    drafted: tuple[Stats, ...]
+    difference: Difference | None
+    """Where a run first left the text of the plain run beside it; None if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +44,7 @@ class Comparison:
     """Smallest and largest ratio over the repeats, each repeat taken by itself; `ratio` lies within."""
     accepted_per_round: float
     acceptance_rate: float
-    """Accepted / drafted."""
     plain_time_to_first_token: float
-    """Seconds, the median."""
     drafted_time_to_first_token: float
     peak_memory_bytes: int
     same_text: int
@@ -50,42 +62,37 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Faster, no gain or slower, in words, with the spread."""
         low, high = self.ratio_spread
-        spread = (
-            f"{low:.2f} to {high:.2f} over {self.repeats} repeats" if self.repeats > 1 else "one run each"
-        )
-        return f"{self._judgement} ({spread})"
-
-    @property
-    def _judgement(self) -> str:
+        several = f"{low:.2f} to {high:.2f} over {self.repeats} repeats"
+        text = f"{self.ratio:.2f} times as fast"
         if self.won:
-            return f"drafting is {self.ratio:.2f} times as fast"
-        if self.lost:
-            return f"drafting is slower, {self.ratio:.2f} times as fast"
-        if abs(self.ratio - 1) <= NOTICEABLE:
-            return f"no gain, {self.ratio:.2f} times as fast"
-        if not self.accepted_per_round:
-            return f"no gain, {self.ratio:.2f} times as fast, but no drafted token was accepted"
-        return f"no sure gain, {self.ratio:.2f} times as fast"
+            text = f"drafting is {text}"
+        elif self.lost:
+            text = f"drafting is slower, {text}"
+        elif abs(self.ratio - 1) <= NOTICEABLE:
+            text = f"no gain, {text}"
+        elif not self.accepted_per_round:
+            text = f"no gain, {text}, but no drafted token was accepted"
+        else:
+            text = f"no sure gain, {text}"
+        return f"{text} ({several if self.repeats > 1 else 'one run each'})"
 
     def as_json(self) -> dict[str, Any]:
-        """The fields, and the verdict."""
         return {**asdict(self), "ratio_spread": list(self.ratio_spread), "verdict": self.verdict}
 
 
 def compare(measured: Sequence[Measured]) -> Comparison:
     """Fold the measurements of one or more prompts, equally often repeated."""
-    plain = [m.plain.runs for m in measured]
-    drafted = [m.drafted.runs for m in measured]
+    plain = [m.plain for m in measured]
+    drafted = [m.drafted for m in measured]
     repeats = len(plain[0])
     speeds = mean_speed(plain), mean_speed(drafted)
     ratios = [speeds[1] / speeds[0]] + [
-        geometric_mean([_tps(d[r]) / _tps(p[r]) for p, d in zip(plain, drafted, strict=True)])
-        for r in range(repeats)
+        geometric_mean([_tps(m.drafted[repeat]) / _tps(m.plain[repeat]) for m in measured])
+        for repeat in range(repeats)
     ]
     runs = [stats for prompt in drafted for stats in prompt]
-    both = [stats for prompt in (*plain, *drafted) for stats in prompt]
+    plain_runs = [stats for prompt in plain for stats in prompt]
     accepted = sum(s.draft_n_accepted for s in runs)
     return Comparison(
         prompts=len(measured),
@@ -94,30 +101,25 @@ def compare(measured: Sequence[Measured]) -> Comparison:
         drafted_tps=speeds[1],
         ratio=ratios[0],
         ratio_spread=(min(ratios), max(ratios)),
-        accepted_per_round=_share(accepted, sum(s.rounds for s in runs)),
-        acceptance_rate=_share(accepted, sum(s.draft_n for s in runs)),
-        plain_time_to_first_token=median([s.time_to_first_token for prompt in plain for s in prompt]),
-        drafted_time_to_first_token=median([s.time_to_first_token for s in runs]),
-        peak_memory_bytes=max(s.peak_memory_bytes for s in both),
+        accepted_per_round=accepted / (sum(s.rounds for s in runs) or 1),
+        acceptance_rate=accepted / (sum(s.draft_n for s in runs) or 1),
+        plain_time_to_first_token=median(s.time_to_first_token for s in plain_runs),
+        drafted_time_to_first_token=median(s.time_to_first_token for s in runs),
+        peak_memory_bytes=max(s.peak_memory_bytes for s in (*plain_runs, *runs)),
         same_text=sum(m.difference is None for m in measured),
     )
 
 
 def by_category(measured: Sequence[Measured]) -> dict[str, Comparison]:
-    """One comparison per category, in the order of the prompts."""
     categories = dict.fromkeys(m.prompt.category for m in measured)
     return {c: compare([m for m in measured if m.prompt.category == c]) for c in categories}
 
 
 def mean_speed(prompts: Sequence[Sequence[Stats]]) -> float:
     """Tokens per second: the median of a prompt's repeats, the geometric mean of the prompts."""
-    return geometric_mean([median([_tps(stats) for stats in runs]) for runs in prompts])
+    return geometric_mean([median(map(_tps, runs)) for runs in prompts])
 
 
 def _tps(stats: Stats) -> float:
     """Never 0, so that a ratio exists: an answer has at least one token."""
     return max(stats.tokens_per_second, 1e-9)
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

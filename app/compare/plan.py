@@ -2,24 +2,69 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from app.compare.prompts import BenchPrompt
-from app.compare.setting import Setting
 from app.engine.chat_prompt import Message
-from mlx_spec.types import Options
+from mlx_spec.types import DrafterName, Options
 
 WARM_UP_TOKENS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way of answering: what a comparison varies."""
+
+    drafter: DrafterName
+    draft_length: int | None
+    """0 where nothing is drafted; None leaves it to the engine."""
+    temperature: float
+
+    @classmethod
+    def of(cls, options: Options) -> "Setting":
+        if options.drafter == "none" or options.draft_length == 0:
+            return cls.plain(options.temperature)
+        return cls(options.drafter, options.draft_length, options.temperature)
+
+    @classmethod
+    def plain(cls, temperature: float) -> "Setting":
+        """Decoding without drafting: what the others are compared with."""
+        return cls("none", 0, temperature)
+
+    @property
+    def drafts(self) -> bool:
+        return self.drafter != "none"
+
+    @property
+    def name(self) -> str:
+        """Without the temperature: `plain`, `model 3`, `auto (length auto)`."""
+        if not self.drafts:
+            return "plain"
+        length = "(length auto)" if self.draft_length is None else self.draft_length
+        return f"{self.drafter} {length}"
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} at {self.temperature:g}" if self.temperature else self.name
+
+    def options(self, base: Options) -> Options:
+        return replace(
+            base, drafter=self.drafter, draft_length=self.draft_length, temperature=self.temperature
+        )
+
+
+def plain_of(settings: Sequence[Setting], place: int) -> int:
+    """Place of the plain setting at the same temperature."""
+    return settings.index(Setting.plain(settings[place].temperature))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One answer of a comparison. `prompt` and `setting` are places in the plan."""
 
-    kind: Literal["warm-up", "counted"]
     prompt: int
     setting: int
     repeat: int = 0
+    warm_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +79,6 @@ class Question:
 
     @classmethod
     def of(cls, prompt: BenchPrompt, *before: Message) -> "Question":
-        """The prompt alone, or after other messages."""
         return cls(prompt, (*before, Message(role="user", content=prompt.prompt)))
 
 
@@ -52,35 +96,25 @@ class Plan:
     """Speeds count: every setting is warmed up, and every run in this process reads its prompt anew."""
 
     @property
-    def prompts(self) -> tuple[BenchPrompt, ...]:
-        return tuple(question.prompt for question in self.questions)
-
-    @property
     def runs(self) -> Iterator[Run]:
         """One after the other; every second repeat in the other order, so that a drift favours none."""
         places = range(len(self.settings))
         for place in places if self.timed else ():
-            yield Run("warm-up", 0, place)
+            yield Run(0, place, warm_up=True)
         for prompt in range(len(self.questions)):
             for repeat in range(self.repeats):
                 for place in places if repeat % 2 == 0 else reversed(places):
-                    yield Run("counted", prompt, place, repeat)
+                    yield Run(prompt, place, repeat)
 
     @property
     def count(self) -> int:
-        """How many runs there are, warm-ups left out."""
         return len(self.questions) * len(self.settings) * self.repeats
 
     def options_of(self, run: Run) -> Options:
-        """What the engine is given for a run."""
         options = self.settings[run.setting].options(self.options)
-        if run.kind == "counted":
-            return options
-        return replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens))
-
-    def plain_of(self, setting: int) -> int:
-        """Place of the plain setting at the same temperature."""
-        return self.settings.index(Setting.plain(self.settings[setting].temperature))
+        return (
+            replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens)) if run.warm_up else options
+        )
 
 
 def plan(

@@ -1,12 +1,15 @@
 """A comparison as a picture: bars of one drafting setting, lines of several."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.compare.comparison import Comparison
+from app.compare.plan import Setting, plain_of
 from app.compare.record import Record
-from app.compare.series import line_name, series
+from app.compare.words import circumstances, sentence
 from app.shell.named_file import write_picture
+from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 
 if TYPE_CHECKING:
@@ -16,45 +19,80 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg")
 GREY, GREEN, RED = "#9aa5b1", "#2f9e63", "#c2553f"
 MARKERS = "os^Dv*"
+SPEED = "tokens per second"
 
 
-def bars(file: Path, record: Record, title: str, note: str) -> None:
-    """Speeds with and without the one drafting setting, per category, each with its ratio.
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Speeds by draft length of one drafter and temperature; length 0 is plain decoding."""
 
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
-    (place,) = record.drafting
-    groups = list(record.categories(place).items())
-    if len(groups) > 1:  # one alone is all there is
-        groups.append(("all", record.comparison(place)))
-    label = record.settings[place].label
-    figure, axes = new_figure((8, 1.9 + 0.62 * len(groups)), title)
-    ends = [_group(axes, number, comparison) for number, (_, comparison) in enumerate(groups)]
+    label: str
+    lengths: tuple[int, ...]
+    speeds: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    """Where the speed would lie with the smallest and largest ratio of the repeats."""
+
+
+def series(record: Record) -> list[Series]:
+    """The lines of a record, drafters whose own policy chose the length left out."""
+    lines: dict[str, list[tuple[int, float, float, float]]] = {}
+    lengths = {place: record.settings[place].draft_length for place in record.drafting}
+    for place, length in sorted((p, n) for p, n in lengths.items() if n is not None):
+        comparison = record.comparison(place)
+        low, high = (ratio * comparison.plain_tps for ratio in comparison.ratio_spread)
+        plain = record.speed(plain_of(record.settings, place))
+        line = lines.setdefault(_line_name(record.settings[place]), [(0, plain, plain, plain)])
+        line.append((length, comparison.drafted_tps, low, high))
+    return [Series(name, *zip(*sorted(points), strict=True)) for name, points in lines.items()]
+
+
+def draw(file: Path, record: Record) -> None:
+    counts = f"{counted(len(record.prompts), 'prompt')}, {counted(record.repeats, 'run')} each"
+    title = f"{record.facts['pair']['name']}: {counts}\n{sentence(record)}"
+    note = f"{circumstances(record)}\n{record.date}{', broken off' if record.broken_off else ''}"
+    place, *others = record.drafting
+    if others:
+        figure, axes = new_figure((8, 5), title)
+        _draw_lines(axes, record)
+        axes.legend(frameon=False, fontsize=9)
+        label_axes(axes, f"draft length (0: plain decoding)\n{note}", f"{SPEED}, median of the repeats")
+    else:
+        groups = list(record.categories(place).items())
+        if len(groups) > 1:
+            groups.append(("all", record.comparison(place)))
+        figure, axes = new_figure((8, 1.9 + 0.62 * len(groups)), title)
+        _draw_bars(axes, groups)
+        figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+        label_axes(axes, f"{SPEED}, median of the repeats\n{note}, {record.settings[place].label}")
+    write_picture(figure, file)
+
+
+def _draw_bars(axes: "Axes", groups: list[tuple[str, Comparison]]) -> None:
+    for place, (_, c) in enumerate(groups):
+        labels = (None, None) if place else ("plain", "drafted")
+        axes.barh(place - 0.19, c.plain_tps, 0.34, color=GREY, label=labels[0])
+        axes.barh(place + 0.19, c.drafted_tps, 0.34, color=GREEN, label=labels[1])
+        end, (low, high) = (max(c.plain_tps, c.drafted_tps), place), c.ratio_spread
+        color, ratio = RED if c.ratio < 1 else "0.15", f" {c.ratio:.2f}x"
+        axes.annotate(ratio, end, va="center", fontsize=11, fontweight="bold", color=color)
+        look = {"textcoords": "offset points", "va": "center", "fontsize": 8, "color": "0.45"}
+        axes.annotate(f"{low:.2f} to {high:.2f}", end, (52, 0), **look)
     axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     if len(groups) > 1:
         axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
     axes.invert_yaxis()
-    axes.set_xlim(0, max(ends) * 1.28)
+    axes.set_xlim(0, max(max(c.plain_tps, c.drafted_tps) for _, c in groups) * 1.28)
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
-    label_axes(axes, f"tokens per second, median of the repeats\n{note}, {label}")
-    figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize=9)
-    write_picture(figure, file)
 
 
-def lines(file: Path, record: Record, title: str, note: str) -> None:
-    """Tokens per second of every drafter and temperature against the draft length.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+def _draw_lines(axes: "Axes", record: Record) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = new_figure((8, 5), title)
     # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of both.
-    names = list(dict.fromkeys(line_name(record.settings[place]) for place in record.drafting))
+    names = list(dict.fromkeys(_line_name(record.settings[place]) for place in record.drafting))
     looks = {name: (f"C{place}", MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
     for line in series(record):
         color, marker = looks[line.label]
@@ -63,14 +101,11 @@ def lines(file: Path, record: Record, title: str, note: str) -> None:
     for place in record.drafting:
         setting = record.settings[place]
         if setting.draft_length is None:
-            color, marker = looks[line_name(setting)]
+            color, marker = looks[_line_name(setting)]
             speed = record.speed(place)
             axes.axhline(speed, linestyle="--", label=setting.label, color=color, marker=marker)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
-    label_axes(axes, f"draft length (0: plain decoding)\n{note}", "tokens per second, median of the repeats")
-    axes.legend(frameon=False, fontsize=9)
-    write_picture(figure, file)
 
 
 def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
@@ -85,24 +120,9 @@ def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]
 
 
 def label_axes(axes: "Axes", across: str, up: str = "") -> None:
-    """Name both axes; a note may follow on lines of its own."""
     axes.set_xlabel(printable(across), fontsize=9, color="0.3")
     axes.set_ylabel(up, fontsize=9, color="0.3")
 
 
-def _group(axes: "Axes", place: int, comparison: Comparison) -> float:
-    """Two bars and the ratio with its spread; returns where the longer bar ends."""
-    first = place == 0
-    axes.barh(place - 0.19, comparison.plain_tps, 0.34, color=GREY, label="plain" if first else None)
-    axes.barh(place + 0.19, comparison.drafted_tps, 0.34, color=GREEN, label="drafted" if first else None)
-    end = max(comparison.plain_tps, comparison.drafted_tps)
-    low, high = comparison.ratio_spread
-    color = RED if comparison.ratio < 1 else "0.15"
-    axes.annotate(
-        f" {comparison.ratio:.2f}x", (end, place), va="center", fontsize=11, fontweight="bold", color=color
-    )
-    axes.annotate(
-        f"{low:.2f} to {high:.2f}", (end, place), (52, 0), textcoords="offset points", va="center",
-        fontsize=8, color="0.45",
-    )  # fmt: skip
-    return end
+def _line_name(setting: Setting) -> str:
+    return f"{setting.drafter} at {setting.temperature:g}" if setting.temperature else setting.drafter

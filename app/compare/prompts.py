@@ -11,19 +11,12 @@ DEFAULT_PROMPTS = Path(__file__).with_name("default_prompts.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class BenchPrompt:
-    """One prompt of a set."""
-
     id: str
     category: str
     prompt: str
 
 
 def read_prompts(file: Path) -> list[BenchPrompt]:
-    """The prompts of a file, in its order.
-
-    Raises:
-        BadInput: the file or a line of it cannot be used; the message names the line.
-    """
     lines = enumerate(read_text(file).split("\n"), 1)
     prompts = [_prompt(line, f"{file}, line {number}") for number, line in lines if line.strip()]
     if not prompts:

@@ -5,14 +5,28 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from app.compare.comparison import Comparison, by_category, compare, mean_speed
-from app.compare.measured import Measured, Outcome
+from app.compare.comparison import Comparison, Measured, by_category, compare, mean_speed
+from app.compare.plan import Setting, plain_of
 from app.compare.prompts import BenchPrompt
-from app.compare.setting import Setting
-from mlx_spec.stats import summarise
+from app.engine.difference import Difference
+from app.engine.events import Piece
+from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options
 
 FORMAT, VERSION = "mlx-spec comparison", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One prompt answered with one setting; both are places in the record's lists."""
+
+    prompt: int
+    setting: int
+    runs: tuple[Stats, ...]
+    pieces: tuple[Piece, ...]
+    """The text of the first run, marked; empty where it ran without a screen."""
+    difference: Difference | None
+    """Where a run first left the text of the plain run beside it; None if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +36,6 @@ class Record:
     name: str
     """Unique; also the file's name."""
     date: str
-    """ISO 8601, UTC."""
     facts: Mapping[str, Any]
     """Pair, device, versions, and the options that all runs shared."""
     prompts: tuple[BenchPrompt, ...]
@@ -42,40 +55,32 @@ class Record:
 
     @property
     def drafting(self) -> tuple[int, ...]:
-        """Places of the settings that draft."""
         return tuple(place for place, setting in enumerate(self.settings) if setting.drafts)
 
     @property
     def has_categories(self) -> bool:
-        """The prompts are of more than one."""
         return len({prompt.category for prompt in self.prompts}) > 1
 
     def outcome(self, prompt: int, setting: int) -> Outcome:
         return next(o for o in self.outcomes if (o.prompt, o.setting) == (prompt, setting))
 
-    def plain_of(self, setting: int) -> int:
-        """Place of the plain setting at the same temperature."""
-        return self.settings.index(Setting.plain(self.settings[setting].temperature))
-
     def measured(self, setting: int) -> list[Measured]:
         """A drafting setting's runs beside the plain ones, prompt by prompt."""
-        sides = self.plain_of(setting), setting
-        return [
-            Measured(prompt, self.settings[setting], *[self.outcome(place, side) for side in sides])
-            for place, prompt in enumerate(self.prompts)
-        ]
+        plain, found = plain_of(self.settings, setting), []
+        for place, prompt in enumerate(self.prompts):
+            drafted = self.outcome(place, setting)
+            runs = self.outcome(place, plain).runs, drafted.runs
+            found.append(Measured(prompt, self.settings[setting], *runs, drafted.difference))
+        return found
 
     def comparison(self, setting: int) -> Comparison:
-        """What a drafting setting brings over all prompts."""
         return compare(self.measured(setting))
 
     @property
     def best_ratio(self) -> float:
-        """Of the setting that drafting brings most with."""
         return max(self.comparison(place).ratio for place in self.drafting)
 
     def categories(self, setting: int) -> dict[str, Comparison]:
-        """The same by the prompts' categories."""
         return by_category(self.measured(setting))
 
     def speed(self, setting: int) -> float:
@@ -83,35 +88,16 @@ class Record:
         return mean_speed([self.outcome(place, setting).runs for place in range(len(self.prompts))])
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, with each drafting setting's verdict beside it."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "name": self.name,
-            "date": self.date,
-            "broken_off": self.broken_off,
-            **self.facts,
-            "prompts": [asdict(prompt) for prompt in self.prompts],
-            "settings": [asdict(setting) for setting in self.settings],
-            "outcomes": [
-                {**asdict(o), "pieces": [[piece.mark, piece.text] for piece in o.pieces]}
-                for o in self.outcomes
-            ],
-            "verdicts": {
-                self.settings[place].label: self.comparison(place).as_json() for place in self.drafting
-            },
-        }
-
-
-OWN = ("format", "version", "name", "date", "broken_off", "prompts", "settings", "outcomes", "verdicts")
+        value = asdict(self)
+        facts = value.pop("facts")
+        for outcome in value["outcomes"]:
+            outcome["pieces"] = [[piece["mark"], piece["text"]] for piece in outcome["pieces"]]
+        verdicts = {self.settings[place].label: self.comparison(place).as_json() for place in self.drafting}
+        return {"format": FORMAT, "version": VERSION, **facts, **value, "verdicts": verdicts}
 
 
 def record_from_json(value: Any) -> Record:
-    """Read what `as_json` wrote.
-
-    Raises:
-        ValueError: it is something else, or incomplete.
-    """
+    """Read what `as_json` wrote; ValueError where it is something else, or incomplete."""
     from pydantic import TypeAdapter
 
     try:
@@ -126,7 +112,8 @@ def record_from_json(value: Any) -> Record:
             }
             for outcome in value["outcomes"]
         ]
-        facts = {key: fact for key, fact in value.items() if key not in OWN}
+        own = {"format", "version", "verdicts", *Record.__slots__}
+        facts = {key: fact for key, fact in value.items() if key not in own}
         record = TypeAdapter(Record).validate_python({**value, "outcomes": outcomes, "facts": facts})
         datetime.fromisoformat(record.date)
         for place in record.drafting:

@@ -1,14 +1,15 @@
 """Runs a plan with a pair in this process: what bench, check and report do."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.compare.collector import RunCollector
-from app.compare.plan import Question, Run
+from app.compare.plan import Plan, Run
 from app.engine.same_text import first_difference
 from app.engine.session import Session
 from app.shell.errors import BadInput
+from app.shell.output import Progress
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -23,16 +24,10 @@ def run_plan(
 ) -> Iterator[Run]:
     """Answer a plan's runs in turn; each is yielded once its answer and its difference were gathered.
 
-    Args:
-        raw: continue a prompt's text as it is, without chat template.
-        show: called with what is answered next.
-
-    Raises:
-        BadInput: a prompt cannot be used or does not fit the context, before the first is answered.
-        SpecError: the options do not fit the pair.
+    `raw` continues a prompt's text as it is, without chat template; `show` is called with what is next.
     """
     plan = collector.plan
-    ids = _prompt_ids(pair, plan.questions, plan.options.max_tokens, raw)
+    ids = _prompt_ids(pair, plan, raw)
     for run in plan.runs:
         show(collector.doing(run))
         if plan.timed:
@@ -41,34 +36,33 @@ def run_plan(
         rounds = list(pair.engine.generate(ids[run.prompt], options))
         tokens = tuple(token for played in rounds for token in played.tokens)
         collector.add(run, tokens, pair.engine.stats(rounds))
-        for pending in collector.differing():
-            plain = plan.settings[pending.setting].options(plan.options)
-            difference = first_difference(pair, ids[pending.prompt], plain, pending.plain, pending.drafted)
-            collector.explained(pending, difference)
+        for differing in collector.differing():
+            prompt, setting = differing.place
+            plain = plan.settings[setting].options(plan.options)
+            difference = first_difference(pair, ids[prompt], plain, differing.plain, differing.drafted)
+            collector.explain(differing, difference)
         yield run
 
 
-def run_until_stopped(
-    pair: "LoadedPair", collector: RunCollector, *, raw: bool, show: Callable[[str], None]
-) -> bool:
-    """Answer a plan's runs, all of them (True) or those before Ctrl+C."""
+def run_until_stopped(pair: "LoadedPair", plan: Plan, *, raw: bool) -> tuple[RunCollector, bool]:
+    """Answer a plan's runs, all of them (True) or those before Ctrl+C, with a line of progress."""
+    collector = RunCollector(plan)
     try:
-        for _ in run_plan(pair, collector, raw=raw, show=show):
-            continue
+        with Progress() as line:
+            for _ in run_plan(pair, collector, raw=raw, show=line.show):
+                continue
     except KeyboardInterrupt:
-        return False
-    return True
+        return collector, False
+    return collector, True
 
 
-def _prompt_ids(
-    pair: "LoadedPair", questions: Sequence[Question], max_tokens: int, raw: bool
-) -> list[list[int]]:
+def _prompt_ids(pair: "LoadedPair", plan: Plan, raw: bool) -> list[list[int]]:
     """Token ids of every prompt, all before the first is answered: nothing is measured in vain."""
     session = Session(pair)
     found: list[list[int]] = []
-    for question in questions:
+    for question in plan.questions:
         asked = question.prompt.prompt if raw else question.messages
-        ids, _ = session.prompt_ids(asked, max_tokens)
+        ids, _ = session.prompt_ids(asked, plan.options.max_tokens)
         if len(ids) >= pair.context_limit:
             raise BadInput(
                 f"The prompt {question.prompt.id} has {len(ids)} tokens and the model's context holds "

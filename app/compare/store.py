@@ -1,17 +1,18 @@
 """Kept comparisons: one JSON file each, in the data folder."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from app.compare.plan import plain_of
 from app.compare.record import Record, record_from_json
 from app.shell.errors import BadInput, MachineFailed
+from app.shell.number_text import counted
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """What the folder holds, the newest first."""
 
     records: tuple[Record, ...]
@@ -19,18 +20,8 @@ class Kept:
     """Files that are no comparison of this version; left alone."""
 
 
-def folder() -> Path:
-    """Where they are kept, there or not."""
-    return data_folder() / "comparisons"
-
-
 def keep(record: Record) -> Path:
-    """Write a record; what was there stays whole until the new file is.
-
-    Raises:
-        MachineFailed: it cannot be written.
-    """
-    file = folder() / f"{record.name}.json"
+    file = _folder() / f"{record.name}.json"
     try:
         atomic_write(file, json.dumps(record.as_json(), ensure_ascii=False))
     except OSError as error:
@@ -41,10 +32,9 @@ def keep(record: Record) -> Path:
 
 
 def kept() -> Kept:
-    """Read them all."""
     records: list[Record] = []
     unreadable: list[Path] = []
-    for file in sorted(folder().glob("*.json"), reverse=True):
+    for file in sorted(_folder().glob("*.json"), reverse=True):
         try:
             records.append(record_from_json(parse_json(file.read_text(encoding="utf-8"))))
         except (OSError, ValueError):
@@ -52,34 +42,45 @@ def kept() -> Kept:
     return Kept(tuple(records), tuple(unreadable))
 
 
-def find(name: str) -> Record:
-    """A kept comparison by its name, by the beginning of it, or `last`.
+def last_speeds() -> dict[str, str]:
+    """Pair name to a sentence with its newest kept comparison; pairs that were never compared are absent."""
+    found: dict[str, str] = {}
+    for record in kept().records:
+        name = record.facts["pair"]["name"]
+        if name in found or not record.drafting:
+            continue
+        best = max(record.drafting, key=record.speed)
+        plain = record.speed(plain_of(record.settings, best))
+        found[name] = (
+            f"{plain:.0f} tok/s plain, {record.speed(best):.0f} with {record.settings[best].name}, "
+            f"{record.date[:10]}, {counted(len(record.prompts), 'prompt')}"
+        )
+    return found
 
-    Raises:
-        BadInput: there is none, or several begin like this.
-    """
+
+def find(name: str) -> Record:
+    """A kept comparison by its name, by the beginning of it, or `last`."""
     records = kept().records
-    if name == "last" and records:
-        return records[0]
-    found = [record for record in records if record.name.startswith(name)]
-    exact = [record for record in found if record.name == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if found:
-        raise BadInput(f"{len(found)} comparisons begin with '{name}'. Give more of the name.")
     if not records:
         raise BadInput("No comparison was kept yet. In the chat, /compare runs one.")
-    raise BadInput(f"There is no comparison '{name}'. `mlx-spec comparisons list` names them.")
+    if name == "last":
+        return records[0]
+    found = [record for record in records if record.name.startswith(name)]
+    found = [record for record in found if record.name == name] or found
+    if not found:
+        raise BadInput(f"There is no comparison '{name}'. `mlx-spec comparisons list` names them.")
+    if len(found) > 1:
+        raise BadInput(f"{len(found)} comparisons begin with '{name}'. Give more of the name.")
+    return found[0]
 
 
 def delete(record: Record) -> None:
-    """Take a record away.
-
-    Raises:
-        MachineFailed: the file cannot be removed.
-    """
-    file = folder() / f"{record.name}.json"
+    file = _folder() / f"{record.name}.json"
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
         raise MachineFailed(f"{file} cannot be removed: {error.strerror}.") from error
+
+
+def _folder() -> Path:
+    return data_folder() / "comparisons"

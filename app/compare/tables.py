@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from app.compare.comparison import Comparison
 from app.compare.record import Record
 from app.shell.printable import one_line
 from app.shell.tables import plain_table
@@ -28,30 +27,27 @@ def _full_table(record: Record, setting: int) -> Table:
         record.settings[setting].label, ">plain\ntok/s", ">drafted\ntok/s", ">\nratio", ">\nspread",
         ">acc./\nround", ">acc.\nrate", ">1st token\nms", ">peak\nmemory",
     )  # fmt: skip
-    for name, comparison in record.categories(setting).items():
-        grid.add_row(*_cells(name, comparison))
-    grid.add_section()
-    grid.add_row(*_cells("all", record.comparison(setting)), style="bold")
+    whole = record.comparison(setting)
+    for name, c in [*record.categories(setting).items(), ("all", whole)]:
+        if c is whole:
+            grid.add_section()
+        low, high = c.ratio_spread
+        grid.add_row(
+            one_line(name),
+            f"{c.plain_tps:.1f}",
+            f"{c.drafted_tps:.1f}",
+            f"{c.ratio:.2f}x",
+            f"{low:.2f}-{high:.2f}",
+            f"{c.accepted_per_round:.2f}",
+            f"{c.acceptance_rate:.0%}",
+            f"{c.plain_time_to_first_token * 1000:.0f}/{c.drafted_time_to_first_token * 1000:.0f}",
+            size_text(c.peak_memory_bytes),
+            style="bold" if c is whole else None,
+        )
     return grid
 
 
-def _cells(name: str, c: Comparison) -> list[str]:
-    low, high = c.ratio_spread
-    return [
-        one_line(name),
-        f"{c.plain_tps:.1f}",
-        f"{c.drafted_tps:.1f}",
-        f"{c.ratio:.2f}x",
-        f"{low:.2f}-{high:.2f}",
-        f"{c.accepted_per_round:.2f}",
-        f"{c.acceptance_rate:.0%}",
-        f"{c.plain_time_to_first_token * 1000:.0f}/{c.drafted_time_to_first_token * 1000:.0f}",
-        size_text(c.peak_memory_bytes),
-    ]
-
-
 def settings_table(record: Record, *, narrow: bool = False) -> Table:
-    """One line per setting, the plain ones among them."""
     heads = ["setting", "tok/s", "ratio", "spread", "acc./round", "same text"]
     table = _table(*heads[: 3 if narrow else None])
     for place, setting in enumerate(record.settings):

@@ -1,10 +1,11 @@
 """What `tune` reports: the cost curve, the best lengths, where drafting stops paying, the width edges."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlx_spec.policy.kernels import TargetShape, edges
+from mlx_spec.policy.kernels import Edge, TargetShape, edges
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,43 +38,60 @@ def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
 
 
 def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, Any]:
-    """All of it as plain values; seconds."""
     costs, near = calibration.costs(), calibration.near
     contexts = near, calibration.far
     plain = costs.of("none", 0, near) if costs.plain else None
+    relative, best = {}, {}
+    if plain is not None:
+        for name in costs.rounds:
+            lengths = range(1, costs.longest(name) + 1)
+            relative[name] = {str(k): costs.of(name, k, near) / plain for k in lengths}
+        for context in contexts:
+            best[str(context)] = {name: _best(costs, name, context) for name in costs.rounds}
     return {
         "plain_seconds": plain,
         "contexts": list(contexts),
         "verify": {str(c): calibration.verifying(c) for c in contexts},
         "draft_step": {str(c): calibration.draft_step(c) for c in contexts},
         "costs": costs.as_json(),
-        "relative": {name: _relative(costs, name, near, plain) for name in costs.rounds} if plain else {},
-        "best": {str(c): _best(costs, c) for c in contexts} if costs.plain else {},
+        "relative": relative,
+        "best": best,
         "pays_from": {name: pays_from(costs, name, near) for name in costs.rounds},
-        "edges": _edges(shape) if shape else {},
+        "edges": {gpu: [asdict(edge) for edge in found] for gpu, found in _edges(shape).items()},
     }
 
 
 def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["Table | str"]:
-    """Tables and sentences for people, in order."""
-    costs = calibration.costs()
+    from app.shell.tables import plain_table
+
+    costs, near = calibration.costs(), calibration.near
     if costs.plain is None:
         yield "Nothing was measured."
         return
     yield _curve(calibration)
-    yield from _sentences(calibration)
-    yield _lengths(costs, calibration.near)
+    for context in (near, calibration.far):
+        step, plain = calibration.draft_step(context), calibration.verifying(context).get(1)
+        if step is not None and plain:
+            yield (
+                f"With {context} tokens in the context, one more drafted token costs {step * 1000:.2f} ms, "
+                f"{step / plain:.2f} of a plain round."
+            )
+    for name in costs.rounds:
+        share = pays_from(costs, name, near)
+        drafter = "The draft model" if name == "model" else name.capitalize()
+        yield f"{drafter} pays from {share:.0%} accepted on." if share else f"{drafter} never pays here."
+    grid = plain_table("accepted", *(f">{name}: best length" for name in costs.rounds))
+    for rows in zip(*(_best(costs, name, near) for name in costs.rounds), strict=True):
+        cells = (f"{row['length']} ({row['gain']:.2f}x)" for row in rows)
+        grid.add_row(f"{rows[0]['acceptance']:.0%}", *cells)
+    yield grid
     if shape:
         yield "Rows after which Metal's kernels cost more for this target (from MLX's source, not measured):"
-        yield from (f"  {name}: {text}" for name, text in _edge_texts(shape).items())
+        yield from (f"  {gpu}: {_edge_text(found)}" for gpu, found in _edges(shape).items())
 
 
 def draw(file: Path, calibration: "Calibration", title: str) -> None:
-    """What target passes and whole rounds cost over the rows of a pass.
-
-    Raises:
-        MachineFailed: the file cannot be written.
-    """
+    """What target passes and whole rounds cost over the rows of a pass."""
     from app.compare.plots import GREEN, GREY, label_axes, new_figure
     from app.shell.named_file import write_picture
 
@@ -93,17 +111,9 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
     write_picture(figure, file)
 
 
-def _relative(costs: "Costs", name: str, context: int, plain: float) -> dict[str, float]:
-    """By draft length: what a round costs, over a plain one."""
-    return {str(k): costs.of(name, k, context) / plain for k in range(1, costs.longest(name) + 1)}
-
-
-def _best(costs: "Costs", context: int) -> dict[str, list[dict[str, Any]]]:
-    def row(name: str, acceptance: float) -> dict[str, Any]:
-        length, gain = best_length(costs, name, acceptance, context)
-        return {"acceptance": acceptance, "length": length, "gain": round(gain, 3)}
-
-    return {name: [row(name, acceptance) for acceptance in ACCEPTANCES] for name in costs.rounds}
+def _best(costs: "Costs", name: str, context: int) -> list[dict[str, Any]]:
+    best = ((acceptance, *best_length(costs, name, acceptance, context)) for acceptance in ACCEPTANCES)
+    return [dict(zip(("acceptance", "length", "gain"), one, strict=True)) for one in best]
 
 
 def _curve(calibration: "Calibration") -> "Table":
@@ -124,48 +134,19 @@ def _curve(calibration: "Calibration") -> "Table":
     return grid
 
 
-def _sentences(calibration: "Calibration") -> Iterator[str]:
-    costs = calibration.costs()
-    for context in (calibration.near, calibration.far):
-        step, plain = calibration.draft_step(context), calibration.verifying(context).get(1)
-        if step is not None and plain:
-            yield (
-                f"With {context} tokens in the context, one more drafted token costs {step * 1000:.2f} ms, "
-                f"{step / plain:.2f} of a plain round."
-            )
-    for name in costs.rounds:
-        share = pays_from(costs, name, calibration.near)
-        drafter = "The draft model" if name == "model" else name.capitalize()
-        yield f"{drafter} pays from {share:.0%} accepted on." if share else f"{drafter} never pays here."
-
-
-def _lengths(costs: "Costs", context: int) -> "Table":
-    from app.shell.tables import plain_table
-
-    grid = plain_table("accepted", *(f">{name}: best length" for name in costs.rounds))
-    for acceptance in ACCEPTANCES:
-        best = (best_length(costs, name, acceptance, context) for name in costs.rounds)
-        grid.add_row(f"{acceptance:.0%}", *(f"{length} ({gain:.2f}x)" for length, gain in best))
-    return grid
-
-
-def _edges(shape: TargetShape) -> dict[str, list[dict[str, Any]]]:
+def _edges(shape: TargetShape | None) -> dict[str, tuple[Edge, ...]]:
     """On this machine's GPU, or on every kind of Apple GPU where there is none."""
     import mlx.core as mx
 
+    if shape is None:
+        return {}
     here = str(mx.device_info().get("architecture"))
     gpus = {here: here} if edges(shape, here) else GPUS
-    return {
-        name: [{"rows": edge.rows, "beyond": edge.beyond} for edge in edges(shape, gpu)]
-        for name, gpu in gpus.items()
-    }
+    return {name: edges(shape, gpu) for name, gpu in gpus.items()}
 
 
-def _edge_texts(shape: TargetShape) -> dict[str, str]:
-    texts = {}
-    for name, found in _edges(shape).items():
-        rows: dict[str, list[str]] = {}
-        for edge in found:
-            rows.setdefault(edge["beyond"], []).append(str(edge["rows"]))
-        texts[name] = "; ".join(f"{', '.join(after)}: {beyond}" for beyond, after in rows.items())
-    return texts
+def _edge_text(found: Sequence[Edge]) -> str:
+    rows: dict[str, list[str]] = {}
+    for edge in found:
+        rows.setdefault(edge.beyond, []).append(str(edge.rows))
+    return "; ".join(f"{', '.join(after)}: {beyond}" for beyond, after in rows.items())

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.compare.measured import Measured
+from app.compare.comparison import Measured
 from app.compare.record import Record
 from app.engine.difference import Difference
 
@@ -20,7 +20,6 @@ def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
 
 
 def sameness(record: Record, setting: int) -> str:
-    """Whether the texts agree."""
     measured = record.measured(setting)
     differing = [m.difference for m in measured if m.difference is not None]
     if not differing:
@@ -36,7 +35,6 @@ def sameness(record: Record, setting: int) -> str:
 
 
 def difference_text(difference: Difference) -> str:
-    """A difference in one line."""
     margin = "one answer had ended" if difference.margin is None else f"{difference.margin:.3g} logits apart"
     kind = "a near-tie" if difference.near_tie else "NOT explained by rounding"
     return (
@@ -47,33 +45,28 @@ def difference_text(difference: Difference) -> str:
 
 def circumstances(record: Record) -> str:
     """Where and with what it ran: machine, versions, the options that all runs shared."""
-    facts = record.facts
-    versions = [f"{name} {facts['versions'][name]}" for name in SHOWN_VERSIONS if name in facts["versions"]]
-    options = facts["options"]
-    shared = [f"{name.replace('_', ' ')} {options[name]}" for name in SHOWN_OPTIONS if name in options]
-    return ", ".join([str(facts["device"]), *versions, *shared])
+    versions, options = record.facts["versions"], record.facts["options"]
+    shown = [f"{name} {versions[name]}" for name in SHOWN_VERSIONS if name in versions]
+    shown += [f"{name.replace('_', ' ')} {options[name]}" for name in SHOWN_OPTIONS if name in options]
+    return ", ".join([str(record.facts["device"]), *shown])
 
 
 def sentence(record: Record) -> str:
     """One setting judged in full; of several, the best one and the worst. Says if it was broken off."""
     broken_off = f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
-    return _verdict(record) + broken_off
-
-
-def _verdict(record: Record) -> str:
     comparisons = {place: record.comparison(place) for place in record.drafting}
     if len(comparisons) == 1:
         ((place, one),) = comparisons.items()
         speeds = f"{one.plain_tps:.0f} tok/s without, {one.drafted_tps:.0f} with"
-        return f"{speeds}: {one.verdict}; {sameness(record, place)}."
+        return f"{speeds}: {one.verdict}; {sameness(record, place)}.{broken_off}"
     best = max(comparisons, key=lambda place: comparisons[place].ratio)
     worst = min(comparisons, key=lambda place: comparisons[place].ratio)
     texts = sum(comparison.same_text for comparison in comparisons.values())
     whole = len(comparisons) * len(record.prompts)
     same = "all texts are identical" if texts == whole else f"{texts} of {whole} texts are identical"
     return (
-        f"Best: {record.settings[best].label}, {comparisons[best].verdict}. "
-        f"Worst: {record.settings[worst].label}, {comparisons[worst].ratio:.2f} times; {same}."
+        f"Best: {record.settings[best].label}, {comparisons[best].verdict}. Worst: "
+        f"{record.settings[worst].label}, {comparisons[worst].ratio:.2f} times; {same}.{broken_off}"
     )
 
 

@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from models.files import locked
 from models.paths import data_folder
 
 BUSY_SECONDS = 5.0
-"""How long to wait for another instance that writes."""
 
 MIGRATIONS = (
     """
@@ -94,14 +91,7 @@ def history_file() -> Path:
 
 
 def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path | None]:
-    """Open the file, making or updating it; to be used on the calling thread only.
-
-    Returns:
-        the connection, its file, and where the damaged file went whose place it took.
-
-    Raises:
-        MachineFailed: it cannot be opened or written, or a newer version wrote it.
-    """
+    """Open or make the file, for this thread only; also gives its identity and a damaged one's new place."""
     try:
         # Nobody opens a file while another instance sets it aside or changes its tables.
         with locked(path.parent):
@@ -113,9 +103,8 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
                 aside = _renamed(path)
                 return *_connected(path), aside
     except OSError as error:
-        raise MachineFailed(
-            f"The chat history {path} cannot be opened: {error.strerror}. MLX_SPEC_HOME names another folder."
-        ) from error
+        hint = "MLX_SPEC_HOME names another folder."
+        raise MachineFailed(f"The chat history {path} cannot be opened: {error.strerror}. {hint}") from error
     except sqlite3.DatabaseError as error:
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
 
@@ -139,19 +128,6 @@ def set_aside(path: Path, file: os.stat_result) -> Path | None:
         return _renamed(path) if is_in_place(path, file) else None
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything inside, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite itself rolls back where the disk is full
-            connection.execute("ROLLBACK")
-        raise
-
-
 def _renamed(path: Path) -> Path:
     aside = path.with_stem(f"{path.stem}-damaged-{datetime.now():%Y%m%d-%H%M%S-%f}")
     for end in ("", "-wal", "-shm"):
@@ -167,7 +143,7 @@ def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     file = os.fstat(descriptor)
     os.close(descriptor)
     path.chmod(0o600)
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE")
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")

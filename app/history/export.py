@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from app.history.records import (
     is_time,
     message_value,
     options_from,
+    read,
 )
 from app.history.store import History
 from app.history.tree import MessageTree
@@ -38,13 +40,11 @@ _ENDS: dict[Finish | None, str] = {
 
 
 def as_json(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]]) -> dict[str, Any]:
-    """Everything that is kept of the chats, every branch."""
     values = [chat_value(chat) | {"messages": list(map(message_value, messages))} for chat, messages in chats]
     return {"format": FORMAT, "version": VERSION, "chats": values}
 
 
 def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
-    """The branch in view, with the instructions and each answer's numbers."""
     tree = MessageTree(messages)
     path = tree.path(chat.leaf if chat.leaf in tree else tree.end_of(None))
     parts = [f"# {one_line(chat.title)}"]
@@ -73,11 +73,7 @@ def fenced(attachment: Attachment) -> str:
 def write(
     chat: Chat, messages: Sequence[ChatMessage], kind: Literal["markdown", "json"], path: Path | None
 ) -> Path:
-    """Write one chat into a file; without a path, a new one in the working folder.
-
-    Raises:
-        MachineFailed: it cannot be written.
-    """
+    """Write one chat into a file; without a path, a new one in the working folder."""
     is_json = kind == "json"
     path = path or _free_path(chat, ".json" if is_json else ".md")
     text = json_text(as_json([(chat, messages)])) + "\n" if is_json else as_markdown(chat, messages)
@@ -86,11 +82,7 @@ def write(
 
 
 def import_file(history: History, path: Path) -> tuple[int, int]:
-    """Add the chats of an exported file; return how many were added and how many were there already.
-
-    Raises:
-        BadInput: the file cannot be read, is no export, or not of this version; nothing was added.
-    """
+    """Add the chats of an exported file; return how many were added and how many were there already."""
     hooks = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _number)
     try:
         value = json.loads(path.read_text("utf-8"), **hooks)
@@ -116,7 +108,6 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
 
 
 def _numbers(facts: AnswerFacts) -> str:
-    """One line about an answer: seed, tokens, speed, what drafting did, how it ended."""
     parts = [f"seed {facts.options.seed}", f"temperature {facts.options.temperature:g}"]
     if facts.stats is not None:
         parts += [f"{facts.stats.tokens} tokens", f"{facts.stats.tokens_per_second:.0f} tok/s"]
@@ -129,11 +120,8 @@ def _numbers(facts: AnswerFacts) -> str:
 
 def _free_path(chat: Chat, suffix: str) -> Path:
     words = "-".join(re.findall(r"\w+", chat.title.lower()))[:40].strip("-") or "chat"
-    path, number = Path(f"{words}{suffix}"), 1
-    while path.exists():
-        number += 1
-        path = Path(f"{words}-{number}{suffix}")
-    return path
+    names = chain([words], (f"{words}-{number}" for number in count(2)))
+    return next(path for name in names if not (path := Path(f"{name}{suffix}")).exists())
 
 
 def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:
@@ -163,8 +151,7 @@ def _message(chat: str, value: dict[str, Any]) -> ChatMessage:
 
 
 def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    objects = value.get(name)
-    if not isinstance(objects, list) or not all(isinstance(one, dict) for one in objects):
+    if (objects := read(list[dict[str, Any]], value.get(name))) is None:
         raise BadInput(f"{name} is no list of objects.")
     return objects
 

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from app.engine.events import DraftRound, Mark, Piece
@@ -37,8 +38,6 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What is known about an answer beside its text."""
-
     pair: str
     options: Options
     """As asked for, seed included."""
@@ -90,24 +89,18 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """A chat in a list."""
-
     chat: Chat
     messages: int
-    """Over all branches."""
     pair: str
     """Of the last answer; empty if there is none."""
     hit: str | None = None
-    """Id of the message that has what was looked for; None if only the title has it."""
+    """Id of the message that was found; None if only the title fits."""
     excerpt: str = ""
-    """Around the place in that message."""
     deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Instructions and options under a name."""
-
     name: str
     system: str
     options: Options
@@ -127,28 +120,23 @@ def is_time(seconds: float) -> bool:
 
 
 def title_of(prompt: str) -> str:
-    """A title made of a prompt's beginning."""
     line = one_line(prompt)
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
 def options_value(options: Options) -> dict[str, Any]:
-    """Options as a value of JSON; stop tokens belong to a model and are left out."""
+    """Options as JSON; stop tokens belong to a model and are left out."""
     values = asdict(options)
     del values["stop_tokens"]
     return values
 
 
 def chat_value(chat: Chat) -> dict[str, Any]:
-    """A chat as a value of JSON."""
     return asdict(chat) | {"options": options_value(chat.options)}
 
 
 def message_value(message: ChatMessage) -> dict[str, Any]:
-    """A message as a value of JSON without its chat, the facts beside the rest.
-
-    Rounds are lists in `DraftRound`'s order.
-    """
+    """A message as JSON without its chat, facts beside the rest, rounds as lists in `DraftRound`'s order."""
     value = asdict(message)
     del value["chat"]
     if (facts := value.pop("facts")) is not None:
@@ -199,7 +187,6 @@ def read(kind: type[T], value: Any) -> T | None:
 
 @cache
 def adapter(kind: Any) -> "TypeAdapter[Any]":
-    """Checks values of JSON; pydantic is imported where the first is read."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
@@ -207,21 +194,15 @@ def adapter(kind: Any) -> "TypeAdapter[Any]":
 
 _LETTERS: dict[Mark, str] = {mark: mark[0] for mark in get_args(Mark)}
 _MARKS: dict[str, Mark] = {letter: mark for mark, letter in _LETTERS.items()}
-_RUN = re.compile(r"([a-z])(\d+)")
+_RUN = re.compile(r"([a-z])(\d{1,9})")
 
 
 def marks_of(pieces: Iterable[Piece]) -> str:
-    """The marks of a text as run lengths."""
     return "".join(f"{_LETTERS[piece.mark]}{len(piece.text)}" for piece in pieces if piece.text)
 
 
 def pieces_of(text: str, marks: str) -> tuple[Piece, ...]:
     """The text with its marks again; what they do not cover is plain."""
-    out: list[Piece] = []
-    start = 0
-    for letter, length in _RUN.findall(marks):
-        end = start + int(length)
-        if part := text[start:end]:
-            out.append(Piece(part, _MARKS.get(letter, "plain")))
-        start = end
-    return (*out, Piece(text[start:], "plain")) if text[start:] else tuple(out)
+    rest, runs = StringIO(text), _RUN.findall(marks)
+    pieces = [Piece(rest.read(int(length)), _MARKS.get(letter, "plain")) for letter, length in runs]
+    return tuple(piece for piece in (*pieces, Piece(rest.read(), "plain")) if piece.text)

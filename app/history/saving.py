@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from app.history.database import is_damage, set_aside
+from app.history.database import is_damage, is_in_place, set_aside
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
 from app.shell.errors import AppError, MachineFailed
@@ -22,7 +22,6 @@ SAVE_SECONDS = 0.5
 """Between two writes of a growing answer: what a sudden end may cost of it."""
 
 RETRY_SECONDS = 5.0
-"""Between two attempts while nothing can be written."""
 
 CLOSE_SECONDS = 5.0
 
@@ -37,10 +36,6 @@ class News:
     text: str
 
 
-_Put = tuple[Chat, tuple[ChatMessage, ...]]
-_Job = Callable[[], None]
-
-
 class HistoryThread:
     """Owns the open history. `put` and `ask` may be called from any thread."""
 
@@ -48,7 +43,9 @@ class HistoryThread:
         """`tell` is called on the history's own thread."""
         self.path = path
         self._tell = tell
-        self._inbox: queue.SimpleQueue[_Put | _Job | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[Chat, tuple[ChatMessage, ...]] | Callable[[], None] | None] = (
+            queue.SimpleQueue()
+        )
         self._chats: dict[str, Chat] = {}
         self._messages: dict[tuple[str, str], ChatMessage] = {}
         self._due = 0.0
@@ -59,7 +56,6 @@ class HistoryThread:
 
     @property
     def unsaved(self) -> int:
-        """How many messages wait to be written."""
         return len(self._messages)
 
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
@@ -67,10 +63,7 @@ class HistoryThread:
         self._inbox.put((chat, messages))
 
     def ask(self, work: Callable[[History], T]) -> Future[T]:
-        """Do something with the history after all that was put is written.
-
-        The future raises `AppError`, with what to tell the person, if it cannot be done.
-        """
+        """Do something with the history after all that was put is written; `AppError` where it fails."""
         future: Future[T] = Future()
 
         def job() -> None:
@@ -115,7 +108,7 @@ class HistoryThread:
             self._history.close()
 
     def _opened(self) -> History:
-        if self._history is not None and not self._history.is_in_place:
+        if self._history is not None and not is_in_place(self.path, self._history.file):
             self._history.close()
             self._history = None
             self._report_new_file(None)
@@ -135,7 +128,6 @@ class HistoryThread:
             self._opened()  # Nothing to write is no proof that it could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
-        """Do it, or report once that it cannot be done, and when it can be again."""
         try:
             work()
         except sqlite3.DatabaseError as error:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import is_in_place, open_database, transaction
+from app.history.database import open_database
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -30,11 +30,8 @@ TRIGRAM = 3
 HITS = 1000
 """Messages looked at for one search, the best first."""
 
-KEPT_SECONDS = 7 * 86400.0
-"""How long a deleted chat can be brought back."""
-
-PROMPTS = 200
-"""As many prompts can be walked with Up."""
+KEPT_SECONDS, PROMPTS = 7 * 86400.0, 200
+"""How long a deleted chat can be brought back; how many prompts can be walked with Up."""
 
 EXCERPT = 30
 """Characters shown on each side of what was found."""
@@ -69,48 +66,32 @@ FROM chats c
 
 
 class History:
-    """All chats of this machine's user."""
-
     def __init__(self, path: Path) -> None:
-        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one.
-
-        Raises:
-            MachineFailed: it cannot be opened or written.
-        """
-        self.path = path
+        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one."""
         self.connection, self.file, self.set_aside = open_database(path)
         # SQLite's own LIKE and lower() know the cases of ASCII letters only.
         self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether this is still the file at its path: what is written into a moved one, nobody finds."""
-        return is_in_place(self.path, self.file)
 
     def close(self) -> None:
         self.connection.close()
 
     def save(self, chats: Iterable[Chat], messages: Iterable[ChatMessage]) -> None:
-        """Add or change rows, all or none.
+        """Add or change rows, all or none. A deleted chat is back.
 
-        A chat that exists keeps its title and place in the archive: another instance may have changed
-        them. One that was deleted and is written to again is back.
+        One that exists keeps its title and place in the archive: another instance may have changed them.
         """
-        with transaction(self.connection):
+        with self.connection:
             self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
             rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
             self.connection.executemany(_SAVE_MESSAGE, rows)
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that came to nothing, and its chat if it has no other."""
-        with transaction(self.connection):
-            self.connection.execute(
-                "DELETE FROM messages WHERE chat = ? AND id = ?", (message.chat, message.id)
-            )
-            self.connection.execute(
-                "DELETE FROM chats WHERE id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE chat = ?)",
-                (message.chat, message.chat),
-            )
+        with self.connection:
+            ids = message.chat, message.id
+            self.connection.execute("DELETE FROM messages WHERE chat = ? AND id = ?", ids)
+            alone = "id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE chat = chats.id)"
+            self.connection.execute(f"DELETE FROM chats WHERE {alone}", ids[:1])
 
     def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
         """The chats that were changed last, newest first."""
@@ -142,11 +123,7 @@ class History:
         return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 
     def find(self, name: str) -> Chat:
-        """The chat whose id begins so, or the one changed last for `last`.
-
-        Raises:
-            BadInput: none, or more than one.
-        """
+        """The chat whose id begins so, or the one changed last for `last`."""
         is_last = name == "last"
         rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
         if is_last and not rows:
@@ -174,11 +151,9 @@ class History:
         self._change("UPDATE chats SET deleted = ? WHERE id = ?", now(), chat_id)
 
     def restore(self, chat_id: str) -> None:
-        """Undo `delete`."""
         self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id)
 
     def purge(self) -> None:
-        """Remove for good what was deleted long ago."""
         # A clock that was wrong then says nothing about how long ago it was.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         old = now() - KEPT_SECONDS
@@ -199,12 +174,10 @@ class History:
         return [text for (text,) in rows][::-1]
 
     def presets(self) -> list[Preset]:
-        """All presets by name."""
         rows = self.connection.execute("SELECT name, system, options FROM presets ORDER BY name")
         return [Preset(name, system, options_from(json.loads(options))) for name, system, options in rows]
 
     def save_preset(self, preset: Preset) -> None:
-        """Add a preset, or replace the one of its name."""
         values = (preset.name, preset.system, json_column(options_value(preset.options)))
         self._change("INSERT OR REPLACE INTO presets VALUES (?, ?, ?)", *values)
 
@@ -213,7 +186,7 @@ class History:
         return self._change("DELETE FROM presets WHERE name = ?", name) > 0
 
     def _change(self, statement: str, *values: Any) -> int:
-        with transaction(self.connection):
+        with self.connection:
             return self.connection.execute(statement, values).rowcount
 
     def _rows(self, where: str, *values: Any) -> list[ChatRow]:
@@ -221,7 +194,6 @@ class History:
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:
-    """The place in a text where the first of the words is, on one line."""
     line = " ".join(text.split())
     folded = line.lower()
     place = min((at for word in words if (at := folded.find(word.lower())) >= 0), default=0)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from app.history.database import transaction
 from app.history.records import Attachment
 from app.history.store import History, attachments_from, json_column
 
@@ -13,17 +12,14 @@ _OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SEL
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A prompt, and the files that were to go with it."""
-
     text: str
-    """Empty where there were only files yet."""
     attachments: tuple[Attachment, ...] = ()
 
 
 def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None = None) -> None:
     """Keep prompts as the last ones of all; the chat gets them back, saved or not."""
     last = "(SELECT COALESCE(MAX(number), 0) FROM messages)"
-    with transaction(history.connection):
+    with history.connection:
         history.connection.executemany(
             f"INSERT INTO unsent (text, after, chat, attachments) VALUES (?, {last}, ?, ?)",
             [(one.text, chat_id, json_column(asdict(one)["attachments"])) for one in prompts],
@@ -40,7 +36,7 @@ def unsent(history: History, chat_id: str | None) -> list[Unsent]:
 
 def gave_back(history: History, chat_id: str | None) -> None:
     """What `unsent` gives for this chat was given back."""
-    with transaction(history.connection):
+    with history.connection:
         history.connection.execute(
             f"UPDATE unsent SET chat = NULL, attachments = '[]' {_OF_CHAT}", (chat_id,)
         )

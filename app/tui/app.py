@@ -4,18 +4,14 @@ import asyncio
 import os
 import queue
 import time
-from typing import ClassVar
 
 from rich.theme import Theme
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
-from app.chat.first_run import is_first_run
-from app.chat.history_actions import HistoryActions
-from app.chat.kept_pulls import KeptPulls
-from app.chat.pull_queue import PullQueue
+from app.chat.pull_queue import KeptPulls, PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.history.database import history_file
@@ -24,21 +20,19 @@ from app.settings.config import Config
 from app.settings.config_file import write_setting
 from app.shell.errors import MachineFailed
 from app.shell.printable import printable
-from app.tui.keys.heard_keys import about_focus, described_keys
 from app.tui.keys.in_force import Keys
-from app.tui.keys.keyed_app import KeyedApp
-from app.tui.keys.keymap import short_key_name
+from app.tui.keys.keymap import bind, short_key_name
 from app.tui.messages import CommandChosen, ComparisonChosen, ComparisonEnded, PairChanged, PromptSubmitted
-from app.tui.screens.announcer import Announcer
+from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
-from app.tui.screens.first_run import FirstRunScreen
-from app.tui.screens.help import HelpScreen
+from app.tui.screens.first_run import FirstRunScreen, is_first_run
+from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import QuestionScreen
-from app.tui.terminal.ending import end_on_signals
-from app.tui.terminal.suspending import suspend_between_steps
+from app.tui.terminal.signals import end_on_signals, suspend_between_steps
+from app.tui.widgets.download_list import outcome, paused_line, short_line
 from app.tui.widgets.markdown_text import MARKDOWN_STYLES
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
@@ -47,7 +41,7 @@ CTRL_C_SECONDS = 2.0
 WATCH_SECONDS = 0.5
 
 
-class ChatApp(KeyedApp):
+class ChatApp(Program):
     """The chat with everything that opens from it."""
 
     TITLE = "mlx-spec"
@@ -57,14 +51,12 @@ class ChatApp(KeyedApp):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         # With priority it is heard in dialogs too.
-        Binding("f1", "help", "Help", id="app.help", priority=True,
-                tooltip="Keys and commands"),
-        Binding("f2,ctrl+o", "pairs", "Pairs", id="app.pairs",
-                tooltip="Choose or download a pair of models"),
-        Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave"),
-    ]  # fmt: skip
+        bind("f1", "help", "Help", "app.help", "Keys and commands", priority=True),
+        bind("f2,ctrl+o", "command('pairs')", "Pairs", "app.pairs", "Choose or download a pair of models"),
+        bind("ctrl+q", "quit", "Quit", "app.quit", "Leave", priority=True),
+    ]
 
     def __init__(
         self,
@@ -88,28 +80,16 @@ class ChatApp(KeyedApp):
             self.theme = self.config["theme"]
         self.console.push_theme(Theme(MARKDOWN_STYLES))
         self.link = link
-        news: queue.SimpleQueue[News] = queue.SimpleQueue()
-        self.history = HistoryThread(history_file(), news.put)
-        self.chat = ChatScreen(
-            link, settings, self.history, self.keys, begins_anew=resume is None, marks=self.config["marks"]
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.history = HistoryThread(history_file(), self._news.put)
+        self.chat = chat = ChatScreen(
+            link, settings, self.history, begins_anew=resume is None, marks=self.config["marks"]
         )
-        self.state = self.chat.state
+        self.state = chat.state
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
-        self.saved = SavedChats(self.history, lambda: self.state.conversation, self.state.clear)
-        self._history_actions = HistoryActions(
-            self.state, self.saved, self.keys, self.chat.unsent_prompts.put_back
-        )
-        chat = self.chat
-        self.opener = Opener(
-            self, self.state, chat.prompt, chat.actions, self._history_actions, self.saved,
-            self.pulls, self.ask,
-        )  # fmt: skip
-        self._commands = CommandRunner(
-            self, self.opener, self.state, chat.view, chat.prompt, chat.actions, self._history_actions
-        )
-        self._announcer = Announcer(
-            chat.view, chat.below, self.keys, self.pulls, self.config.problems, news, self._history_actions
-        )
+        self.saved = SavedChats(self.state, self.keys.fill_in, chat.unsent_prompts.put_back)
+        self.opener = Opener(self, chat.prompt, chat.actions)
+        self._commands = CommandRunner(self, self.opener, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
         """Messages that could not be written until the end."""
         self._resume = resume
@@ -125,9 +105,9 @@ class ChatApp(KeyedApp):
         return self.chat
 
     def on_mount(self) -> None:
-        self.link.listen(lambda event: self.post_message(PairChanged(event)))
+        self.link.listener = lambda event: self.post_message(PairChanged(event))
         self.set_interval(PUMP_SECONDS, self._pump)
-        self.set_interval(WATCH_SECONDS, self._announce)
+        self.set_interval(WATCH_SECONDS, self._watch)
         # The shell has written over the screen meanwhile.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.watch(self, "theme", self._keep_theme, init=False)
@@ -135,12 +115,10 @@ class ChatApp(KeyedApp):
             end_on_signals(self.leave)
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
-        if self._resume is not None:
-            self.run_worker(self._commands.run(f"/resume {self._resume}"))
-        else:
-            self.run_worker(self._history_actions.offer_last())
+        resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
+        self.run_worker(resume)
         if self._welcomes:
-            self.action_welcome()
+            self.opener.welcome()
 
     async def on_event(self, event: Event) -> None:
         """Pasted control characters become signs, line ends plain ones, wherever the text goes.
@@ -148,21 +126,22 @@ class ChatApp(KeyedApp):
         The first prompt is taken here: keys that are read together are given to widgets before the first
         of them closes the screen it was typed on, and the others would overtake it.
         """
-        if self._typed_ahead is not None and isinstance(event, Key | Paste):
-            self._typed_ahead.append(event)
-            return
-        if isinstance(event, Paste):
-            event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        if (
-            isinstance(event, Key | Paste)
-            and isinstance(first_run := self.screen, FirstRunScreen)
-            and first_run.hand_on(event)
-        ):
-            return
+        if isinstance(event, Key | Paste):
+            if self._typed_ahead is not None:
+                self._typed_ahead.append(event)
+                return
+            if isinstance(event, Paste):
+                event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+            if isinstance(first_run := self.screen, FirstRunScreen) and first_run.hand_on(event):
+                return
         await super().on_event(event)
 
     async def on_prompt_ready(self) -> None:
-        """What was typed while the program started goes to the prompt."""
+        """What was typed while the program started goes to the prompt; what was found then is shown."""
+        if paused := self.pulls.paused:
+            self.chat.view.note(paused_line(paused, self.keys))
+        for problem in self.config.problems:
+            self.chat.view.note(problem, "warning")
         typed, self._typed_ahead = self._typed_ahead, None
         for event in typed or ():
             await self.on_event(event)
@@ -198,10 +177,6 @@ class ChatApp(KeyedApp):
     def on_comparison_chosen(self, message: ComparisonChosen) -> None:
         self.opener.comparison(message.record)
 
-    async def ask(self, question: str, yes: str, no: str) -> bool:
-        """Show a question with two answers; True for the first. A worker has to wait for it."""
-        return bool(await self.push_screen_wait(QuestionScreen(question, yes, no)))
-
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""
         if isinstance(self.screen, HelpScreen):
@@ -219,39 +194,19 @@ class ChatApp(KeyedApp):
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
-    def action_compare(self) -> None:
-        self.opener.compare_last()
-
-    def action_comparisons(self) -> None:
-        self.opener.comparisons()
-
-    def action_welcome(self) -> None:
-        self.opener.welcome()
-
-    def action_sessions(self) -> None:
-        self.opener.sessions("")
-
     async def action_command(self, text: str) -> None:
-        """A key that does what a command does, on the chosen message where there is one."""
         self.opener.return_to_chat()
         await self._commands.run(f"/{text}")
 
-    def action_pairs(self) -> None:
-        self.opener.pairs()
-
     async def action_quit(self) -> None:
-        """Leave; ask first if that would end downloads."""
         jobs = self.pulls.unfinished
         if not jobs:
             self.leave()
         elif not isinstance(self.screen, QuestionScreen):
             what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
-            question = (
-                f"{what} being downloaded. Leave? What came is kept, and the next start offers the rest."
-            )
-            self.push_screen(
-                QuestionScreen(question, "Leave", "Stay"), lambda yes: self.leave() if yes else None
-            )
+            kept = "What came is kept, and the next start offers the rest."
+            question = QuestionScreen(f"{what} being downloaded. Leave? {kept}", "Leave", "Stay")
+            self.push_screen(question, lambda yes: self.leave() if yes else None)
 
     def leave(self) -> None:
         """End, with every prompt that was written and not sent kept for the next run."""
@@ -265,32 +220,40 @@ class ChatApp(KeyedApp):
             self.call_later(self.action_quit)
             return
         emptied = self.screen is self.chat and self.chat.unsent_prompts.stash()
-        self._say_how_to_leave("Up brings the prompt back. " if emptied else "")
+        self._explain_leaving("Up brings the prompt back. " if emptied else "")
 
     def key_ctrl_c(self) -> None:
         """Dialogs hear no binding of the app, but this: it closes them, and is the first of two."""
         if self.screen.is_modal:
             self.screen.dismiss(None)
-            self._say_how_to_leave()
+            self._explain_leaving()
+
+    def _explain_leaving(self, kept: str = "") -> None:
+        self._ctrl_c_at = time.monotonic()
+        self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
 
     def _pump(self) -> None:
         if self.chat.is_mounted and self.is_running:
-            self._announcer.begin()
             self.link.pump()
 
-    def _announce(self) -> None:
-        if self.chat.is_mounted and self.is_running:
-            self._announcer.announce()
+    def _watch(self) -> None:
+        """Show in the chat what happened beside it: to downloads, and to saving."""
+        if not (self.chat.is_mounted and self.is_running):
+            return
+        note = self.chat.view.note
+        for job in self.pulls.advance():
+            note(outcome(job, self.keys), "error" if job.state == "failed" else "info")
+        if self.pulls.problem:
+            note(self.pulls.problem, "warning")
+            self.pulls.problem = ""
+        self.chat.below.show_download(short_line(self.pulls.unfinished))
+        while not self._news.empty():
+            self.saved.report_saving(self._news.get())
 
     def _keep_theme(self, theme: str) -> None:
-        """A theme that was chosen holds from now on."""
         try:
             write_setting(self.config.file, "theme", theme)
         except MachineFailed as error:
             self.chat.view.note(f"{theme} holds until you leave. {error}", "error")
         else:
             self.notify(f"{theme} is kept in {self.config.file}.", markup=False)
-
-    def _say_how_to_leave(self, kept: str = "") -> None:
-        self._ctrl_c_at = time.monotonic()
-        self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)

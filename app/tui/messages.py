@@ -1,6 +1,7 @@
 """What happened, as messages between the screens and the widgets."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -9,20 +10,18 @@ from app.chat.engine_link import PairEvent, RequestEvent
 from app.compare.record import Record
 
 
+@dataclass
 class PairChanged(Message):
     """Something happened to the pair or to the engine's process."""
 
-    def __init__(self, event: PairEvent) -> None:
-        super().__init__()
-        self.event = event
+    event: PairEvent
 
 
+@dataclass
 class RequestAdvanced(Message, bubble=False):
     """Something came of a request, for the screen that made it."""
 
-    def __init__(self, event: RequestEvent) -> None:
-        super().__init__()
-        self.event = event
+    event: RequestEvent
 
 
 def request_poster(screen: MessagePump) -> Callable[[RequestEvent], object]:
@@ -34,36 +33,30 @@ class PromptReady(Message):
     """The chat's prompt has the focus for the first time."""
 
 
+@dataclass
 class PromptSubmitted(Message):
     """The person pressed Enter on a prompt or a command."""
 
-    def __init__(self, text: str, *, at_once: bool = False) -> None:
-        super().__init__()
-        self.text = text
-        self.at_once = at_once
-        """It takes the place of the answer in progress."""
+    text: str
+    at_once: bool = False
+    """It takes the place of the answer in progress."""
 
 
+@dataclass
 class CommandChosen(Message):
     """A command was picked from the completion list."""
 
-    def __init__(self, name: str, *, takes_value: bool) -> None:
-        super().__init__()
-        self.name = name
-        self.takes_value = takes_value
+    name: str
+    takes_value: bool
 
 
+@dataclass
 class ComparisonEnded(Message):
     """A comparison ran to its end; the text sums it up in one line."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
+    text: str
 
 
+@dataclass
 class ComparisonChosen(Message):
-    """A kept comparison was picked from their list, to be shown."""
-
-    def __init__(self, record: Record) -> None:
-        super().__init__()
-        self.record = record
+    record: Record

@@ -22,7 +22,7 @@ from models.paths import data_folder
 def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, welcomes: bool = False) -> int:
     """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
 
-    `welcomes`: nobody said which pair, so the first start explains the built-in one.
+    `welcomes`: no pair was named, so the first start explains the built-in one.
 
     The engine process starts first, so that the pair loads while the screen is drawn.
     """

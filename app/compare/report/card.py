@@ -5,7 +5,7 @@ from typing import Any
 
 from models.size_text import size_text
 
-SHOWN_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24)
+SHOWN_LENGTHS = ("1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "24")
 """Copies may be longer; the JSON has every length."""
 
 
@@ -15,19 +15,14 @@ def card(report: dict[str, Any]) -> str:
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
-    yield f"# mlx-spec report, {report['machine']['processor']}"
-    yield ""
+    yield f"# mlx-spec report, {report['machine']['processor']}\n"
     if not report["complete"]:
-        yield f"**Partial: {report['why_partial']}**"
-        yield ""
+        yield f"**Partial: {report['why_partial']}**\n"
     yield from _machine(report)
     for pair in report["pairs"]:
-        yield ""
-        yield f"## {pair['name']}"
-        yield ""
+        yield f"\n## {pair['name']}\n"
         yield from _pair(pair)
-    yield ""
-    yield "Measured by `mlx-spec report`. The JSON beside this page holds every number."
+    yield "\nMeasured by `mlx-spec report`. The JSON beside this page holds every number."
 
 
 def _machine(report: dict[str, Any]) -> Iterator[str]:
@@ -64,14 +59,13 @@ def _pair(pair: dict[str, Any]) -> Iterator[str]:
     tune = parts.get("tune")
     if tune and tune["plain_seconds"]:
         yield f"- a plain round takes {tune['plain_seconds'] * 1000:.1f} ms"
-    if bench := parts.get("bench"):
+    bench = parts.get("bench")
+    if bench:
         yield f"- bench: {bench['overall']['verdict']}{_unfinished(bench)}"
-    yield f"- {_prediction(pair, parts.get('bench'))}"
+    yield f"- {_prediction(pair['expected'], bench)}"
     if tune and tune["plain_seconds"]:
-        yield ""
         yield from _rounds(tune)
-    if bench := parts.get("bench"):
-        yield ""
+    if bench:
         yield from _categories(bench)
 
 
@@ -79,11 +73,9 @@ def _unfinished(part: dict[str, Any]) -> str:
     return "" if part["complete"] else " (unfinished)"
 
 
-def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
-    expected = pair["expected"]
+def _prediction(expected: dict[str, Any] | None, bench: dict[str, Any] | None) -> str:
     if expected is None:
         return "nothing was predicted for this machine: it is no Mac, or its chip is not in the table"
-    chip = f"predicted for an {expected['chip']['name']}: "
     ways = []
     for way in ("plain", "drafted"):
         low, high = expected[f"{way}_range"]
@@ -92,22 +84,21 @@ def _prediction(pair: dict[str, Any], bench: dict[str, Any] | None) -> str:
             measured = bench["overall"][f"{way}_tps"]
             text += f", measured {measured:.1f}: off by {expected[way] / measured - 1:+.0%}"
         ways.append(text)
-    return chip + "; ".join(ways)
+    return f"predicted for an {expected['chip']['name']}: {'; '.join(ways)}"
 
 
 def _rounds(tune: dict[str, Any]) -> Iterator[str]:
-    """What a round costs, relative to a plain one."""
-    known = {int(k) for costs in tune["relative"].values() for k in costs}
+    known = {k for costs in tune["relative"].values() for k in costs}
     lengths = [k for k in SHOWN_LENGTHS if k in known]
-    yield "| a round that drafts | " + " | ".join(map(str, lengths)) + " |"
+    yield "\n| a round that drafts | " + " | ".join(lengths) + " |"
     yield "|---|" + "---|" * len(lengths)
     for drafter, costs in tune["relative"].items():
-        cells = (f"{costs[str(k)]:.2f}" if str(k) in costs else "" for k in lengths)
+        cells = (f"{costs[k]:.2f}" if k in costs else "" for k in lengths)
         yield f"| {drafter}, x plain | " + " | ".join(cells) + " |"
 
 
 def _categories(bench: dict[str, Any]) -> Iterator[str]:
-    yield "| prompts | plain, tokens/s | drafted | ratio (repeats) | accepted per round | same text |"
+    yield "\n| prompts | plain, tokens/s | drafted | ratio (repeats) | accepted per round | same text |"
     yield "|---|---|---|---|---|---|"
     for name, found in [*bench["by_category"].items(), ("all", bench["overall"])]:
         low, high = found["ratio_spread"]

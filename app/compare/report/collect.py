@@ -1,5 +1,9 @@
-"""Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted."""
+"""Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted.
 
+Such a process prints lines of JSON: `["step", TEXT]`, `["part", NAME, VALUE]` or `["failed", WHY]`.
+"""
+
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -9,28 +13,12 @@ from typing import Any, Literal
 COMMAND = (sys.executable, "-m", "app.compare.report.one_pair")
 END_SECONDS = 5.0
 
-State = Literal["complete", "interrupted", "failed", "not reached"]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A line of JSON from the process that measures a pair; it ends with exit code 0 once all was sent."""
-
-    kind: Literal["step", "part", "failed"]
-    text: str
-    """What is being done, the name of the part, or why the pair could not be measured further."""
-    value: dict[str, Any] = field(default_factory=dict)
-    """Of a part; a later one of the same name replaces it."""
-
 
 @dataclass(slots=True)
 class PairResult:
-    """What is known of one pair."""
-
     name: str
-    state: State = "not reached"
+    state: Literal["complete", "interrupted", "failed", "not reached"] = "not reached"
     why: str = ""
-    """Of a failure, in words."""
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -62,27 +50,27 @@ def _measure(result: PairResult, command: Sequence[str], show: Callable[[str], N
     finally:
         process.terminate()
         _wait(process)
-    result.state = "failed" if code or result.why else "complete"
-    if code and not result.why:
-        result.why = _how_it_ended(code)
+    if code == -9:
+        died = "The system ended the process, most often because memory ran out. Close other programs."
+    else:
+        died = f"The process ended with code {code} before it was done." if code else ""
+    result.why = result.why or died
+    result.state = "failed" if result.why else "complete"
 
 
 def _receive(result: PairResult, process: "subprocess.Popen[bytes]", show: Callable[[str], None]) -> None:
-    from pydantic import TypeAdapter
-
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
             if not line.endswith(b"\n"):
                 return  # it ended while it wrote
-            message = TypeAdapter(Message).validate_json(line)
-            match message.kind:
-                case "step":
-                    show(f"{result.name}: {message.text}")
-                case "part":
-                    result.parts[message.text] = message.value
-                case "failed":
-                    result.why = message.text
+            match json.loads(line):
+                case "step", text:
+                    show(f"{result.name}: {text}")
+                case "part", name, value:  # a later part takes the place of one with the same name
+                    result.parts[name] = value
+                case "failed", why:
+                    result.why = why
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:
@@ -91,9 +79,3 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
-
-
-def _how_it_ended(code: int) -> str:
-    if code == -9:
-        return "The system ended the process, most often because memory ran out. Close other programs."
-    return f"The process ended with code {code} before it was done."

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,21 +12,32 @@ from typing import Any
 
 from models.speed.machine import chip_name, output_of, this_chip, this_machine
 
-MEMORY_PRESSURE = "kern.memorystatus_vm_pressure_level"
-"""1 is normal, 2 a warning, 4 critical."""
-
-THERMAL_PRESSURE = "com.apple.system.thermalpressurelevel"
 PRESSURES = ("nominal", "moderate", "heavy", "trapping", "sleeping")
 """What powermetrics calls the levels; it reads the same key, which any user may."""
 
+SETTINGS = "/usr/bin/pmset", "-g"
+BATTERY = *SETTINGS, "batt"
+HEAT = "/usr/bin/notifyutil", "-g", "com.apple.system.thermalpressurelevel"
+MEMORY = "/usr/sbin/sysctl", "-n", "kern.memorystatus_vm_pressure_level"
+"""1 is normal, 2 a warning, 4 critical."""
+
+MAC: dict[str, tuple[tuple[str, ...], str, Callable[[str], Any]]] = {
+    "power_source": (BATTERY, r"^Now drawing from '([^']+)'", str),
+    "battery_percent": (BATTERY, r"-InternalBattery-\d+.*?\t\s*(\d+)%;", int),
+    "battery_state": (BATTERY, r"-InternalBattery-\d+.*?\t\s*\d+%; ([^;]+)", str.strip),
+    "low_power_mode": (SETTINGS, r"^\s*(?:lowpowermode|powermode)\s+(\d+)\s*$", "1".__eq__),
+    "thermal_pressure": (HEAT, r" ([0-4])\s*$", lambda level: PRESSURES[int(level)]),
+    "memory_pressure_level": (MEMORY, r"^(\d+)\s*$", int),
+}
+"""Fact to the program that prints it, where in its output, and how it is read."""
+
 
 def conditions() -> dict[str, Any]:
-    """As they are now."""
     found: dict[str, Any] = {
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_average": [round(load, 2) for load in os.getloadavg()],
     }
-    return found | (_mac() if sys.platform == "darwin" else _linux(Path("/sys")))
+    return found | (_mac() if sys.platform == "darwin" else linux(Path("/sys")))
 
 
 def system() -> dict[str, Any]:
@@ -45,50 +57,25 @@ def system() -> dict[str, Any]:
     return found
 
 
-def parse_therm(text: str) -> dict[str, int]:
+def thermal_levels(text: str) -> dict[str, int]:
     """`pmset -g therm`: the levels and limits it has on record; empty where it has none.
 
-    Apple silicon mostly says "Note: No ... has been recorded". Else a number stands behind `Thermal Warning
-    Level`, or behind names like `CPU_Speed_Limit` (percent; 100 is unlimited).
+    Apple silicon mostly says "Note: No ... has been recorded". Else a number follows `Thermal Warning
+    Level` or names like `CPU_Speed_Limit` (percent; 100 is unlimited).
     """
     numbered = re.findall(r"^(?:\d[\d: +-]*)?\s*([A-Z][A-Za-z_ ]*?)\s*=\s*(\d+)\s*$", text, re.MULTILINE)
     return {name.lower().replace(" ", "_"): int(number) for name, number in numbered}
 
 
-def parse_battery(text: str) -> dict[str, Any]:
-    """`pmset -g batt`: the power source, and charge and state where there is a battery."""
-    found: dict[str, Any] = {}
-    if source := re.search(r"^Now drawing from '([^']+)'", text, re.MULTILINE):
-        found["power_source"] = source[1]
-    if battery := re.search(r"-InternalBattery-\d+.*?\t\s*(\d+)%; ([^;]+)", text):
-        found["battery_percent"] = int(battery[1])
-        found["battery_state"] = battery[2].strip()
-    return found
-
-
-def parse_low_power(text: str) -> dict[str, bool]:
-    """`pmset -g`: whether low power mode is on."""
-    mode = re.search(r"^\s*(?:lowpowermode|powermode)\s+(\d+)\s*$", text, re.MULTILINE)
-    return {"low_power_mode": mode[1] == "1"} if mode else {}
-
-
-def parse_pressure(text: str) -> dict[str, str]:
-    """`notifyutil -g com.apple.system.thermalpressurelevel`: how much heat holds the chip back."""
-    level = re.fullmatch(rf"{re.escape(THERMAL_PRESSURE)} (\d+)\s*", text)
-    return {"thermal_pressure": PRESSURES[int(level[1])]} if level and int(level[1]) < len(PRESSURES) else {}
-
-
 def _mac() -> dict[str, Any]:
-    found: dict[str, Any] = parse_battery(output_of("/usr/bin/pmset", "-g", "batt"))
-    found |= parse_low_power(output_of("/usr/bin/pmset", "-g"))
-    found |= parse_pressure(output_of("/usr/bin/notifyutil", "-g", THERMAL_PRESSURE))
-    found["thermal_levels"] = parse_therm(output_of("/usr/bin/pmset", "-g", "therm"))
-    if (pressure := output_of("/usr/sbin/sysctl", "-n", MEMORY_PRESSURE).strip()).isdigit():
-        found["memory_pressure_level"] = int(pressure)
-    return found
+    found: dict[str, Any] = {}
+    for name, (command, pattern, read) in MAC.items():
+        if match := re.search(pattern, output_of(*command), re.MULTILINE):
+            found[name] = read(match[1])
+    return found | {"thermal_levels": thermal_levels(output_of(*SETTINGS, "therm"))}
 
 
-def _linux(root: Path) -> dict[str, Any]:
+def linux(root: Path) -> dict[str, Any]:
     """From the kernel's files; virtual machines have few of them."""
     found: dict[str, Any] = {}
     temperatures = {}

@@ -9,8 +9,6 @@ _BINDING = re.compile(r"\{(\w+\.\w+)\}")
 
 
 class Keys:
-    """Keys by binding id."""
-
     def __init__(self, chosen: Mapping[str, str]) -> None:
         """`chosen`: what config.toml puts in place of the shipped keys, parted by commas."""
         self._chosen = chosen

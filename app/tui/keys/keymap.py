@@ -19,7 +19,6 @@ _MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
 _NAMED = {key.value for key in Keys} | {_character_to_key(char) for char in string.punctuation}
 _WHILE_TYPING = {"app", "chat", "prompt"}
 """Bindings (by the first part of their ids) that hear keys while the prompt has the focus."""
-_AROUND_THE_PROMPT = {"app", "chat"}
 _ALONE = {"help", "question"}
 """Bindings of screens that hear nothing but their own."""
 
@@ -36,12 +35,24 @@ KEY_NAMES = {
 SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
+def bind(keys: str, action: str, label: str, name: str, meaning: str, *, priority: bool = False) -> Binding:
+    """A binding with the id `name`, as in config.toml; without a label it is not in the key line."""
+    return Binding(keys, action, label, show=bool(label), priority=priority, id=name, tooltip=meaning)
+
+
 def all_bindings() -> Iterator[Binding]:
     """Every binding with an id, of the app, its screens and its widgets, as far as they are imported."""
-    for place in _places():
-        for binding in place.__dict__.get("BINDINGS", ()):
-            if isinstance(binding, Binding) and binding.id:
-                yield binding
+    waiting: list[type] = [App, Screen, Widget]
+    seen: set[type] = set()
+    while waiting:
+        place = waiting.pop(0)
+        if place in seen:
+            continue
+        seen.add(place)
+        waiting += place.__subclasses__()
+        if place.__module__.startswith("app.tui."):
+            own = place.__dict__.get("BINDINGS", ())
+            yield from (binding for binding in own if isinstance(binding, Binding) and binding.id)
 
 
 @cache
@@ -51,8 +62,7 @@ def default_keys() -> dict[str, str]:
 
 
 def meanings() -> dict[str, str]:
-    """Binding id to what it does."""
-    return {binding.id: binding.tooltip or binding.description for binding in all_bindings() if binding.id}
+    return {binding.id: binding.tooltip for binding in all_bindings() if binding.id}
 
 
 def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -64,8 +74,8 @@ def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], l
         if name not in known:
             problems.append(unknown_key(file, text, {f"keys.{binding}": "" for binding in known}))
             del kept[name]
-        elif wrong := next((key for key in kept[name].split(",") if not _can_be_pressed(name, key)), None):
-            problems.append(bad_value(file, text, value, f"'{wrong}' {_why_not(name, wrong)}"))
+        elif wrong := [f"'{key}' {why}" for key in kept[name].split(",") if (why := _why_not(name, key))]:
+            problems.append(bad_value(file, text, value, wrong[0]))
             del kept[name]
     while clash := _clash(known | kept, kept):
         name, key, other = clash
@@ -74,67 +84,38 @@ def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], l
     return kept, problems
 
 
-def key_name(key: str) -> str:
+def key_name(key: str, names: Mapping[str, str] = KEY_NAMES) -> str:
     """`ctrl+pageup` as people read it."""
     if len(key) == 1:
         return key  # `r` and `R` are two keys
-    return "+".join(KEY_NAMES.get(part, part.capitalize()) for part in key.split("+"))
+    return "+".join(names.get(part, part.capitalize()) for part in key.split("+"))
 
 
 def short_key_name(key: str) -> str:
     """The same in few columns: `^PgUp`."""
-    if len(key) == 1:
-        return key
-    names = KEY_NAMES | SHORT_NAMES
-    return "+".join(names.get(part, part.capitalize()) for part in key.split("+")).replace("Ctrl+", "^")
-
-
-def _places() -> Iterator[type]:
-    """Our own subclasses of what may have bindings."""
-    waiting: list[type] = [App, Screen, Widget]
-    seen: set[type] = set()
-    while waiting:
-        place = waiting.pop(0)
-        if place not in seen:
-            seen.add(place)
-            waiting += place.__subclasses__()
-            if place.__module__.startswith("app.tui."):
-                yield place
+    return key_name(key, KEY_NAMES | SHORT_NAMES).replace("Ctrl+", "^")
 
 
 def _normal(keys: str) -> str:
     return ",".join(key.strip().lower() if len(key.strip()) > 1 else key.strip() for key in keys.split(","))
 
 
-def _can_be_pressed(name: str, key: str) -> bool:
-    if _is_typed(name, key) or _edits_the_prompt(name, key):
-        return False
-    last = _MODIFIER.sub("", key)
-    return len(last) == 1 or last in _NAMED
-
-
-def _is_typed(name: str, key: str) -> bool:
-    """A character that would go into the prompt."""
-    return len(key) == 1 and name.partition(".")[0] in _WHILE_TYPING
-
-
-def _edits_the_prompt(name: str, key: str) -> bool:
-    """A key that the prompt hears first, so that it would never come to what lies around it."""
-    if name.partition(".")[0] not in _AROUND_THE_PROMPT:
-        return False
-    first = {binding.id for binding in all_bindings() if binding.priority}
-    editing = (
-        key for binding in TextArea.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
-    )
-    return name not in first and key in editing
-
-
 def _why_not(name: str, key: str) -> str:
-    if _edits_the_prompt(name, key):
+    """Why a key cannot be pressed for this binding; empty if it can."""
+    group, last = name.partition(".")[0], _MODIFIER.sub("", key)
+    heard_first = {binding.id for binding in all_bindings() if binding.priority}
+    if group in ("app", "chat") and name not in heard_first and key in _editing_keys():
         return "edits the text of the prompt; take another, best a function key"
-    if _is_typed(name, key):
+    if len(key) == 1 and group in _WHILE_TYPING:
         return "is typed into the prompt; take a function key, or one with ctrl or alt"
-    return "is no key; write them like f6, ctrl+g or ctrl+shift+up"
+    if len(last) != 1 and last not in _NAMED:
+        return "is no key; write them like f6, ctrl+g or ctrl+shift+up"
+    return ""
+
+
+def _editing_keys() -> set[str]:
+    bindings = (binding for binding in TextArea.BINDINGS if isinstance(binding, Binding))
+    return {key for binding in bindings for key in binding.key.split(",")}
 
 
 def _clash(keys: Mapping[str, str], chosen: Iterable[str]) -> tuple[str, str, str] | None:

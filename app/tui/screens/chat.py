@@ -1,23 +1,20 @@
 """The chat: transcript, prompt, numbers, and what the keys do there."""
 
 import asyncio
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app.chat.attachments import attach, mentioned, mistyped
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent, PairLoading
 from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings, setup_rows
-from app.engine.protocol import Loaded, LoadFailed, Tuning, TuningEnded
-from app.history.records import Attachment
+from app.engine.protocol import Loaded, LoadFailed, TuningEnded
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced, request_poster
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.totals import TotalsScreen
@@ -33,42 +30,31 @@ HAND_OVER_SECONDS = 0.25
 
 
 class ChatScreen(Screen[None]):
-    """Transcript, prompt, numbers."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f4,ctrl+t", "toggle_drafting", "Draft", id="chat.draft",
-                tooltip="Switch drafting on or off for the next answer"),
-        Binding("f5,ctrl+r", "app.compare", "Compare", id="chat.compare",
-                tooltip="Run the last prompt without and with drafting, side by side"),
+    BINDINGS = [
+        bind("f4,ctrl+t", "toggle_drafting", "Draft", "chat.draft",
+             "Switch drafting on or off for the next answer"),
+        bind("f5,ctrl+r", "app.command('compare')", "Compare", "chat.compare",
+             "Run the last prompt without and with drafting, side by side"),
         # Before the prompt, whose own F6 and F7 select text.
-        Binding("f6", "app.sessions", "Chats", id="chat.sessions", priority=True,
-                tooltip="All chats: resume, search, rename, archive, delete, export"),
-        Binding("f7", "app.command('resume last')", "Last chat", id="chat.resume_last",
-                show=False, priority=True, tooltip="Go on with the chat before this one"),
-        Binding("ctrl+n", "app.command('new')", "New chat", id="chat.new", show=False,
-                tooltip="Begin a new chat"),
-        Binding("f3", "toggle_marks", "Marks", id="chat.marks", show=False,
-                tooltip="Keep the drafting marks on finished answers, or show them as Markdown"),
-        Binding("f8,ctrl+l", "inspect", "Rounds", id="chat.rounds",
-                tooltip="The rounds of an answer one by one: what was drafted, what was accepted"),
-        Binding("f9", "totals", "Totals", id="chat.totals", show=False,
-                tooltip="This chat: instructions, sampling, what drafting did so far"),
-        Binding("escape", "stop", "Stop", id="chat.stop",
-                tooltip="Stop the answer and keep its text"),
+        bind("f6", "app.command('sessions')", "Chats", "chat.sessions",
+             "All chats: resume, search, rename, archive, delete, export", priority=True),
+        bind("f7", "app.command('resume last')", "", "chat.resume_last",
+             "Go on with the chat before this one", priority=True),
+        bind("ctrl+n", "app.command('new')", "", "chat.new", "Begin a new chat"),
+        bind("f3", "app.command('marks')", "", "chat.marks",
+             "Keep the drafting marks on finished answers, or show them as Markdown"),
+        bind("f8,ctrl+l", "inspect", "Rounds", "chat.rounds",
+             "The rounds of an answer one by one: what was drafted, what was accepted"),
+        bind("f9", "totals", "", "chat.totals",
+             "This chat: instructions, sampling, what drafting did so far"),
+        bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
     ]  # fmt: skip
 
     BLANK = True
     """Its background is all it draws; without this each line of it would be drawn with every frame."""
 
     def __init__(
-        self,
-        link: EngineLink,
-        settings: Settings,
-        history: HistoryThread,
-        keys: Keys,
-        *,
-        begins_anew: bool,
-        marks: bool,
+        self, link: EngineLink, settings: Settings, history: HistoryThread, *, begins_anew: bool, marks: bool
     ) -> None:
         """`begins_anew`: the program began with a new chat, not with one to go on with."""
         super().__init__()
@@ -78,7 +64,7 @@ class ChatScreen(Screen[None]):
         self.below = Below(self.state)
         self.prompt = self.below.prompt
         self.unsent_prompts = UnsentPrompts(self.state, self.prompt)
-        self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts, keys)
+        self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts)
         self.view = ConversationView(
             self.state, self.transcript, self.below, self.unsent_prompts, marks=marks
         )
@@ -101,8 +87,9 @@ class ChatScreen(Screen[None]):
         if event.text.startswith("/"):
             return  # A command: the app runs it.
         event.stop()
+        limit = self.state.context_limit
         try:
-            files = await self._mentioned_files(event.text)
+            files = await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(event.text)])
         except BadInput as error:
             text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
             self.view.note(text, "error")
@@ -118,11 +105,10 @@ class ChatScreen(Screen[None]):
         self.state.take_event(message.event)
 
     def take_pair_event(self, event: PairEvent) -> None:
-        """Something happened to the pair or to the engine's process."""
+        idle = self.state.running is None
         match event:
-            case PairLoading():
-                if self.state.running is None:
-                    self.state.count_context()
+            case PairLoading() if idle:
+                self.state.count_context()
             case Loaded(info):
                 for note in info.notes:
                     self.view.note(note)
@@ -132,19 +118,13 @@ class ChatScreen(Screen[None]):
                     if skipped
                     else "Measured what drafting costs here: from now on it adapts to the text."
                 )
-            case Tuning():
+            case LoadFailed(text) if idle:  # an answer that waited for the pair says the same thing
+                self.view.note(text, "error")
+            case EngineDied(text, while_answering=False):
+                self.view.note(text, "error")
+            case _:
                 pass
-            case LoadFailed(text):
-                # An answer that waited for the pair says the same thing.
-                if self.state.running is None:
-                    self.view.note(text, "error")
-            case EngineDied(text, while_answering=while_answering):
-                if not while_answering:
-                    self.view.note(text, "error")
-        if isinstance(event, Tuning | TuningEnded):
-            self.view.show()
-        else:
-            self.show_pair()
+        self.show_pair()
 
     def on_prompt_queue_requested(self) -> None:
         """Up in an empty prompt: the last waiting one is there again, to be changed or dropped."""
@@ -170,10 +150,7 @@ class ChatScreen(Screen[None]):
     def action_toggle_drafting(self) -> None:
         drafts = not self.state.settings.drafts
         self.state.change_settings(self.state.settings.switched(drafts))
-        self.view.note(f"Drafting is {'on' if self.state.settings.drafts else 'off'} for the next answer.")
-
-    def action_toggle_marks(self) -> None:
-        self.view.show_marks(not self.view.marks)
+        self.view.note(f"Drafting is {'on' if drafts else 'off'} for the next answer.")
 
     def action_inspect(self) -> None:
         if self.state.logs:
@@ -186,18 +163,14 @@ class ChatScreen(Screen[None]):
         self.app.push_screen(TotalsScreen(setup, self.state.logs))
 
     def action_page(self, direction: int) -> None:
-        if self.transcript.max_scroll_y == 0:
-            return
-        if direction < 0:
-            self.transcript.scroll_page_up(animate=False)
-        else:
-            self.transcript.scroll_page_down(animate=False)
+        if self.transcript.max_scroll_y > 0:
+            page = self.transcript.scroll_page_up if direction < 0 else self.transcript.scroll_page_down
+            page(animate=False)
 
     def action_follow(self) -> None:
         self.transcript.follow()
 
     def action_browse(self) -> None:
-        """Let the keys move between messages."""
         self.transcript.focus()
         self.transcript.action_select(0)
 
@@ -213,15 +186,9 @@ class ChatScreen(Screen[None]):
         self.prompt.area.focus()
 
     def show_pair(self) -> None:
-        """Bring everything that tells about the pair and its process up to date."""
         link = self.state.link
         self.welcome.show_pair(one_line(link.pair.name), link.state, link.info)
         self.view.show()
-
-    async def _mentioned_files(self, text: str) -> list[Attachment]:
-        """The files named by `@path` in a prompt."""
-        limit = self.state.context_limit
-        return await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(text)])
 
     async def _load_prompts(self) -> None:
         try:

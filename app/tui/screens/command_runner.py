@@ -1,134 +1,106 @@
 """Carries out `/` commands, whether typed, picked from the list or from the palette."""
 
-import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import Protocol
 
 from app.chat.attachments import attach
-from app.chat.history_actions import HistoryActions
-from app.chat.open_chat import OpenChat
 from app.chat.pair_removal import remove_after_asking
-from app.chat.pull_queue import PullQueue
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
-from app.compare.request import read_compare, read_sweep
-from app.settings.config import Config
 from app.shell.errors import AppError, BadInput
 from app.shell.number_text import counted
 from app.shell.pull_text import warning
-from app.tui.keys.in_force import Keys
+from app.tui.program import Program
 from app.tui.screens.opener import Opener
+from app.tui.screens.question import ask
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
-from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.catalogue import Pair, find
 from models.pairs.installed import installed
 from models.size_text import size_text
 from models.speed.fit import fit
 
-ACTIONS = {
-    "help": "app.help",
-    "comparisons": "app.comparisons",
-    "rounds": "screen.inspect",
-    "stats": "screen.totals",
-    "welcome": "app.welcome",
-    "pairs": "app.pairs",
-    "messages": "screen.browse",
-    "theme": "app.themes",
-    "quit": "app.quit",
-}
-"""Commands that do what a key does."""
-
-
-class Program(Protocol):
-    """What commands ask of the program around the chat."""
-
-    keys: Keys
-    config: Config
-    pulls: PullQueue
-
-    async def run_action(self, action: str) -> bool: ...
-    def run_worker(self, work: Coroutine[None, None, None]) -> object: ...
-    async def ask(self, question: str, yes: str, no: str) -> bool: ...
-
 
 class CommandRunner:
-    """Changes settings, runs the actions of keys, and carries out the other commands."""
-
     def __init__(
-        self,
-        program: Program,
-        opener: Opener,
-        chat: OpenChat,
-        view: ConversationView,
-        prompt: Prompt,
-        actions: MessageActions,
-        saved: HistoryActions,
+        self, app: Program, opener: Opener, view: ConversationView, prompt: Prompt, actions: MessageActions
     ) -> None:
-        self._program = program
+        self._app = app
         self._opener = opener
-        self._chat = chat
+        self._chat = chat = app.state
         self._view = view
         self._prompt = prompt
-        self._actions = actions
+        saved = app.saved
         self._commands: dict[str, Callable[[str], object]] = {
-            "compare": lambda value: opener.compare(read_compare(value, self._drafting())),
-            "sweep": lambda value: opener.compare(read_sweep(value, self._drafting())),
+            "help": lambda _: app.run_action("app.help"),
+            "rounds": lambda _: app.run_action("screen.inspect"),
+            "stats": lambda _: app.run_action("screen.totals"),
+            "messages": lambda _: app.run_action("screen.browse"),
+            "theme": lambda _: app.run_action("app.themes"),
+            "quit": lambda _: app.run_action("app.quit"),
+            "compare": opener.compare,
+            "sweep": lambda value: opener.compare(value, sweep=True),
+            "comparisons": lambda _: opener.comparisons(),
+            "pairs": lambda _: opener.pairs(),
+            "welcome": lambda _: opener.welcome(),
             "use": self._use,
             "pull": self._pull,
             "remove": self._remove,
             "system": self._system,
             "marks": self._marks,
-            "copy": self._copy,
+            "copy": actions.copy,
             "edit": lambda _: actions.edit(),
             "regenerate": lambda value: actions.regenerate(value or "new"),
             "continue": lambda _: actions.continue_answer(),
-            "branch": self._branch,
+            "branch": actions.walk,
             "think": lambda _: actions.fold(),
             "attach": self._attach,
             "detach": self._detach,
-            "editor": lambda _: self._prompt.area.action_editor(),
+            "editor": lambda _: prompt.area.action_editor(),
             "sessions": opener.sessions,
             "resume": lambda value: saved.resume(value or "last"),
-            "new": lambda _: self._chat.clear(),
-            "clear": lambda _: self._chat.clear(),
-            "rename": saved.rename,
-            "archive": lambda _: saved.archive(),
-            "delete": lambda _: saved.delete(),
+            "new": lambda _: chat.clear(),
+            "clear": lambda _: chat.clear(),
+            "rename": lambda value: saved.rename(chat.conversation.chat, value),
+            "archive": lambda _: saved.archive(saved.current()),
+            "delete": lambda _: saved.delete(saved.current()),
             "undo": lambda _: saved.undo(),
-            "export": saved.export,
+            "export": self._export,
             "import": saved.import_file,
             "preset": saved.preset,
             "stop": self._stop,
-            "config": self._config,
-            "log": lambda _: self._note(f"The engine's log: {self._chat.link.client.log_path}"),
+            "config": lambda _: (
+                f"Settings: {app.config.file}. `mlx-spec config` prints every key and what holds."
+            ),
+            "log": lambda _: f"The engine's log: {chat.link.client.log_path}",
         }
+        """A text that one gives is shown."""
 
     async def run(self, text: str) -> None:
-        """Run a typed command; what cannot be done is said in the conversation."""
+        """Run a typed command; what cannot be done is shown in the conversation."""
         try:
             command, value = parse(text)
             if command.is_setting:
                 self._set(command, value)
-            elif command.name in ACTIONS:
-                await self._program.run_action(ACTIONS[command.name])
             else:
-                work = self._commands[command.name](value)
-                if isawaitable(work):
-                    await work
+                done = self._commands[command.name](value)
+                if isawaitable(done):
+                    done = await done
+                if isinstance(done, str):
+                    self._view.note(done)
         except AppError as error:
-            self._note(str(error), failed=True)
+            self._view.note(str(error), "error")
 
     def _set(self, command: SlashCommand, value: str) -> None:
         if value:
             self._chat.change_settings(change(self._chat.settings, command.name, value.lower()))
         when = " from the next answer on" if value else f". Change it with {command.usage}"
         text = describe(self._chat.settings, command.name)
-        self._note(f"{text[0].upper()}{text[1:]}{when}.")
+        self._view.note(f"{text[0].upper()}{text[1:]}{when}.")
 
     def _use(self, value: str) -> None:
         pair = self._pair(value)
@@ -136,24 +108,23 @@ class CommandRunner:
             raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
         self._opener.use(pair)
 
-    def _pull(self, value: str) -> None:
+    def _pull(self, value: str) -> str:
         pair = self._pair(value)
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
-        self._program.pulls.add(pair.spec)
-        where = self._program.keys.fill_in("{app.pairs} shows how far it is.")
+        self._app.pulls.add(pair.spec)
+        where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
         what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
-        self._note(what.rstrip())
+        return what.rstrip()
 
     def _remove(self, value: str) -> None:
-        pair = self._pair(value)
-
-        program = self._program
+        pair, app = self._pair(value), self._app
 
         async def remove() -> None:
-            self._note(await remove_after_asking(pair, self._chat.link.pair, program.pulls, program.ask))
+            outcome = await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app))
+            self._view.note(outcome)
 
-        self._program.run_worker(remove())
+        app.run_worker(remove())
 
     def _pair(self, name: str) -> Pair:
         if not name:
@@ -162,59 +133,38 @@ class CommandRunner:
             return find(name)
         except UnknownPair as error:
             own = "{app.pairs}, then {pairs.own} adds one from repositories or folders."
-            text = (
-                f"There is no pair {name}. {self._program.keys.fill_in(own)}" if "/" in name else str(error)
-            )
-            raise BadInput(text) from error
+            unknown = f"There is no pair {name}. {self._app.keys.fill_in(own)}"
+            raise BadInput(unknown if "/" in name else str(error)) from error
 
-    def _system(self, value: str) -> None:
+    def _system(self, value: str) -> str:
         conversation = self._chat.conversation
         if value:
             conversation.set_up(system="" if value == "none" else value)
-        text = f"Instructions: {conversation.system}" if conversation.system else "There are no instructions."
-        self._note(text)
+        system = conversation.system
+        return f"Instructions: {system}" if system else "There are no instructions."
 
     def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):
             raise BadInput(f"'{value}' is neither on nor off.")
         self._view.show_marks(value == "on" if value else not self._view.marks)
 
-    def _copy(self, value: str) -> None:
-        what, _, number = value.partition(" ")
-        if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
-            raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
-        if what:
-            self._actions.copy_code(int(number) if number else None)
-        else:
-            self._actions.copy()
-
-    def _branch(self, value: str) -> None:
-        if value not in ("before", "after"):
-            raise BadInput(f"'{value}' is neither before nor after.")
-        self._actions.walk(-1 if value == "before" else 1)
-
     def _attach(self, value: str) -> None:
         if not value:
             raise BadInput("Name the file: /attach FILE")
         self._prompt.attach(attach(Path(value.strip('"')), self._chat.context_limit))
 
-    def _detach(self, value: str) -> None:
-        files = self._prompt.take_attachments()
-        self._note(f"{counted(len(files), 'attached file')} left out.")
+    def _detach(self, value: str) -> str:
+        return f"{counted(len(self._prompt.take_attachments()), 'attached file')} left out."
+
+    async def _export(self, value: str) -> str:
+        """`[markdown|json] [FILE]` of the chat in view."""
+        kind, _, file = value.partition(" ")
+        if kind not in ("markdown", "md", "json"):
+            kind, file = ("json" if value.endswith(".json") else "markdown"), value
+        saved = self._app.saved
+        return await saved.export(saved.current(), "json" if kind == "json" else "markdown", file.strip())
 
     def _stop(self, value: str) -> None:
         if not self._chat.can_stop:
             raise BadInput("There is nothing to stop.")
         self._chat.stop()
-
-    def _config(self, value: str) -> None:
-        self._note(
-            f"Settings: {self._program.config.file}. `mlx-spec config` prints every key and what holds."
-        )
-
-    def _drafting(self) -> Options:
-        """The options of a drafted answer in this chat."""
-        return self._chat.settings.for_answer(drafting=True)
-
-    def _note(self, text: str, *, failed: bool = False) -> None:
-        self._view.note(text, "error" if failed else "info")

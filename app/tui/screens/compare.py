@@ -2,12 +2,10 @@
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
-from app.chat.engine_link import Asker, EngineLink, RequestFailed
+from app.chat.engine_link import RequestFailed
 from app.compare import store
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
@@ -19,7 +17,7 @@ from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.engine.protocol import Answered, Explained
 from app.shell.errors import AppError
 from app.shell.printable import printable
-from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
@@ -35,41 +33,32 @@ class CompareScreen(OpenedScreen[None]):
 The same prompts without and with drafting, one after the other on the same engine. {compare.left} and \
 {compare.right} walk the prompts, {compare.up} and {compare.down} the settings."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop / back", id="compare.stop",
-                tooltip="Stop and judge what ran; once it ended, go back"),
-        Binding("f5,ctrl+r", "again", "Again", id="compare.again",
-                tooltip="Run the comparison again"),
-        Binding("v", "view", "Texts/figures", id="compare.view",
-                tooltip="Show the texts side by side, or the figures"),
-        Binding("left", "prompt(-1)", "Prompt before", id="compare.left", show=False),
-        Binding("right", "prompt(1)", "Next prompt", id="compare.right", show=False),
-        Binding("up", "setting(-1)", "Setting before", id="compare.up", show=False),
-        Binding("down", "setting(1)", "Next setting", id="compare.down", show=False),
-        Binding("s", "sweep", "Sweep", id="compare.sweep",
-                tooltip="Run the same prompts with draft lengths 0 to 8"),
-        Binding("e", "export", "Export", id="compare.export",
-                tooltip="Write JSON, CSV and a picture into this folder"),
-        Binding("pagedown", "scroll_texts(1)", "Scroll", id="compare.page_down",
-                tooltip="Scroll both texts, or the figures, down"),
-        Binding("pageup", "scroll_texts(-1)", "Scroll up", id="compare.page_up", show=False,
-                tooltip="Scroll both texts, or the figures, up"),
+    BINDINGS = [
+        bind("escape", "stop", "Stop / back", "compare.stop",
+             "Stop and judge what ran; once it ended, go back"),
+        bind("f5,ctrl+r", "again", "Again", "compare.again", "Run the comparison again"),
+        bind("v", "view", "Texts/figures", "compare.view", "Show the texts side by side, or the figures"),
+        bind("left", "prompt(-1)", "", "compare.left", "Prompt before"),
+        bind("right", "prompt(1)", "", "compare.right", "Next prompt"),
+        bind("up", "setting(-1)", "", "compare.up", "Setting before"),
+        bind("down", "setting(1)", "", "compare.down", "Next setting"),
+        bind("s", "sweep", "Sweep", "compare.sweep", "Run the same prompts with draft lengths 0 to 8"),
+        bind("e", "export", "Export", "compare.export", "Write JSON, CSV and a picture into this folder"),
+        bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
+             "Scroll both texts, or the figures, down"),
+        bind("pageup", "scroll_texts(-1)", "", "compare.page_up", "Scroll both texts, or the figures, up"),
     ]  # fmt: skip
 
-    def __init__(
-        self, link: EngineLink, keys: Keys, *, plan: Plan | None = None, record: Record | None = None
-    ) -> None:
+    def __init__(self, *, plan: Plan | None = None, record: Record | None = None) -> None:
         super().__init__()
-        self._link = link
-        self._keys = keys
         self.plan = plan
         """None for a comparison that is only shown."""
         self.record = record
         """None until there is something to judge."""
-        self.progress: ComparisonInProgress[Asker] | None = None
+        self.progress: ComparisonInProgress | None = None
         """None once the comparison ended."""
         self._exports = False
-        self._view = ComparisonView(keys)
+        self._view = ComparisonView()
 
     def compose(self) -> ComposeResult:
         yield self._view
@@ -92,7 +81,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def on_request_advanced(self, message: RequestAdvanced) -> None:
         progress, event = self.progress, message.event
-        if progress is None or not progress.owns(event.id):
+        if progress is None or event.id != progress.turn_id:
             return
         match event:
             case Answered():
@@ -103,25 +92,23 @@ The same prompts without and with drafting, one after the other on the same engi
             case RequestFailed(reason=reason):
                 if progress.run is not None:
                     progress.break_off(reason)
-                progress.leave_unexplained()
-                self._link.wake()
+                self.app.link.wake()
                 await self._end(progress)
 
-    async def _advance(self, progress: ComparisonInProgress[Asker], advanced: Answered) -> None:
-        if (run := progress.run) is None:
+    async def _advance(self, progress: ComparisonInProgress, advanced: Answered) -> None:
+        run, event = progress.run, advanced.event
+        if run is None:
             return
-        match advanced.event:
-            case PrefillProgressed(done, total):
-                self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
-            case TextAdded(pieces=pieces) as event:
-                progress.add(pieces)
-                self._view.add(progress.plan, run, event)
-            case TurnEnded(stats=stats) as event:
-                if not progress.end_run(event):
-                    await self._judge(progress)
-                    return
-                self._view.end_run(progress.plan, run, stats)
-                await self._go_on(progress)
+        if isinstance(event, PrefillProgressed):
+            self._view.show_message(f"Reading the prompt: {event.done} of {event.total} tokens.")
+        elif isinstance(event, TextAdded):
+            progress.pieces += event.pieces
+            self._view.add(progress.plan, run, event)
+        elif isinstance(event, TurnEnded) and progress.end_run(event):
+            self._view.end_run(progress.plan, run, event.stats)
+            await self._go_on(progress)
+        elif isinstance(event, TurnEnded):
+            await self._explain(progress)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
@@ -172,7 +159,7 @@ The same prompts without and with drafting, one after the other on the same engi
             for file in files:
                 await asyncio.to_thread(export, record, file)
         except AppError as error:
-            self.app.notify(printable(str(error)), severity="error", markup=False)
+            self._show_error(error)
         else:
             written = f"Written: {', '.join(file.name for file in files)} in {Path.cwd()}"
             self.app.notify(printable(written), markup=False)
@@ -181,50 +168,48 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def _start(self, plan: Plan) -> None:
         self.record = None
-        self.progress = ComparisonInProgress(self._link, request_poster(self), plan)
+        self.progress = ComparisonInProgress(self.app.link, request_poster(self), plan)
         self.refresh_bindings()
         self._view.clear()
         await self._go_on(self.progress)
 
-    async def _go_on(self, progress: ComparisonInProgress[Asker]) -> None:
-        """Begin the run that is due; after the last one, judge."""
-        run = progress.begin_next()
-        if run is None:
-            await self._judge(progress)
-            return
-        self._view.begin_run(progress.plan, run)
-        self._view.show_message(progress.doing(run, self._keys.name("compare.stop")))
+    async def _go_on(self, progress: ComparisonInProgress) -> None:
+        if (run := progress.begin_next()) is None:
+            await self._explain(progress)
+        else:
+            self._view.begin_run(progress.plan, run)
+            judges = "" if run.warm_up else " and judges what ran"
+            doing, stop = progress.collector.doing(run), self.app.keys.name("compare.stop")
+            self._view.show_message(f"{doing}. {stop} stops{judges}.")
 
-    async def _judge(self, progress: ComparisonInProgress[Asker]) -> None:
-        progress.look_for_differences()
-        await self._explain(progress)
-
-    async def _explain(self, progress: ComparisonInProgress[Asker]) -> None:
+    async def _explain(self, progress: ComparisonInProgress) -> None:
         if progress.explain_next():
             self._view.show_message("The texts differ: asking the engine why.")
         else:
             await self._end(progress)
 
-    async def _end(self, progress: ComparisonInProgress[Asker]) -> None:
-        """Make the record of what ran, keep it, show it."""
+    async def _end(self, progress: ComparisonInProgress) -> None:
         self.progress = None
         self.record = progress.record()
         self.refresh_bindings()
-        if self.record is None:
-            after = f"after {progress.count} of {progress.plan.count} runs"
-            how = self._keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
-            self._view.show_message(
-                f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
-                f"judge: both ways have to run once. {how}",
-                "$text-warning",
-            )
+        if self.record is not None:
+            self._keep(self.record)
+            await self._view.show(self.record)
             return
-        self._keep(self.record)
-        await self._view.show(self.record)
+        after = f"after {progress.collector.count} of {progress.plan.count} runs"
+        how = self.app.keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
+        self._view.show_message(
+            f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
+            f"judge: both ways have to run once. {how}",
+            "$text-warning",
+        )
 
     def _keep(self, record: Record) -> None:
         try:
             store.keep(record)
         except AppError as error:
-            self.app.notify(printable(str(error)), severity="error", markup=False)
+            self._show_error(error)
         self.app.post_message(ComparisonEnded(sentence(record)))
+
+    def _show_error(self, error: AppError) -> None:
+        self.app.notify(printable(str(error)), severity="error", markup=False)

@@ -1,23 +1,20 @@
 """The kept comparisons: look at one again, export it, delete it."""
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.pair_removal import Ask
 from app.compare import store
 from app.compare.record import Record
 from app.compare.words import circumstances, sentence
 from app.shell.errors import AppError
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
-from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonChosen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.screens.question import ask
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
 
@@ -27,20 +24,14 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "show", "Show", id="comparisons.show",
-                tooltip="Show the chosen comparison, which can be exported there"),
-        Binding("escape,q", "dismiss", "Back", id="comparisons.close",
-                tooltip="Back to the chat"),
-        Binding("d,delete", "delete", "Delete", id="comparisons.delete",
-                tooltip="Delete the chosen comparison"),
+    BINDINGS = [
+        bind("enter", "choose", "Show", "comparisons.show",
+             "Show the chosen comparison, which can be exported there"),
+        bind("escape,q", "dismiss", "Back", "comparisons.close", "Back to the chat"),
+        bind("d,delete", "delete", "Delete", "comparisons.delete", "Delete the chosen comparison"),
     ]  # fmt: skip
 
-    def __init__(self, keys: Keys, ask: Ask) -> None:
-        super().__init__()
-        self._keys = keys
-        self._ask = ask
-        self.records: tuple[Record, ...] = ()
+    records: tuple[Record, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="comparisons-title")
@@ -62,22 +53,18 @@ class ComparisonsScreen(OpenedScreen[None]):
         if not self.asks:
             self.post_message(ComparisonChosen(self.records[event.option_index]))
 
-    def action_show(self) -> None:
-        self.query_one(OptionList).action_select()
-
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted
         if place is not None:
             self.ask_once(self._delete(self.records[place]))
 
     async def _delete(self, record: Record) -> None:
-        if not await self._ask(f"Delete the comparison of {record.when}?", "Delete", "Keep"):
-            return
-        try:
-            store.delete(record)
-        except AppError as error:
-            self.notify(printable(str(error)), severity="error", markup=False)
-        self._read()
+        if await ask(self.app, f"Delete the comparison of {record.when}?", "Delete", "Keep"):
+            try:
+                store.delete(record)
+            except AppError as error:
+                self.notify(printable(str(error)), severity="error", markup=False)
+            self._read()
 
     def _read(self) -> None:
         kept = store.kept()
@@ -86,13 +73,12 @@ class ComparisonsScreen(OpenedScreen[None]):
         rows.clear_options()
         rows.add_options(Option(_row(record)) for record in kept.records)
         rows.highlighted = 0 if kept.records else None
-        count = counted(len(kept.records), "comparison")
+        title = counted(len(kept.records), "comparison")
         if not kept.records:
-            count = self._keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
-        bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
-        self.query_one("#comparisons-title", Static).update(Content(f"{count}{bad}"))
-        if not kept.records:
+            title = self.app.keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
             self.query_one("#comparison-summary", Static).update(Content(""))
+        bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
+        self.query_one("#comparisons-title", Static).update(Content(f"{title}{bad}"))
 
 
 def _row(record: Record) -> Content:

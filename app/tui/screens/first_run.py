@@ -1,23 +1,37 @@
 """The screen of the first start: the built-in pair, real ones for this machine, and the way to the chat."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from contextlib import suppress
+from pathlib import Path
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.first_run import BUILTIN, Suggestion, about_suggestions, remember_first_run, suggestions
+from app.chat.pair_facts import Facts
+from app.shell.expected_speed import SOURCE, why_none, with_range
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
-from models.pairs.catalogue import BUILTIN_PAIR
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
+from models.pairs.installed import installed
+from models.paths import data_folder
+from models.size_text import size_text
+from models.speed.chips import Chip
+from models.speed.fit import fit
 from models.speed.machine import Machine, this_chip, this_machine
+from models.speed.roofline import expect
+
+BUILTIN = """\
+The built-in pair ships with the program: two very small models that show how drafting works. It talks \
+about speculative decoding and this program, and knows little else."""
+OTHER = "The pair in use is {name}, {what}. Larger models know more."
+
+SUGGESTED = 3
 
 NARROW = 60
 """Columns below which the rows have only what matters most."""
@@ -35,37 +49,35 @@ class FirstRunScreen(OpenedScreen[str | None]):
 A pair is two models: the large one answers, the small one guesses ahead. Enter on the first row goes on \
 with what answers now; on another row it shows that pair, with the key that downloads it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Take it", id="welcome.choose", tooltip="Go on with the chosen pair"),
-        Binding("escape", "leave", "Chat", id="welcome.leave",
-                tooltip="Chat with the pair in use"),
-    ]  # fmt: skip
+    BINDINGS = [
+        bind("enter", "choose", "Take it", "welcome.choose", "Go on with the chosen pair"),
+        bind("escape", "dismiss", "Chat", "welcome.leave", "Chat with the pair in use"),
+    ]
 
-    def __init__(self, in_use: str, keys: Keys, write_prompt: Callable[[str], object]) -> None:
-        """`in_use`: the pair's name. `write_prompt` adds text to the chat's prompt."""
+    def __init__(self, write_prompt: Callable[[str], object]) -> None:
         super().__init__()
-        self._in_use = in_use
-        self._keys = keys
         self._write_prompt = write_prompt
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="welcome", can_focus=False):
             yield Static(Content.styled("Welcome to mlx-spec", "bold"), id="welcome-title")
-            yield Static(Content(BUILTIN))
+            yield Static(Content(self._about()))
             yield Static(Content("Looking at what fits this machine…"), id="suggestions")
             yield OptionList(markup=False)
             yield Static(Content(WAY_ON), id="way-on")
         yield KeyLine()
 
     def on_mount(self) -> None:
+        name, demo = self.app.link.pair.name, "a demo" if self._is_narrow else "a demonstration"
+        about = f"answers at once: {demo}" if name == BUILTIN_PAIR else "in use"
         options = self.query_one(OptionList)
-        options.add_option(Option(self._first_row(), id=BUILTIN_PAIR))
+        options.add_option(Content.assemble((one_line(name), "bold"), f"  {about}"))
         options.highlighted = 0
         options.focus()
         self.run_worker(self._look, thread=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_id if event.option_index else None)
+        self.dismiss(event.option_id)
 
     def hand_on(self, event: Key | Paste) -> bool:
         """Put what was typed or pasted into the prompt and close; False for a key that is no text."""
@@ -76,37 +88,65 @@ with what answers now; on another row it shows that pair, with the key that down
         self.dismiss(None)
         return True
 
-    def action_choose(self) -> None:
-        self.query_one(OptionList).action_select()
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     @property
     def _is_narrow(self) -> bool:
         return self.app.size.width < NARROW
 
-    def _first_row(self) -> Content:
-        what = "a demo" if self._is_narrow else "a demonstration"
-        about = f"answers at once: {what}" if self._in_use == BUILTIN_PAIR else "in use"
-        return Content.assemble((one_line(self._in_use), "bold"), f"  {about}")
+    def _about(self) -> str:
+        """The pair in use, which is the real one once it was pulled."""
+        if self.app.link.pair.name != REAL_PAIR:
+            return BUILTIN
+        return OTHER.format(name=REAL_PAIR, what=find(REAL_PAIR).good_for)
 
     def _look(self) -> None:
         """On a thread, because asking the machine takes a moment."""
         machine, chip = this_machine(), this_chip()
-        self.from_thread(self._show, machine, suggestions(machine, chip))
-        remember_first_run()
+        found = [facts for facts in suggestions(machine, chip) if facts.pair.name != self.app.link.pair.name]
+        self.from_thread(self._show, machine, found)
+        with suppress(OSError):  # on a disk that cannot be written to, the next start explains again
+            _marker().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _marker().touch()
 
-    def _show(self, machine: Machine, found: list[Suggestion]) -> None:
-        about = self._keys.fill_in(about_suggestions(machine, found))
+    def _show(self, machine: Machine, found: list[Facts]) -> None:
+        about = self.app.keys.fill_in(about_suggestions(machine, found))
         self.query_one("#suggestions", Static).update(Content(about))
-        rows = (Option(_row(one, narrow=self._is_narrow), id=one.pair.name) for one in found)
+        rows = (Option(_row(facts, narrow=self._is_narrow), id=facts.pair.name) for facts in found)
         self.query_one(OptionList).add_options(rows)
 
 
-def _row(one: Suggestion, *, narrow: bool) -> Content:
-    speed = one.short_speed if narrow else one.speed
-    lines = [Content.assemble((one_line(one.pair.name), "bold"), f"  {one.size}  {speed}".rstrip())]
-    if not narrow:
-        lines.append(Content.styled(f"  {one_line(one.pair.good_for)}", "dim"))
-    return Content("\n").join(lines)
+def is_first_run() -> bool:
+    """Whether the program has not explained itself on this machine yet."""
+    return not _marker().exists()
+
+
+def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
+    """The smallest and the largest real pairs that fit, small ones first."""
+    real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
+    fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
+    chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]
+    return [Facts(p, installed(p.spec), expected=expect(p, chip) if chip else None) for p in chosen]
+
+
+def about_suggestions(machine: Machine, found: list[Facts]) -> str:
+    """The line above them, which names keys as `{app.pairs}`: the machine's memory, the speeds' source."""
+    memory = size_text(machine.memory_bytes)
+    if not found:
+        return f"No real pair fits this machine, where models may use {memory}. {{app.pairs}} says why."
+    speeds = f"Speeds are {SOURCE}." if any(one.expected for one in found) else why_none()
+    return f"These real pairs fit here, where models may use {memory}. {speeds}"
+
+
+def _marker() -> Path:
+    return data_folder() / "welcomed"
+
+
+def _row(facts: Facts, *, narrow: bool) -> Content:
+    pair, expected, speed = facts.pair, facts.expected, ""
+    if expected is not None:
+        drafted = with_range(expected.drafted, expected.drafted_range)
+        plain = with_range(expected.plain, expected.plain_range)
+        long = f"about {drafted} tok/s drafted, {plain} plain" if pair.draft else f"about {plain} tok/s plain"
+        speed = f"{expected.drafted:.0f} tok/s" if narrow else long
+    size = "here already" if facts.installed else size_text(pair.download_bytes)
+    line = Content.assemble((one_line(pair.name), "bold"), f"  {size}  {speed}".rstrip())
+    return line if narrow else line + Content.styled(f"\n  {one_line(pair.good_for)}", "dim")

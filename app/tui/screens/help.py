@@ -1,6 +1,6 @@
 """F1: what the keys do in the part that has the focus, and the commands."""
 
-from typing import ClassVar
+from collections.abc import Iterable
 
 from rich.table import Table
 from rich.text import Text
@@ -11,9 +11,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.chat.slash_commands import SLASH_COMMANDS
-from app.tui.keys.keyed_app import KeyedApp
+from app.tui.keys.keymap import bind, default_keys, key_name
+from app.tui.program import Program
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.key_line import KeyLine, passed_on
 
 ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target checks them all in one pass and keeps \
@@ -22,22 +23,30 @@ those it would have written itself. The text is the target's own, word for word.
 While an answer grows, accepted tokens are underlined and coloured, the target's own after a draft are \
 slanted, tokens without a draft are plain."""
 
+PARTS = {
+    "prompt": "While you write",
+    "chat": "In the chat",
+    "messages": "On the messages ({prompt.browse})",
+    "app": "Everywhere",
+}
+"""Titles by the first part of a binding's id; other screens' keys are `Here`."""
+
+Described = dict[str, list[tuple[str, str]]]
+"""(keys, meaning) by the part that hears them."""
+
 
 class HelpScreen(ModalScreen[None], OpenedScreen[None]):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
 
-    app: KeyedApp
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
+    BINDINGS = [
+        bind("escape,q", "dismiss", "Close", "help.close", "Close this help"),
     ]
 
-    def __init__(self, about: str, keys: dict[str, list[tuple[str, str]]], *, commands: bool) -> None:
+    def __init__(self, about: str, keys: Described, *, commands: bool) -> None:
+        """`about`: what the part is that had the focus; `commands`: list them too."""
         super().__init__()
         self.about = about
-        """What the part is that had the focus."""
         self.keys = keys
-        """By the part that hears them, the focused one first: key and what it does."""
         self._commands = commands
 
     def compose(self) -> ComposeResult:
@@ -52,9 +61,44 @@ class HelpScreen(ModalScreen[None], OpenedScreen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.query_one("#help").border_title = "Help"
-        self.query_one("#help").border_subtitle = self.app.keys.fill_in("{help.close} closes this help.")
-        self.query_one("#help").focus()
+        view = self.query_one("#help")
+        view.border_title = "Help"
+        view.border_subtitle = self.app.keys.fill_in("{help.close} closes this help.")
+        view.focus()
+
+
+def about_focus(app: Program) -> str:
+    parts = (app.focused, app.screen)
+    return "\n\n".join(app.keys.fill_in(part.HELP) for part in parts if part is not None and part.HELP)
+
+
+def described_keys(
+    app: Program, more: Iterable[BindingType] = (), *, empties_prompt: bool = False
+) -> Described:
+    """The keys that are heard now, those that are heard everywhere last.
+
+    `more`: bindings that the key line names only where they do something.
+    """
+    active = [(key, heard.binding) for key, heard in app.screen.active_bindings.items()]
+    heard = [(key, binding) for key, binding in active if binding.id in default_keys()]
+    known = {binding.id for _, binding in active}
+    first = [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority and app.screen.is_modal]
+    for binding in (*first, *passed_on(app.screen), *more):
+        if isinstance(binding, Binding) and binding.id and binding.id not in known:
+            heard += [(key, binding) for key in app.keys.of(binding.id)]
+    names: dict[tuple[str, str], list[str]] = {}
+    for key, binding in heard:
+        part = PARTS.get(str(binding.id).partition(".")[0], "Here")
+        names.setdefault((part, binding.tooltip), []).append(key_name(key))
+    described: Described = {}
+    for (part, meaning), keys in sorted(names.items(), key=lambda item: item[0][0] == PARTS["app"]):
+        described.setdefault(app.keys.fill_in(part), []).append((" or ".join(keys), meaning))
+    twice = "Empty the prompt; twice" if empties_prompt else "Twice"
+    if app.screen.is_modal:
+        twice = "Close this; twice"
+    everywhere = [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
+    described.setdefault(PARTS["app"], []).extend(everywhere)
+    return described
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> Table:

@@ -1,10 +1,8 @@
 """The rounds of an answer, one per row, and the place of each in the text."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -12,6 +10,7 @@ from textual.widgets.option_list import Option
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound
 from app.shell.printable import one_line, printable
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.token_text import round_sentence, round_text
@@ -28,19 +27,16 @@ class InspectorScreen(OpenedScreen[None]):
 One row per round: milliseconds, who drafted, how many of the drafted tokens were accepted, and the tokens. \
 Up and down walk the rounds; the text above shows the round's place in the answer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f8,ctrl+l,q", "dismiss", "Back", id="rounds.close",
-                tooltip="Back to the chat"),
-        Binding("left", "answer(-1)", "Earlier", id="rounds.earlier", tooltip="The answer before"),
-        Binding("right", "answer(1)", "Later", id="rounds.later", tooltip="The answer after"),
-    ]  # fmt: skip
+    BINDINGS = [
+        bind("escape,f8,ctrl+l,q", "dismiss", "Back", "rounds.close", "Back to the chat"),
+        bind("left", "answer(-1)", "Earlier", "rounds.earlier", "The answer before"),
+        bind("right", "answer(1)", "Later", "rounds.later", "The answer after"),
+    ]
 
     def __init__(self, logs: Sequence[AnswerLog]) -> None:
         super().__init__()
         self.logs = logs
-        """Per answer of the chat, the newest last; they may grow."""
         self.place = len(logs) - 1
-        """The answer that is shown."""
 
     @property
     def answer(self) -> AnswerLog:
@@ -61,14 +57,13 @@ Up and down walk the rounds; the text above shows the round's place in the answe
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
-        self.show_answer()
         self.every(REFRESH_SECONDS, self._grow)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.show_answer)
 
     def on_option_list_option_highlighted(self) -> None:
-        self._tell()
+        self._describe()
 
     def action_answer(self, step: int) -> None:
         place = min(max(self.place + step, 0), len(self.logs) - 1)
@@ -80,25 +75,22 @@ Up and down walk the rounds; the text above shows the round's place in the answe
     def show_answer(self) -> None:
         """Draw all rows anew; the cursor stays where it was, at first on the newest."""
         rows = self.query_one(OptionList)
-        at = rows.highlighted
-        follows = at is None or at == rows.option_count - 1
+        at, last = rows.highlighted, rows.option_count - 1
         rows.clear_options()
         self._grow()
-        if not follows:
+        if at is not None and at != last:
             rows.highlighted = at
-        self._tell()
+        self._describe()
 
     def _grow(self) -> None:
-        """Add the rounds that came since."""
         rows, rounds = self.query_one(OptionList), self.answer.rounds
         count = rows.option_count
-        if count == len(rounds):
-            return
-        follows = rows.highlighted is not None and rows.highlighted == count - 1
-        rows.add_options(Option(self._row(n, r)) for n, r in enumerate(rounds[count:], count + 1))
-        if follows or count == 0:
-            rows.highlighted = len(rounds) - 1
-        self._tell()
+        if count < len(rounds):
+            follows = count == 0 or rows.highlighted == count - 1
+            rows.add_options(Option(self._row(n, r)) for n, r in enumerate(rounds[count:], count + 1))
+            if follows:
+                rows.highlighted = len(rounds) - 1
+            self._describe()
 
     def _row(self, number: int, played: DraftRound) -> Content:
         narrow = self.size.width < 60
@@ -107,34 +99,27 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         head = f"{number:>4} {played.seconds * 1000:>6.1f} ms  {drafter}{right} "
         return Content.assemble((head, "$foreground 70%"), round_text(played))
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         chosen, log = self.chosen, self.answer
         state = "" if log.over else ", being written"
         title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {len(log.rounds)} rounds"
+        text, sentence = Content("Nothing was written yet."), ""
+        if chosen is not None:
+            number = (self.query_one(OptionList).highlighted or 0) + 1
+            text = excerpt(log.text, chosen, self.size.width - 4)
+            sentence = f"Round {number}: {round_sentence(chosen)}"
         self.query_one("#rounds-title", Static).update(Content(title))
-        if chosen is None:
-            self.query_one("#rounds-text", Static).update(Content("Nothing was written yet."))
-            self.query_one("#rounds-sentence", Static).update(Content(""))
-            return
-        number = (self.query_one(OptionList).highlighted or 0) + 1
-        self.query_one("#rounds-text", Static).update(excerpt(log.text, chosen, self.size.width - 4))
-        self.query_one("#rounds-sentence", Static).update(
-            Content(f"Round {number}: {round_sentence(chosen)}")
-        )
+        self.query_one("#rounds-text", Static).update(text)
+        self.query_one("#rounds-sentence", Static).update(Content(sentence))
 
 
 def excerpt(text: str, played: DraftRound, width: int) -> Content:
     """The round's text highlighted, among some lines of the answer around it."""
     width = max(width, 10)
-    before = _last_lines(text[: played.begin], width)
+    before = "\n".join(text[: played.begin].rsplit("\n", LINES_BEFORE + 1)[-LINES_BEFORE - 1 :])
+    if len(before) > LINES_BEFORE * width:
+        before = f"…{before[-LINES_BEFORE * width + 1 :]}"
     after = text[played.end : played.end + LINES_AFTER * width]
     # A round without text (the stop token) still has a place.
     own = printable(text[played.begin : played.end]) or "▏"
     return Content.assemble(printable(before), (own, "reverse bold"), printable(after))
-
-
-def _last_lines(text: str, width: int) -> str:
-    """The last lines of a text, cut to what fits `LINES_BEFORE` rows of this width."""
-    lines = text.rsplit("\n", LINES_BEFORE + 1)[-LINES_BEFORE - 1 :]
-    kept = "\n".join(lines)
-    return kept if len(kept) <= LINES_BEFORE * width else f"…{kept[-LINES_BEFORE * width + 1 :]}"

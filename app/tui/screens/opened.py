@@ -5,6 +5,9 @@ from typing import ParamSpec
 
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
+from textual.widgets import OptionList
+
+from app.tui.program import Program
 
 P = ParamSpec("P")
 
@@ -16,6 +19,8 @@ class OpenedScreen(Screen[ScreenResultType]):
     Textual would close the screen below instead, the chat's at last.
     """
 
+    app: Program
+
     asks = False
     """A question is asked here, or its answer carried out."""
 
@@ -23,6 +28,9 @@ class OpenedScreen(Screen[ScreenResultType]):
     def was_closed(self) -> bool:
         """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
         return not self.is_attached or self not in self.app.screen_stack
+
+    def action_choose(self) -> None:
+        self.query_one(OptionList).action_select()
 
     def every(self, seconds: float, do: Callable[[], None]) -> None:
         """Do it again and again until it is closed: its timers may outlive its widgets."""

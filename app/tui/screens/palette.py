@@ -16,8 +16,8 @@ from app.tui.widgets.key_line import KeyLine
 
 PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Esc closes."
 
-SAID = 0.1
-"""The score of a command whose name does not fit, but what is said of it does."""
+IN_SUMMARY = 0.1
+"""The score of a command whose summary fits, but not its name."""
 
 
 class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -35,8 +35,6 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
 
 
 class ThemePalette(Palette):
-    """The colours to choose from."""
-
     HELP = f"All themes. {PALETTE_HELP}"
 
     def __init__(self) -> None:
@@ -48,18 +46,16 @@ class SlashCommandProvider(Provider):
 
     async def discover(self) -> Hits:
         for command in SLASH_COMMANDS:
-            yield DiscoveryHit(
-                Text(command.usage), self._choice(command), command.usage, escape(command.summary)
-            )
+            usage = command.usage
+            yield DiscoveryHit(Text(usage), self._choice(command), usage, escape(command.summary))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for command in SLASH_COMMANDS:
-            said = SAID if query.lower() in command.summary.lower() else 0
-            if score := max(matcher.match(command.usage), said):
-                yield Hit(
-                    score, Text(command.usage), self._choice(command), command.usage, escape(command.summary)
-                )
+            usage = command.usage
+            in_summary = IN_SUMMARY if query.lower() in command.summary.lower() else 0
+            if score := max(matcher.match(usage), in_summary):
+                yield Hit(score, Text(usage), self._choice(command), usage, escape(command.summary))
 
     def _choice(self, command: SlashCommand) -> partial[bool]:
         chosen = CommandChosen(command.name, takes_value=command.needs_value)

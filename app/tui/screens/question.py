@@ -1,31 +1,34 @@
-"""A question with two answers."""
+"""Questions: with two answers, or answered with one line."""
 
-from typing import ClassVar
+from typing import Any
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
-from app.tui.keys.keyed_app import KeyedApp
+from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
+
+
+async def ask(app: App[Any], question: str, yes: str, no: str) -> bool:
+    """Show a question with two answers; True for the first. A worker has to wait for it."""
+    return bool(await app.push_screen_wait(QuestionScreen(question, yes, no)))
 
 
 class QuestionScreen(ModalScreen[bool], OpenedScreen[bool]):
     """Gives True for the first answer, False for the second and for Esc."""
 
-    app: KeyedApp
-
     HELP = """\
 A question: {question.yes} and {question.no} answer it; Tab goes from one button to the other, Enter \
 presses it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n,escape", "answer(False)", "No", id="question.no", tooltip="No"),
-        Binding("y", "answer(True)", "Yes", id="question.yes", tooltip="Yes"),
+    BINDINGS = [
+        bind("n,escape", "dismiss(False)", "No", "question.no", "No"),
+        bind("y", "dismiss(True)", "Yes", "question.yes", "Yes"),
     ]
 
     def __init__(self, question: str, yes: str, no: str) -> None:
@@ -47,5 +50,31 @@ presses it."""
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
 
-    def action_answer(self, answer: bool) -> None:
-        self.dismiss(answer)
+
+class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
+    """Gives the line, or None after Esc or for an empty one."""
+
+    HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."
+
+    BINDINGS = [
+        bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was"),
+    ]
+
+    def __init__(self, question: str, value: str) -> None:
+        super().__init__()
+        self._question, self._value = question, value
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="question"):
+            yield Static(Content(self._question))
+            # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
+            yield Input(one_line(self._value), select_on_focus=False)
+            keys = self.app.keys.fill_in("Enter takes it, {title.leave} leaves it as it was.")
+            yield Static(Content.styled(keys, "dim"))
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip() or None)

@@ -1,22 +1,20 @@
 """All saved chats: find one, go on with it, put it in order."""
 
 from collections.abc import Awaitable
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.saved_chats import SavedChats
 from app.history.records import Chat, ChatRow, now
 from app.shell.errors import AppError
 from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
-from app.tui.screens.line_question import LineQuestionScreen
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
+from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
@@ -32,30 +30,23 @@ class SessionsScreen(OpenedScreen[ChatRow | None]):
 All chats. A search ({sessions.search}) looks through titles and every message, on all branches; Enter opens \
 the chat at the message that was found."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "resume", "Resume", id="sessions.resume", tooltip="Go on with the chat"),
+    BINDINGS = [
+        bind("enter", "choose", "Resume", "sessions.resume", "Go on with the chat"),
         # A priority, so that letters typed right behind it are in the search.
-        Binding("/", "search", "Search", id="sessions.search", priority=True,
-                tooltip="Search the titles and all texts"),
-        Binding("r", "rename", "Rename", id="sessions.rename", tooltip="Give the chat another title"),
-        Binding("a", "archive", "Archive", id="sessions.archive",
-                tooltip="Put the chat into the archive, or take it out"),
-        Binding("d,delete", "delete", "Delete", id="sessions.delete", tooltip="Delete the chat"),
-        Binding("u,ctrl+z", "undo", "Undo", id="sessions.undo", tooltip="Bring the deleted chat back"),
-        Binding("e", "export('markdown')", "Export", id="sessions.export",
-                tooltip="Write the chat as Markdown"),
-        Binding("J", "export('json')", "JSON", id="sessions.export_json", show=False,
-                tooltip="Write the chat as JSON, which can be imported"),
-        Binding("v", "show_archived", "Archived", id="sessions.archived",
-                tooltip="Show the archived chats, or the others"),
-        Binding("escape", "back", "Back", id="sessions.back", tooltip="Empty the search; then leave"),
+        bind("/", "search", "Search", "sessions.search", "Search the titles and all texts", priority=True),
+        bind("r", "rename", "Rename", "sessions.rename", "Give the chat another title"),
+        bind("a", "archive", "Archive", "sessions.archive", "Put the chat into the archive, or take it out"),
+        bind("d,delete", "delete", "Delete", "sessions.delete", "Delete the chat"),
+        bind("u,ctrl+z", "undo", "Undo", "sessions.undo", "Bring the deleted chat back"),
+        bind("e", "export('markdown')", "Export", "sessions.export", "Write the chat as Markdown"),
+        bind("J", "export('json')", "", "sessions.export_json",
+             "Write the chat as JSON, which can be imported"),
+        bind("v", "show_archived", "Archived", "sessions.archived", "Show the archived chats, or the others"),
+        bind("escape", "back", "Back", "sessions.back", "Empty the search; then leave"),
     ]  # fmt: skip
 
-    def __init__(self, saved: SavedChats, keys: Keys, text: str = "") -> None:
-        """`text` is what is searched for at first."""
+    def __init__(self, text: str = "") -> None:
         super().__init__()
-        self._saved = saved
-        self._keys = keys
         self._text = text
         self.rows: list[ChatRow] = []
         self._is_loaded = False
@@ -88,9 +79,6 @@ the chat at the message that was found."""
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self.rows[event.option_index])
 
-    def action_resume(self) -> None:
-        self.query_one(OptionList).action_select()
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action != "search" or not isinstance(self.focused, Input)
 
@@ -100,38 +88,27 @@ the chat at the message that was found."""
     def action_rename(self) -> None:
         if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
 
-            def take(title: str | None) -> None:
+            def rename(title: str | None) -> None:
                 if title is not None:
-                    title = one_line(title)
-                    self._do(self._saved.rename(chat, title), f"The chat is now '{title}'.")
+                    self._do(self.app.saved.rename(chat, title))
 
-            self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), take)
+            self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), rename)
 
     def action_archive(self) -> None:
         if (chat := self.chosen) is not None:
-            there = self._keys.fill_in("in the archive ({sessions.archived} shows it)")
-            place = "out of the archive" if chat.archived else there
-            self._do(self._saved.archive(chat), f"'{chat.title}' is {place}.")
+            self._do(self.app.saved.archive(chat))
 
     def action_delete(self) -> None:
         if (chat := self.chosen) is not None and chat.id != self._deleting:  # the key twice in one read
             self._deleting = chat.id
-            self._do(
-                self._saved.delete(chat),
-                f"Deleted '{chat.title}'. {self._keys.name('sessions.undo')} brings it back.",
-            )
+            self._do(self.app.saved.delete(chat))
 
     def action_undo(self) -> None:
-        self._do(self._saved.undo(), "The deleted chat is back.")
+        self._do(self.app.saved.undo())
 
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
         if (chat := self.chosen) is not None:
-
-            async def export() -> None:
-                path = await self._saved.export(chat, kind)
-                self.show_message(f"Written to {path}.")
-
-            self._do(export())
+            self._do(self.app.saved.export(chat, kind))
 
     def action_show_archived(self) -> None:
         self.archived = not self.archived
@@ -147,7 +124,6 @@ the chat at the message that was found."""
 
     @property
     def words(self) -> list[str]:
-        """The words of the search."""
         return self._text.split()
 
     @property
@@ -164,14 +140,12 @@ the chat at the message that was found."""
         if not self.was_closed:
             self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
-    def _do(self, work: Awaitable[object], done: str = "") -> None:
+    def _do(self, work: Awaitable[str]) -> None:
         self.show_message("")
 
         async def do() -> None:
             try:
-                await work
-                if done:
-                    self.show_message(done)
+                self.show_message(await work)
             except AppError as error:
                 self.show_message(str(error))
             await self._load()
@@ -181,7 +155,7 @@ the chat at the message that was found."""
 
     async def _load(self) -> None:
         try:
-            self.rows = await self._saved.rows(self._text, archived=self.archived)
+            self.rows = await self.app.saved.rows(self._text, archived=self.archived)
         except AppError as error:
             self.show_message(str(error))
             return

@@ -1,12 +1,10 @@
 """How this chat is asked and what drafting did in it, in one panel."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -16,7 +14,7 @@ from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
 from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
-from app.tui.keys.keyed_app import KeyedApp
+from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 
@@ -26,15 +24,13 @@ REFRESH_SECONDS = 0.5
 class TotalsScreen(ModalScreen[None], OpenedScreen[None]):
     """Goes on counting while an answer is written."""
 
-    app: KeyedApp
-
     HELP = """\
 What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \
 written included. Each setting has the name of the command that changes it. Time saved is what the tokens \
 would have cost in plain rounds, as far as such rounds were measured in this chat."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f9,q", "dismiss", "Close", id="totals.close", tooltip="Close this panel"),
+    BINDINGS = [
+        bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel"),
     ]
 
     def __init__(self, setup: Sequence[tuple[str, str]], logs: Sequence[AnswerLog]) -> None:
@@ -61,7 +57,6 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
 
 
 def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
-    """The figures as (name, value)."""
     if not chat.rounds:
         return [("Answers", "none in this chat since it was opened")]
     found = [
@@ -69,23 +64,19 @@ def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
         ("Tokens", f"{chat.tokens} in {chat.seconds:.1f} s of decoding"),
         ("Rounds", f"{chat.rounds}, {chat.tokens / chat.rounds:.2f} tokens each"),
     ]
-    if chat.drafted:
-        by = [f"{one_line(name)} in {counted(n, 'round')}" for name, n in chat.rounds_by_drafter.items()]
-        found.append(("Drafted by", ", ".join(by)))
-        found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
-    found.append(("Time saved", _saved(chat, keys)))
-    return found
-
-
-def _saved(chat: ChatTotals, keys: Keys) -> str:
     if not chat.drafted:
-        return "nothing was drafted"
+        return [*found, ("Time saved", "nothing was drafted")]
+    by = [f"{one_line(name)} in {counted(n, 'round')}" for name, n in chat.rounds_by_drafter.items()]
+    found.append(("Drafted by", ", ".join(by)))
+    found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
+    basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
     if chat.saved_seconds is None:
-        return (
+        saved = (
             f"not known: {chat.plain_rounds} plain rounds were measured in this chat, "
             f"{PLAIN_ROUNDS_NEEDED} are needed ({keys.name('chat.draft')} answers without drafting)"
         )
-    basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
-    if chat.saved_seconds < 0:
-        return f"none, {-chat.saved_seconds:.1f} s lost {basis}"
-    return f"{chat.saved_seconds:.1f} s {basis}"
+    elif chat.saved_seconds < 0:
+        saved = f"none, {-chat.saved_seconds:.1f} s lost {basis}"
+    else:
+        saved = f"{chat.saved_seconds:.1f} s {basis}"
+    return [*found, ("Time saved", saved)]

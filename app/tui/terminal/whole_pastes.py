@@ -33,7 +33,7 @@ class WholePastes(XTermParser):
         return super().feed(passed) if passed or not data else ()
 
     def _without_escapes(self, data: str) -> str:
-        """The same, each Escape within a paste replaced by the sign that stands for it in this program."""
+        """The same, each Escape within a paste replaced by the sign that shows it."""
         passed: list[str] = []
         while data:
             if self._is_pasting:

@@ -3,12 +3,13 @@
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.reactive import reactive
 from textual.widgets import Static
 
 from app.chat.answer_log import AnswerLog
 from app.chat.open_chat import OpenChat
 from app.shell.printable import one_line
-from app.tui.keys.keyed_app import KeyedApp
+from app.tui.program import Program
 from app.tui.widgets.figures import gauge_items, status_items
 from app.tui.widgets.item_line import ItemLine
 from app.tui.widgets.key_line import KeyLine
@@ -47,11 +48,22 @@ class StatusLine(ItemLine):
 class QueueList(Static):
     """Prompts that wait for the running answer to end."""
 
+    app: Program
+    texts: reactive[tuple[str, ...]] = reactive(())
+
+    def watch_texts(self) -> None:
+        self.display = bool(self.texts)
+        lines = [f"⋯ next: {one_line(text)[:200]}" for text in self.texts[:QUEUE_SHOWN]]
+        if len(self.texts) > QUEUE_SHOWN:
+            lines.append(f"⋯ and {len(self.texts) - QUEUE_SHOWN} more")
+        hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "dim")
+        self.update(Content("\n").join([*map(Content, lines), hint]))
+
 
 class Below(Vertical):
     """Textual draws nothing of it while text streams in the transcript."""
 
-    app: KeyedApp
+    app: Program
     BLANK = True
 
     def __init__(self, chat: OpenChat) -> None:
@@ -60,7 +72,6 @@ class Below(Vertical):
         self._chat = chat
         self._log: AnswerLog | None = None
         self._gauges, self._queue, self._status = Gauges(), QueueList(), StatusLine()
-        self._queued: tuple[str, ...] = ()
         self._download = ""
         self._could_stop = False
         self._is_behind = False
@@ -81,7 +92,6 @@ class Below(Vertical):
         self.show()
 
     def show_download(self, text: str) -> None:
-        """Have an item for the running downloads; empty removes it."""
         if text != self._download:
             self._download = text
             self.show()
@@ -94,7 +104,7 @@ class Below(Vertical):
         chat, area = self._chat, self.prompt.area
         self._gauges.items = gauge_items(self._log) if self._log else ()
         self._status.items = status_items(chat, self._download, self.app.keys.name("chat.stop"))
-        self._show_queue(tuple(waiting.text for waiting in chat.queued))
+        self._queue.texts = tuple(waiting.text for waiting in chat.queued)
         if chat.can_stop != self._could_stop:
             self._could_stop = chat.can_stop
             self.screen.refresh_bindings()
@@ -103,17 +113,6 @@ class Below(Vertical):
         self.prompt.others_wait = bool(chat.queued)
         editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
         area.border_title = editing if chat.editing else self.prompt.title
-
-    def _show_queue(self, texts: tuple[str, ...]) -> None:
-        if texts == self._queued:
-            return
-        self._queued = texts
-        self._queue.display = bool(texts)
-        lines = [f"⋯ next: {one_line(text)[:200]}" for text in texts[:QUEUE_SHOWN]]
-        if len(texts) > QUEUE_SHOWN:
-            lines.append(f"⋯ and {len(texts) - QUEUE_SHOWN} more")
-        hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "dim")
-        self._queue.update(Content("\n").join([*map(Content, lines), hint]))
 
     def _catch_up(self) -> None:
         if self._is_behind and self.is_attached:

@@ -11,7 +11,6 @@ from app.chat.slash_commands import SlashCommand
 from app.shell.printable import one_line
 
 Choice = SlashCommand | str
-"""A command, or a path."""
 
 FRAME = 6
 """Columns of margin, border and padding."""

@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from app.compare.plots import series
 from app.compare.record import Record
-from app.compare.series import series
 from app.compare.tables import category_table, settings_table
 
 POINTS_FOR_A_PLOT = 3

@@ -8,14 +8,12 @@ from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
-from app.compare.measured import Outcome
-from app.compare.plan import Plan, Run
-from app.compare.record import Record
-from app.compare.setting import Setting
+from app.compare.plan import Plan, Run, Setting, plain_of
+from app.compare.record import Outcome, Record
 from app.compare.words import sentence
 from app.engine.events import TextAdded
 from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
+from app.tui.program import Program
 from app.tui.widgets.comparison_figures import ComparisonFigures
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.stats import Stats
@@ -73,9 +71,10 @@ class ComparePane(Vertical):
 class ComparisonView(Vertical):
     """Fills while a plan runs, then shows its record, in which the keys walk prompts and settings."""
 
-    def __init__(self, keys: Keys) -> None:
+    app: Program
+
+    def __init__(self) -> None:
         super().__init__()
-        self._keys = keys
         self._record: Record | None = None
         self._prompt = 0
         self._setting = 0
@@ -99,8 +98,7 @@ class ComparisonView(Vertical):
         self._views.current = "panes"
 
     def begin_run(self, plan: Plan, run: Run) -> None:
-        """Show the prompt; the first answer of each setting fills a pane."""
-        self._show_prompt(plan.prompts[run.prompt].prompt)
+        self._show_prompt(plan.questions[run.prompt].prompt.prompt)
         if _is_shown(run):
             if run.prompt != self._prompt:
                 self._drafted.begin("With drafting")
@@ -128,7 +126,6 @@ class ComparisonView(Vertical):
         await self._figures.show(record)
 
     def show_message(self, text: str, style: str = "") -> None:
-        """Show it in the line of the verdict."""
         self._verdict.update(Content.styled(text, style))
 
     def switch(self) -> None:
@@ -163,7 +160,7 @@ class ComparisonView(Vertical):
     def _show_texts(self, record: Record) -> None:
         self._show_title(record)
         drafted = record.drafting[self._setting]
-        for place in (record.plain_of(drafted), drafted):
+        for place in (plain_of(record.settings, drafted), drafted):
             setting = record.settings[place]
             self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
 
@@ -172,7 +169,7 @@ class ComparisonView(Vertical):
         if count > 1 and self._views.current == "figures":
             text = f"{count} prompts together"
         elif count > 1:
-            keys = self._keys.fill_in("{compare.left}, {compare.right}")
+            keys = self.app.keys.fill_in("{compare.left}, {compare.right}")
             text = f"{self._prompt + 1}/{count} ({keys}) {text}"
         self._show_prompt(text)
 
@@ -183,7 +180,7 @@ class ComparisonView(Vertical):
 
 def _is_shown(run: Run) -> bool:
     """The first answer of each setting fills a pane; the repeats are the same text."""
-    return run.kind == "counted" and run.repeat == 0
+    return not run.warm_up and run.repeat == 0
 
 
 def _title(setting: Setting) -> str:

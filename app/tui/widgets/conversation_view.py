@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from textual.widget import Widget
 
 from app.chat.answer_log import AnswerLog
-from app.chat.chat_view import Kind
-from app.chat.open_chat import OpenChat
+from app.chat.open_chat import Kind, OpenChat
 from app.engine.events import Piece
 from app.history.records import ChatMessage, pieces_of
 from app.history.unsent import Unsent

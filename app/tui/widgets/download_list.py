@@ -67,7 +67,6 @@ def outcome(job: PullJob, keys: Keys) -> str:
 
 
 def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:
-    """For the start: downloads that an earlier run of the program did not finish."""
     names = ", ".join(job.pair.name for job in jobs)
     was = "The download of" if len(jobs) == 1 else "Downloads of"
     how = keys.fill_in("{app.pairs}, then {pairs.retry} goes on with what came.")

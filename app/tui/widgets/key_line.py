@@ -2,16 +2,15 @@
 
 from typing import ClassVar
 
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.events import MouseDown, MouseMove
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import OptionList, Static
 
-from app.tui.keys.heard_keys import passed_on
-from app.tui.keys.keyed_app import KeyedApp
 from app.tui.keys.keymap import default_keys
+from app.tui.program import Program
 
 WIDE, COMPACT = " {key} {label} ", "{key} {label}"
 """How a key is written. Compact ones have a space between them."""
@@ -20,7 +19,7 @@ WIDE, COMPACT = " {key} {label} ", "{key} {label}"
 class KeyLine(Static):
     """One widget: Textual's own makes one of each key anew, and cuts a key in two where the line ends."""
 
-    app: KeyedApp
+    app: Program
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key"}
     DEFAULT_CSS = """
@@ -116,6 +115,13 @@ class KeyLine(Static):
 
 def _cells(keys: list[tuple[Content, ActiveBinding]]) -> int:
     return sum(text.cell_length for text, _ in keys)
+
+
+def passed_on(screen: Screen[object]) -> list[Binding]:
+    """The own bindings of a screen whose list has the focus: with their keys it does the same, or nothing."""
+    if not isinstance(screen.focused, OptionList):
+        return []
+    return [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]
 
 
 def _comes_first(binding: str) -> bool:

@@ -6,7 +6,7 @@ from itertools import cycle
 
 from textual_plot import HiResMode, PlotWidget
 
-from app.compare.series import Series
+from app.compare.plots import Series
 
 LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"), ("blue", "×"), ("red", "+"))
 """A colour and a marker per line: the marker is the cue where there is no colour."""

@@ -28,5 +28,4 @@ def markdown(text: str, code_theme: str) -> Markdown:
 
 
 def code_blocks(text: str) -> list[str]:
-    """The contents of a text's code blocks."""
     return [token.content for token in _PARSER.parse(text) if token.type in ("fence", "code_block")]

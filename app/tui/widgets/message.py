@@ -1,4 +1,4 @@
-"""The messages of the conversation: they show the words of a search."""
+"""The messages of the conversation, which show the words of a search, and lines from the program itself."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,14 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
+from app.chat.open_chat import Kind
 from app.shell.printable import one_line, printable
 from app.tui.widgets.found_words import FOUND, strip_with_found
+
+SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}
+
+LONGEST = 1500
+"""Characters: a notice may quote what a person pasted."""
 
 
 class Message(Static):
@@ -31,3 +37,20 @@ class UserMessage(Message):
         super().__init__(Content("\n").join(parts))
         self.text = text
         self.branch = branch
+
+
+class Notice(Static):
+    """What happened, never a model's text."""
+
+    def __init__(self, text: str, kind: Kind = "info") -> None:
+        super().__init__(Content(f"{SIGNS[kind]} {printable(text)}"), classes=f"-{kind}")
+        self.text = text
+        self.kind = kind
+
+
+def shortened(text: str) -> str:
+    """The text without its middle where it is too long: what happened comes first, what to do last."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]} … {len(text) - LONGEST:,} characters … {text[-half:]}"

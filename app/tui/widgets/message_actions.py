@@ -1,5 +1,6 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
+import re
 import secrets
 import subprocess
 import sys
@@ -14,7 +15,6 @@ from app.chat.thinking import thought_of
 from app.history.records import ChatMessage
 from app.shell.errors import BadInput
 from app.shell.number_text import counted
-from app.tui.keys.in_force import Keys
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.markdown_text import code_blocks
 from app.tui.widgets.transcript import Transcript
@@ -24,11 +24,10 @@ from app.tui.widgets.unsent_prompts import UnsentPrompts
 class MessageActions:
     """Acts on the chosen message of the transcript, or on the last one; raises `BadInput` where it cannot."""
 
-    def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts, keys: Keys) -> None:
+    def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts) -> None:
         self._chat = chat
         self._transcript = transcript
         self._unsent = unsent
-        self._keys = keys
         self._copied: tuple[str, int] = ("", 0)
 
     def edit(self) -> None:
@@ -69,17 +68,19 @@ class MessageActions:
             raise BadInput("Other messages follow this answer. Only the last one can be continued.")
         self._chat.go_on(answer)
 
-    def walk(self, direction: int) -> None:
+    def walk(self, side: str) -> None:
+        if side not in ("before", "after"):
+            raise BadInput(f"'{side}' is neither before nor after.")
         self._idle("change the branch")
         chat = self._chat
         message = self._chosen() or self._branching()
         branches = chat.conversation.tree.branches(message)
         if len(branches) < 2:
             raise BadInput("There are no branches here.")
-        place = [branch.id for branch in branches].index(message.id) + direction
+        place = [branch.id for branch in branches].index(message.id) + (1 if side == "after" else -1)
         if not 0 <= place < len(branches):
             raise BadInput("There is no branch on that side.")
-        chat.stand_at(branches[place])
+        chat.show_branch(branches[place])
         if self._transcript.has_focus:
             entry = self._transcript.entries[self._transcript.place_of(branches[place].id)]
             self._transcript.select_entry(entry)
@@ -93,31 +94,32 @@ class MessageActions:
         message = tree[message_id]
         if message not in chat.conversation.path:
             self._idle("go to the branch of the message that was found")
-            chat.stand_at(message)
+            chat.show_branch(message)
         self._transcript.focus()
         self._transcript.go_to(message_id, words)
 
-    def copy(self) -> None:
-        message = self._chosen() or self._answer()
-        copy(self._transcript.app, message.text)
-        what = "answer" if message.role == "assistant" else "prompt"
-        self._chat.view.note(f"Copied the {what} ({counted(len(message.text), 'character')}).")
-
-    def copy_code(self, number: int | None = None) -> None:
-        """Copy a code block of an answer: the first, and the next one each time it is asked again."""
+    def copy(self, value: str) -> str:
+        """A message; or, as `code N`, a code block of an answer: without N the next one each time."""
+        what, _, number = value.partition(" ")
+        if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
+            raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
+        if not what:
+            message = self._chosen() or self._answer()
+            copy(self._transcript.app, message.text)
+            kind = "answer" if message.role == "assistant" else "prompt"
+            return f"Copied the {kind} ({counted(len(message.text), 'character')})."
         message = self._answer()
         blocks = code_blocks(message.text)
         if not blocks:
             raise BadInput("There is no code block in this answer.")
-        if number is None:
-            last, place = self._copied
-            number = place % len(blocks) + 1 if last == message.id else 1
-        if not 1 <= number <= len(blocks):
+        last, place = self._copied
+        chosen = int(number) if number else place % len(blocks) + 1 if last == message.id else 1
+        if not 1 <= chosen <= len(blocks):
             raise BadInput(f"This answer has {counted(len(blocks), 'code block')}.")
-        self._copied = (message.id, number)
-        copy(self._transcript.app, blocks[number - 1])
-        lines = len(blocks[number - 1].splitlines())
-        self._chat.view.note(f"Copied code block {number} of {len(blocks)} ({counted(lines, 'line')}).")
+        self._copied = (message.id, chosen)
+        copy(self._transcript.app, blocks[chosen - 1])
+        lines = len(blocks[chosen - 1].splitlines())
+        return f"Copied code block {chosen} of {len(blocks)} ({counted(lines, 'line')})."
 
     def fold(self) -> None:
         answer = self._answer()
@@ -129,7 +131,7 @@ class MessageActions:
 
     def _idle(self, what: str) -> None:
         if self._chat.running is not None:
-            stop = self._keys.name("chat.stop")
+            stop = self._transcript.app.keys.name("chat.stop")
             raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
 
     def _chosen(self) -> ChatMessage | None:
@@ -157,7 +159,6 @@ class MessageActions:
         return message
 
     def _branching(self) -> ChatMessage:
-        """The last message that has others beside it."""
         tree = self._chat.conversation.tree
         for message in reversed(self._chat.conversation.path):
             if len(tree.branches(message)) > 1:

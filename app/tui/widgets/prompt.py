@@ -25,8 +25,6 @@ _MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")
 
 
 class AttachmentList(Static):
-    """The files that go with the next prompt; takes no room while there are none."""
-
     files: tuple[Attachment, ...] = ()
 
     def show(self, *files: Attachment) -> None:

@@ -6,19 +6,19 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.cells import cell_len
 from textual.app import App, SuspendNotSupported
-from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
 from app.shell.errors import BadInput
 from app.shell.printable import printable
-from app.tui.keys.keyed_app import KeyedApp
+from app.tui.keys.keymap import bind
 from app.tui.messages import PromptSubmitted
+from app.tui.program import Program
 
 JOINERS = ("\u200c", "\u200d")
 """Part of emoji and of words, though Python counts them as unprintable."""
@@ -28,32 +28,27 @@ HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, 
 
 
 class PromptArea(TextArea):
-    app: KeyedApp
+    app: Program
 
     HELP = """\
 Write here. A / at the beginning offers commands, @ files whose text goes with the prompt. Up from the \
 first line brings earlier prompts back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Send", id="prompt.send", show=False, tooltip="Send the prompt"),
-        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", id="prompt.newline", show=False,
-                tooltip="Begin another line (few terminals send Shift+Enter)"),
-        Binding("ctrl+b", "submit_at_once", "Send at once", id="prompt.at_once", show=False,
-                tooltip="Stop the answer in progress: the prompt, or what waits, is sent in its place"),
-        Binding("ctrl+g", "editor", "Editor", id="prompt.editor", show=False,
-                tooltip="Write the prompt in your own editor ($EDITOR)"),
-        Binding("ctrl+z", "app.suspend_process", "Suspend", id="prompt.suspend", show=False,
-                tooltip="Back to the shell; `fg` returns here"),
-        Binding("ctrl+underscore,super+z", "undo", "Undo", id="prompt.undo", show=False,
-                tooltip="Take back what was typed last"),
-        Binding("tab", "screen.browse", "Messages", id="prompt.browse", show=False,
-                tooltip="To the messages: edit, ask again, continue, copy, walk branches"),
-        Binding("pageup", "screen.page(-1)", "Page up", id="prompt.page_up", show=False,
-                tooltip="Scroll the conversation up"),
-        Binding("pagedown", "screen.page(1)", "Page down", id="prompt.page_down", show=False,
-                tooltip="Scroll the conversation down"),
-        Binding("ctrl+end", "screen.follow", "Follow", id="prompt.follow", show=False,
-                tooltip="Go to the end of the conversation and follow it"),
+    BINDINGS = [
+        bind("enter", "submit", "", "prompt.send", "Send the prompt"),
+        bind("ctrl+j,shift+enter,alt+enter", "newline", "", "prompt.newline",
+             "Begin another line (few terminals send Shift+Enter)"),
+        bind("ctrl+b", "submit_at_once", "", "prompt.at_once",
+             "Stop the answer in progress: the prompt, or what waits, is sent in its place"),
+        bind("ctrl+g", "editor", "", "prompt.editor", "Write the prompt in your own editor ($EDITOR)"),
+        bind("ctrl+z", "app.suspend_process", "", "prompt.suspend", "Back to the shell; `fg` returns here"),
+        bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
+        bind("tab", "screen.browse", "", "prompt.browse",
+             "To the messages: edit, ask again, continue, copy, walk branches"),
+        bind("pageup", "screen.page(-1)", "", "prompt.page_up", "Scroll the conversation up"),
+        bind("pagedown", "screen.page(1)", "", "prompt.page_down", "Scroll the conversation down"),
+        bind("ctrl+end", "screen.follow", "", "prompt.follow",
+             "Go to the end of the conversation and follow it"),
     ]  # fmt: skip
 
     class QueueSentAtOnce(Message):

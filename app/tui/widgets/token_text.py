@@ -19,7 +19,6 @@ def token_text(token: str) -> str:
 
 
 def round_text(played: DraftRound) -> Content:
-    """The draft token by token (`✗` before the rejected ones), then the target's own token."""
     drafted = list(map(token_text, played.drafted))
     parts = [Content.styled(token, ACCEPTED) for token in drafted[: played.accepted]]
     parts += [Content.styled(f"✗{token}", REJECTED) for token in drafted[played.accepted :]]

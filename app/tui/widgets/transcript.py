@@ -5,20 +5,20 @@ A long conversation has thousands of messages; widgets exist for the part around
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
 
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
-from app.chat.chat_view import Kind
+from app.chat.open_chat import Kind
 from app.shell.printable import printable
+from app.tui.keys.keymap import bind
+from app.tui.program import Program
 from app.tui.widgets.live_answer import LiveAnswer
-from app.tui.widgets.message import Message
-from app.tui.widgets.notice import Notice, shortened
+from app.tui.widgets.message import Message, Notice, shortened
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20
@@ -29,6 +29,9 @@ KEPT = 80
 
 NEAR = 4
 """Lines from the first or last widget at which more are made."""
+
+LAYOUT_TRIES, LAYOUT_SECONDS = 50, 0.02
+"""How often and how far apart a message is looked for that has no place on the screen yet."""
 
 SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 
@@ -46,6 +49,8 @@ class Entry:
 class Transcript(VerticalScroll, can_focus=True):
     """Holds one widget per message. A click does not take the focus: what is typed goes to the prompt."""
 
+    app: Program
+
     FOCUS_ON_CLICK = False
     BLANK = True
 
@@ -54,30 +59,26 @@ class Transcript(VerticalScroll, can_focus=True):
 
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "select(-1)", "Earlier", id="messages.up", show=False, tooltip="The message before"),
-        Binding("down,j", "select(1)", "Later", id="messages.down", show=False, tooltip="The message after"),
-        Binding("e", "app.command('edit')", "Edit", id="messages.edit",
-                tooltip="Edit the prompt and ask again; the old branch is kept"),
-        Binding("r", "app.command('regenerate')", "Again", id="messages.again",
-                tooltip="Another answer with a new seed"),
-        Binding("R", "app.command('regenerate same')", "Again, same seed", id="messages.again_same",
-                show=False, tooltip="Another answer with the same seed"),
-        Binding("c", "app.command('continue')", "Continue", id="messages.continue",
-                tooltip="Continue a stopped answer"),
-        Binding("y", "app.command('copy')", "Copy", id="messages.copy", tooltip="Copy the message"),
-        Binding("b", "app.command('copy code')", "Code", id="messages.copy_code",
-                tooltip="Copy a code block; again for the next one"),
-        Binding("left,h", "app.command('branch before')", "branch", id="messages.branch_before",
-                tooltip="The branch before this one"),
-        Binding("right,l", "app.command('branch after')", "branch", id="messages.branch_after",
-                tooltip="The branch after this one"),
-        Binding("t", "app.command('think')", "Thoughts", id="messages.fold", show=False,
-                tooltip="Show or fold what the model thought first"),
-        Binding("escape", "screen.stop_or_back", "Stop / back", id="messages.stop",
-                tooltip="Stop the answer that is being written; back to the prompt if there is none"),
-        Binding("tab,enter,i", "screen.back_to_prompt", "Back", id="messages.back", show=False,
-                tooltip="Back to the prompt"),
+    BINDINGS = [
+        bind("up,k", "select(-1)", "", "messages.up", "The message before"),
+        bind("down,j", "select(1)", "", "messages.down", "The message after"),
+        bind("e", "app.command('edit')", "Edit", "messages.edit",
+             "Edit the prompt and ask again; the old branch is kept"),
+        bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
+        bind("R", "app.command('regenerate same')", "", "messages.again_same",
+             "Another answer with the same seed"),
+        bind("c", "app.command('continue')", "Continue", "messages.continue", "Continue a stopped answer"),
+        bind("y", "app.command('copy')", "Copy", "messages.copy", "Copy the message"),
+        bind("b", "app.command('copy code')", "Code", "messages.copy_code",
+             "Copy a code block; again for the next one"),
+        bind("left,h", "app.command('branch before')", "branch", "messages.branch_before",
+             "The branch before this one"),
+        bind("right,l", "app.command('branch after')", "branch", "messages.branch_after",
+             "The branch after this one"),
+        bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
+        bind("escape", "screen.stop_or_back", "Stop / back", "messages.stop",
+             "Stop the answer that is being written; back to the prompt if there is none"),
+        bind("tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 
     def __init__(self, *children: Widget) -> None:
@@ -169,7 +170,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self._choose(entry)
         if isinstance(entry.widget, Message):
             entry.widget.found = tuple(words)
-            self.call_after_refresh(self._show_words, entry.widget, words)
+            self._soon(partial(self._show_words, words), entry.widget)
 
     def select_entry(self, entry: Entry | None) -> None:
         for widget in self.query(".-selected"):
@@ -179,7 +180,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self.selected = entry
         if entry is not None and entry.widget is not None:
             entry.widget.add_class("-selected")
-            self.call_after_refresh(self._show_widget, entry.widget)
+            self._soon(self._show_widget, entry.widget)
 
     def _choose(self, entry: Entry) -> None:
         place = self.entries.index(entry)
@@ -187,19 +188,31 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
         self.select_entry(entry)
 
-    def _show_widget(self, widget: Widget) -> None:
-        if widget.is_mounted:
-            self.scroll_to_widget(widget, animate=False, top=widget.size.height > self.size.height)
+    def _soon(self, show: Callable[[Widget], bool], widget: Widget, tries: int = LAYOUT_TRIES) -> None:
+        """Show the chosen widget after a refresh, or a later one: a new one has no place yet, and one out of
+        view no size."""
 
-    def _show_words(self, widget: Widget, words: Sequence[str]) -> None:
-        if not widget.is_mounted or widget.size.height <= self.size.height:
-            return
-        wanted = [word.casefold() for word in words]
-        for y, line in enumerate(widget.render_lines(widget.size.region)):
-            if any(word in line.text.casefold() for word in wanted):
-                top = widget.virtual_region.y + y - self.size.height // 2
-                self.scroll_to(y=top, animate=False, force=True)
-                return
+        def attempt() -> None:
+            chosen = self.selected is not None and self.selected.widget is widget
+            if chosen and tries and not show(widget):
+                self.set_timer(LAYOUT_SECONDS, partial(self._soon, show, widget, tries - 1))
+
+        self.call_after_refresh(attempt)
+
+    def _show_widget(self, widget: Widget) -> bool:
+        height = widget.virtual_region.height if widget.is_mounted else 0
+        if height:
+            self.scroll_to_widget(widget, animate=False, top=height > self.size.height)
+        return bool(height)
+
+    def _show_words(self, words: Sequence[str], widget: Widget) -> bool:
+        if widget.size.height > self.size.height:
+            wanted = [word.casefold() for word in words]
+            lines = enumerate(widget.render_lines(widget.size.region))
+            found = (y for y, line in lines if any(word in line.text.casefold() for word in wanted))
+            top = widget.virtual_region.y + next(found, 0) - self.size.height // 2
+            self.scroll_to(y=top, animate=False, force=True)
+        return bool(widget.size.height)
 
     def _add(self, entry: Entry) -> None:
         """Put an entry at the end; its widget comes later where the end has no widgets."""

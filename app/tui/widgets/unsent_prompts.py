@@ -41,7 +41,6 @@ class UnsentPrompts:
             self._prompt.attach(*(file for one in waited for file in one.attachments))
 
     def keep(self, waited: list[Unsent]) -> None:
-        """Keep prompts that came to nothing: Up brings them back."""
         if waited:
             self._keep([Unsent(one.text) for one in waited])
             self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
@@ -51,10 +50,9 @@ class UnsentPrompts:
             self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def end(self) -> None:
-        waiting = [Unsent(one.text, one.attachments) for one in self._chat.queued]
         before = [Unsent(self._aside)] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
-        self._keep([*waiting, *before, written], self._chat.conversation.chat.id)
+        self._keep([*self._chat.queued, *before, written], self._chat.conversation.chat.id)
 
     async def put_back(self, chat_id: str | None) -> None:
         """Put the last unsent prompt of a chat, or of unsaved ones, into an empty prompt."""

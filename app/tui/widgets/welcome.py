@@ -6,7 +6,7 @@ from textual.widgets import Static
 from app.chat.engine_link import EngineState
 from app.engine.events import PairInfo
 from app.shell.printable import one_line
-from app.tui.keys.keyed_app import KeyedApp
+from app.tui.program import Program
 from models.size_text import size_text
 
 TIPS = """\
@@ -15,7 +15,7 @@ TIPS = """\
 
 
 class Welcome(Static):
-    app: KeyedApp
+    app: Program
 
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
         if info is not None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.chat.kept_pulls import KeptPulls
-from app.chat.pull_queue import JobState, PullJob, PullQueue
+from app.chat.pull_queue import JobState, KeptPulls, PullJob, PullQueue
 from models.hub.progress import Progress
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec
@@ -40,7 +39,7 @@ def test_a_list_of_downloads_survives_a_kill_and_belongs_to_one_program_at_a_tim
 
 def test_of_programs_that_start_at_once_one_takes_a_list_of_downloads_over(tmp_path: Path) -> None:
     pairs = {find(FIRST).spec: ""}
-    for _ in range(20):
+    for _ in range(8):
         gone = KeptPulls(tmp_path)
         gone.write(pairs)
         gone.close()

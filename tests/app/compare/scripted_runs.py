@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.compare.collector import RunCollector
-from app.compare.measured import Measured, Outcome
-from app.compare.plan import Plan, Question, plan
+from app.compare.comparison import Measured
+from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import BenchPrompt
 from app.compare.record import Record
-from app.compare.setting import Setting
 from app.engine.difference import Difference
 from app.engine.events import Piece
 from mlx_spec.stats import Stats, summarise
@@ -42,8 +41,7 @@ def measured(
         counts = {"rounds": 5, "draft_n": 10, "draft_n_accepted": accepted}
         return tuple(replace(summarise([]), tokens_per_second=float(speed), **counts) for speed in speeds)
 
-    sides = Outcome(0, 0, runs(plain), (), None), Outcome(0, 1, runs(drafted), (), difference)
-    return Measured(BenchPrompt(category, category, "x"), MODEL, *sides)
+    return Measured(BenchPrompt(category, category, "x"), MODEL, runs(plain), runs(drafted), difference)
 
 
 def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
@@ -59,7 +57,7 @@ def gathered(
     for run in collector.plan.runs:
         drafts = collector.plan.settings[run.setting].drafts
         times = drafted if drafts else plain
-        if run.kind == "counted" and run.repeat < len(times):
+        if not run.warm_up and run.repeat < len(times):
             ids = tokens if drafts else TOKENS
             pieces = [Piece("te", "accepted"), Piece("xt", "accepted")]
             collector.add(run, ids, stats(times[run.repeat], ids), pieces)

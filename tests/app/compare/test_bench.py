@@ -13,10 +13,9 @@ from app.cli import main
 from app.commands import arguments as args
 from app.compare.collector import RunCollector
 from app.compare.comparison import by_category, compare
-from app.compare.plan import Question, Run, plan
+from app.compare.plan import Question, Run, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
 from app.compare.runner import run_plan
-from app.compare.setting import Setting
 from app.compare.words import unexplained
 from app.engine.difference import Difference
 from app.shell.errors import BadInput, MachineFailed
@@ -69,7 +68,7 @@ def test_the_default_prompts_cover_every_category() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("", "no prompts"),
         ('{"id": "a"', "line 1: Invalid JSON"),
@@ -88,29 +87,28 @@ def test_the_default_prompts_cover_every_category() -> None:
     ],
 )
 def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
-    tmp_path: Path, content: str, told: str
+    tmp_path: Path, content: str, message: str
 ) -> None:
     file = tmp_path / "prompts.jsonl"
     file.write_text(content)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         read_prompts(file)
-
-
-@pytest.mark.parametrize("command", ["bench", "check"])
-def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
-    command: str, tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 9000))]
-    file = tmp_path / "prompts.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)))
-    assert main([command, *tiny_pair.arguments, "--prompts", str(file), "--max-tokens", "4"]) == 2
-    told = capfd.readouterr()
-    assert told.err.splitlines()[-1].startswith("The prompt b has ")
-    assert not told.out
 
 
 def bench(pair: TinyPair, prompts: Path, *more: str) -> int:
     return main(["bench", *pair.arguments, "--prompts", str(prompts), *more])
+
+
+def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 9000))]
+    file = tmp_path / "prompts.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert bench(tiny_pair, file, "--max-tokens", "4") == 2
+    printed = capfd.readouterr()
+    assert printed.err.splitlines()[-1].startswith("The prompt b has ")
+    assert not printed.out
 
 
 def test_bench_reports_rows_categories_and_the_whole(
@@ -153,35 +151,27 @@ def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_load
     assert not (tmp_path / "x.svg").exists()
 
 
-@pytest.mark.parametrize("writer", ["write_csv", "draw"])
+@pytest.mark.parametrize("option", ["--csv", "--plot"])
 def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
-    writer: str,
-    tiny_pair: TinyPair,
-    one_prompt: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    option: str, tiny_pair: TinyPair, one_prompt: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr(f"app.compare.export.{writer}", full)
-    files = ["--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.svg")]
-    assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *files) == 3
-    told = capfd.readouterr()
-    assert "the disk is full" in told.err and len(json.loads(told.out)["rows"]) == 1
+    writer = {"--csv": "app.compare.export.write_csv", "--plot": "app.compare.plots.draw"}[option]
+    monkeypatch.setattr(writer, full)
+    file = [option, str(tmp_path / "x.svg")]
+    assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *file) == 3
+    printed = capfd.readouterr()
+    assert "the disk is full" in printed.err and len(json.loads(printed.out)["rows"]) == 1
 
 
 @pytest.mark.parametrize(("prompt", "rows"), [(2, ["a", "b"]), (0, ["a"])])
 def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_it_is(
-    prompt: int,
-    rows: list[str],
-    tiny_pair: TinyPair,
-    three_prompts: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    prompt: int, rows: list[str], tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     add = RunCollector.add
 
     def pressed_in_the_second_repeat(collector: RunCollector, run: Run, *answer: Any) -> None:
@@ -193,9 +183,9 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_
     table = tmp_path / "rows.csv"
     more = ["--max-tokens", "4", "--repeats", "2", "--json", "--csv", str(table)]
     assert bench(tiny_pair, three_prompts, *more) == 130
-    told = capfd.readouterr()
-    report = json.loads(told.out)
-    assert f"Broken off after {4 * prompt + 2} of 12 runs: stopped by you." in told.err
+    printed = capfd.readouterr()
+    report = json.loads(printed.out)
+    assert f"Broken off after {4 * prompt + 2} of 12 runs: stopped by you." in printed.err
     assert [row["id"] for row in report["rows"]] == rows and not report["complete"]
     assert len(table.read_text().splitlines()) == 1 + len(rows)
 
@@ -205,7 +195,7 @@ def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, thre
     questions = [Question.of(prompt) for prompt in read_prompts(three_prompts)]
     collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=8), 2))
     assert len(list(run_plan(pair, collector))) == 2 + 3 * 2 * 2
-    runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side.runs]
+    runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side]
     assert len(runs) == 3 * 2 * 2 and {stats.cached_tokens for stats in runs} == {0}
 
 
@@ -214,5 +204,5 @@ def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
 ) -> None:
     drafting = ["--drafter", "model", "--draft-length", "5"]
     assert bench(slow_draft_pair, one_prompt, "--max-tokens", "16", "--repeats", "2", *drafting) == 1
-    told = capfd.readouterr().out
-    assert "drafting is slower" in told and "the texts are identical" in told
+    printed = capfd.readouterr().out
+    assert "drafting is slower" in printed and "the texts are identical" in printed

@@ -3,22 +3,23 @@
 import csv
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
 
+from app.chat.conversation import Conversation
 from app.cli import main
 from app.compare import store
 from app.compare.collector import RunCollector
 from app.compare.export import export
+from app.compare.plan import Setting
+from app.compare.plots import series
 from app.compare.record import record_from_json
 from app.compare.request import read_compare, read_sweep
-from app.compare.series import series
-from app.compare.setting import Setting
 from app.compare.words import sentence
 from app.engine.difference import Difference
 from app.shell.errors import BadInput
@@ -33,11 +34,14 @@ from tests.app.compare.scripted_runs import (
     stats,
     wanted,
 )
+from tests.app.history.some_chat import chat, prompt
+
+CHAT = Conversation(Mock(), chat(), [prompt("p", "hello")])
 
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
     runs = list(wanted(repeats=2, prompts=2).runs)
-    assert [run.kind for run in runs[:3]] == ["warm-up", "warm-up", "counted"]
+    assert [run.warm_up for run in runs[:3]] == [True, True, False]
     assert [run.setting for run in runs[2:6]] == [0, 1, 1, 0]
     assert [run.prompt for run in runs[2:]] == [0] * 4 + [1] * 4
 
@@ -99,22 +103,21 @@ def test_figures_that_a_version_lacks_or_no_longer_has_cost_no_record() -> None:
     assert record_from_json(kept) == record
 
 
-def test_texts_that_differ_are_told_with_the_place_or_the_reason() -> None:
+def test_texts_that_differ_are_reported_with_the_place_or_the_reason() -> None:
     collector = gathered([0.01] * 3, [0.01] * 3, tokens=(1, 5, 3))
     record = record_of(collector)
     assert "differ from token 2 on" in sentence(record)
     (differing,) = collector.differing()
     assert (differing.plain, differing.drafted) == ((1, 2, 3), (1, 5, 3))
-    collector.explained(differing, Difference(1, "a", "b", 0.001, 0.01))
+    collector.explain(differing, Difference(1, "a", "b", 0.001, 0.01))
     assert "near-ties that rounding explains" in sentence(record_of(collector))
     hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
     assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
 
 
 def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
     file = store.keep(record)
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
@@ -140,9 +143,8 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
 
 
 def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     several = wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1)
     store.keep(record_of(gathered([0.02], [0.01], of=several)))
     assert main(["comparisons", "show", "last"]) == 0
@@ -183,32 +185,21 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path
     assert len(set(dashed)) == 4
 
 
-def test_the_time_of_a_comparison_is_told_by_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = replace(record_of(gathered([0.02], [0.01])), date="2026-11-22T23:30:00+00:00")
-    monkeypatch.setenv("TZ", "XST-2")
-    time.tzset()
-    try:
-        assert record.when == "2026-11-23 01:30"
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:
-    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", Options(seed=3))
-    assert [setting.label for setting in found.drafting if setting.drafts] == [
+    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", CHAT, Options(seed=3))
+    assert [setting.label for setting in found.settings if setting.drafts] == [
         "lookup 1", "lookup 2", "lookup (length auto)", "lookup 1 at 0.8", "lookup 2 at 0.8",
         "lookup (length auto) at 0.8",
     ]  # fmt: skip
-    assert read_sweep("", Options()).prompts is None
-    assert len(read_sweep("prompts=all", Options()).prompts or ()) > 10
-    assert read_compare("", Options(draft_length=2)).drafting == (Setting("auto", 2, 0.0),)
+    assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
+    assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
+    assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("lenght=3", "Did you mean length="),
+        ("lenght=3", "Give length=, drafter="),
         ("length=x", "range such as 0-8"),
         ("length=99", "between 0 and"),
         ("length=5-2", "'5-2' is no length"),
@@ -222,9 +213,9 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         ("prompts=/absent.jsonl", "no file"),
     ],
 )
-def test_a_wish_that_cannot_be_run_says_what_can(text: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
-        read_sweep(text, Options())
+def test_a_wish_that_cannot_be_run_says_what_can(text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read_sweep(text, CHAT, Options())
 
 
 def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:

@@ -1,86 +1,103 @@
 """Heat, power and load are read from what systems really print; what they leave out is left out."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.compare.report import conditions
-from app.compare.report.conditions import parse_battery, parse_low_power, parse_pressure, parse_therm
-from tests.app.compare import recorded
+
+# What programs of macOS print, as recorded by others on real machines (issues and sources on GitHub).
+
+COOL = """\
+Note: No thermal warning level has been recorded
+Note: No performance warning level has been recorded
+Note: No CPU power status has been recorded
+"""
+"""Apple silicon (exelban/stats#749)."""
+
+THROTTLED = """\
+2020-06-26 12:30:37 +0200 CPU Power notify
+	CPU_Scheduler_Limit 	= 40
+	CPU_Available_CPUs 	= 8
+	CPU_Speed_Limit 	= 28
+"""
+"""yujitach/MenuMeters#158."""
+
+WARNING = """\
+2026-08-20 13:11:08 +0700 Thermal Warning Level = 1
+Note: No performance warning level has been recorded
+Note: No CPU power status has been recorded
+"""
+"""As Apple's pmset.c prints it."""
+
+ON_AC = """\
+Now drawing from 'AC Power'
+ -InternalBattery-0 (id=28442723)\t7%; AC attached; not charging present: true
+"""
+
+ON_BATTERY = """\
+Now drawing from 'Battery Power'
+ -InternalBattery-0 (id=22675555)\t97%; discharging; 4:09 remaining present: true
+"""
+
+SETTINGS = """\
+System-wide power settings:
+Currently in use:
+ standby              1
+ sleep                15 (sleep prevented by powerd)
+ lowpowermode         1
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        (recorded.THERM_SILENT, {}),
-        (
-            recorded.THERM_THROTTLED,
-            {"cpu_scheduler_limit": 40, "cpu_available_cpus": 8, "cpu_speed_limit": 28},
-        ),
-        (recorded.THERM_WARNING, {"thermal_warning_level": 1}),
-        ("", {}),
+        (COOL, {}),
+        (THROTTLED, {"cpu_scheduler_limit": 40, "cpu_available_cpus": 8, "cpu_speed_limit": 28}),
+        (WARNING, {"thermal_warning_level": 1}),
     ],
 )
 def test_thermal_levels_are_read(text: str, read: dict[str, int]) -> None:
-    assert parse_therm(text) == read
+    assert conditions.thermal_levels(text) == read
+
+
+PRESSURE = "com.apple.system.thermalpressurelevel"
 
 
 @pytest.mark.parametrize(
-    ("text", "read"),
+    ("batt", "settings", "pressure", "memory", "read"),
     [
-        (
-            recorded.ON_AC,
-            {"power_source": "AC Power", "battery_percent": 7, "battery_state": "AC attached"},
-        ),
-        (
-            recorded.ON_BATTERY,
-            {"power_source": "Battery Power", "battery_percent": 97, "battery_state": "discharging"},
-        ),
-        (recorded.DESKTOP, {"power_source": "AC Power"}),
-        ("", {}),
+        (ON_AC, SETTINGS, f"{PRESSURE} 2\n", "1\n",
+         {"power_source": "AC Power", "battery_percent": 7, "battery_state": "AC attached",
+          "low_power_mode": True, "thermal_pressure": "heavy", "memory_pressure_level": 1}),
+        (ON_BATTERY, SETTINGS.replace("mode         1", "mode         0"), f"{PRESSURE} 9\n", "x",
+         {"power_source": "Battery Power", "battery_percent": 97, "battery_state": "discharging",
+          "low_power_mode": False}),
+        ("Now drawing from 'AC Power'\n", "", "", "", {"power_source": "AC Power"}),
+        ("", "", "", "", {}),
     ],
-)
-def test_the_power_source_is_read(text: str, read: dict[str, Any]) -> None:
-    assert parse_battery(text) == read
+)  # fmt: skip
+def test_a_mac_reports_heat_power_and_memory(
+    batt: str,
+    settings: str,
+    pressure: str,
+    memory: str,
+    read: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    printed = {"batt": batt, "-g": settings, PRESSURE: pressure, "therm": WARNING}
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "platform", "darwin")
+        patch.setattr(conditions, "output_of", lambda *command: printed.get(command[-1], memory))
+        found = conditions.conditions()
+    assert found.pop("taken") and len(found.pop("load_average")) == 3
+    assert found == read | {"thermal_levels": {"thermal_warning_level": 1}}
 
 
-def test_low_power_mode_is_read() -> None:
-    assert parse_low_power(recorded.SETTINGS) == {"low_power_mode": True}
-    assert parse_low_power(recorded.SETTINGS.replace("mode         1", "mode         0")) == {
-        "low_power_mode": False
-    }
-    assert parse_low_power("") == {}
-
-
-def test_the_pressure_of_heat_is_read() -> None:
-    assert parse_pressure(recorded.PRESSURE) == {"thermal_pressure": "heavy"}
-    assert parse_pressure("com.apple.system.thermalpressurelevel 9\n") == {}
-    assert parse_pressure("") == {}
-
-
-def test_a_mac_tells_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {
-        ("-g", "batt"): recorded.ON_BATTERY,
-        ("-g", "therm"): recorded.THERM_WARNING,
-        ("-g",): recorded.SETTINGS,
-        ("-g", "com.apple.system.thermalpressurelevel"): recorded.PRESSURE,
-        ("-n", "kern.memorystatus_vm_pressure_level"): "1\n",
-    }
-    monkeypatch.setattr(conditions.sys, "platform", "darwin")
-    monkeypatch.setattr(conditions, "output_of", lambda program, *rest: answers[rest])
-    found = conditions.conditions()
-    monkeypatch.undo()
-    assert found["power_source"] == "Battery Power"
-    assert found["low_power_mode"] is True
-    assert found["thermal_pressure"] == "heavy"
-    assert found["thermal_levels"] == {"thermal_warning_level": 1}
-    assert found["memory_pressure_level"] == 1
-    assert len(found["load_average"]) == 3
-
-
-def test_linux_tells_what_its_files_hold(tmp_path: Path) -> None:
-    assert conditions._linux(tmp_path) == {}
+def test_linux_reports_what_its_files_hold(tmp_path: Path) -> None:
+    assert conditions.linux(tmp_path) == {}
     for file, text in {
         "class/thermal/thermal_zone0/type": "x86_pkg_temp\n",
         "class/thermal/thermal_zone0/temp": "45500\n",
@@ -91,7 +108,7 @@ def test_linux_tells_what_its_files_hold(tmp_path: Path) -> None:
     }.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text)
-    assert conditions._linux(tmp_path) == {
+    assert conditions.linux(tmp_path) == {
         "temperatures_celsius": {"x86_pkg_temp": 45.5},
         "cpu_governor": "powersave",
         "cpu_scaling_cur_freq_mhz": 1800,
@@ -99,7 +116,7 @@ def test_linux_tells_what_its_files_hold(tmp_path: Path) -> None:
     }
 
 
-def test_this_machine_tells_what_it_is() -> None:
+def test_this_machine_is_described() -> None:
     found = conditions.system()
     assert found["cores"] >= 1 and found["memory_for_models_bytes"] > 0
     assert conditions.output_of("/no/such/program") == ""

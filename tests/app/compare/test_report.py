@@ -12,16 +12,22 @@ from typing import Any
 import pytest
 
 from app.cli import main
+from app.compare.check import check_plan
+from app.compare.plan import Question, Setting, plan
 from app.compare.prompts import BenchPrompt
 from app.compare.report.card import card
 from app.compare.report.collect import PairResult, collect
-from app.compare.report.one_pair import Amounts, amounts, measure_pair
+from app.compare.report.one_pair import measure_pair, plans
 from app.compare.report.private import without_names
 from app.engine import drafting_state
 from app.shell.errors import MachineFailed
+from mlx_spec.types import Options
 from models import load_pair
+from models.speed.chips import find_chip
 from tests.app.tiny_pair import TinyPair
 
+Report = Callable[..., int]
+Capture = pytest.CaptureFixture[str]
 ONE = BenchPrompt("b", "one", "abcabcabc")
 TWO = BenchPrompt("c", "two", "1 2 3")
 
@@ -38,62 +44,56 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
         patch.setenv("MLX_SPEC_HOME", str(home))
         patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-        return list(measure_pair(pair, Amounts((ONE,), 6, (ONE, TWO), 8, 1), lambda text: None))
+        setting, options = Setting("auto", None, 0.0), Options(max_tokens=8)
+        benching = plan([Question.of(ONE), Question.of(TWO)], [setting], options, 1)
+        parts: list[Any] = []
+        measure_pair(pair, check_plan(pair, [ONE], 6), benching, lambda *message: parts.append(message))
+        return [message[1:] for message in parts if message[0] == "part"]
 
 
 @pytest.fixture
 def result(measured: list[Any]) -> PairResult:
-    return PairResult("builtin", "complete", parts={part.text: part.value for part in measured})
+    return PairResult("builtin", "complete", parts=dict(measured))
 
 
-@pytest.fixture
-def installed_child(tmp_path: Path) -> Callable[[str], tuple[str, str]]:
+def child(folder: Path, body: str) -> tuple[str, str]:
     """A process in the place of the one that measures: it sends messages as its script says."""
-
-    def write(body: str) -> tuple[str, str]:
-        script = tmp_path / "child.py"
-        script.write_text(
-            "import json, sys, time\nname = sys.argv[1]\n"
-            "def send(kind, text, value={}):\n"
-            "    print(json.dumps({'kind': kind, 'text': text, 'value': value}), flush=True)\n" + body
-        )
-        return sys.executable, str(script)
-
-    return write
+    script = folder / "child.py"
+    script.write_text(
+        "import json, os, sys, time\nname = sys.argv[1]\n"
+        "def send(*message): print(json.dumps(message), flush=True)\n" + body
+    )
+    return sys.executable, str(script)
 
 
-def test_check_tune_and_bench_come_in_parts(measured: list[Any]) -> None:
-    assert [part.text for part in measured] == ["loaded", "check", "tune", "bench", "bench"]
-    parts = {part.text: part.value for part in measured}
+def test_check_tune_and_bench_come_in_parts_and_what_was_measured_is_kept_for_answers(
+    measured: list[Any], home: Path, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [name for name, _ in measured] == ["loaded", "check", "tune", "bench", "bench"]
+    parts = dict(measured)
     assert parts["check"]["complete"] and parts["check"]["lossless"]
     assert parts["tune"]["plain_seconds"] > 0
     assert all(cost > 0 for costs in parts["tune"]["relative"].values() for cost in costs.values())
-    assert [part.value["complete"] for part in measured if part.text == "bench"] == [False, True]
+    assert [value["complete"] for name, value in measured if name == "bench"] == [False, True]
     assert set(parts["bench"]["by_category"]) == {"one", "two"}
     assert parts["bench"]["overall"]["same_text"] == 2
     json.dumps(parts)
-
-
-def test_what_a_report_measured_is_kept_for_answers(
-    measured: list[Any], home: Path, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("MLX_SPEC_HOME", str(home))
     assert drafting_state.restore(load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft)))
 
 
-def test_the_whole_plan_is_bench_and_check_and_the_quick_one_a_part_of_it() -> None:
-    whole, quick = amounts(quick=False), amounts(quick=True)
-    assert len(whole.bench_prompts) == 24 and len(whole.check_prompts) == 5
-    categories = {prompt.category for prompt in whole.bench_prompts}
-    assert {prompt.category for prompt in quick.bench_prompts} == categories
-    assert len(quick.bench_prompts) == len(categories)
-    assert set(quick.check_prompts) < set(whole.check_prompts)
+def test_a_quick_report_is_a_part_of_the_whole_one(tiny_pair: TinyPair) -> None:
+    pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
+    (checking, benching), (quick_check, quick_bench) = plans(pair, quick=False), plans(pair, quick=True)
+    assert len(benching.questions) == 24 and len(checking.questions) == 5
+    categories = {question.prompt.category for question in benching.questions}
+    assert {question.prompt.category for question in quick_bench.questions} == categories
+    assert len(quick_bench.questions) == len(categories)
+    assert quick_check.count < checking.count
 
 
-def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
-    installed_child: Callable[[str], tuple[str, str]],
-) -> None:
-    child = installed_child(
+def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(tmp_path: Path) -> None:
+    script = (
         "send('part', 'check', {'of': name, 'step': 1})\n"
         "if name == 'full': send('failed', 'The memory is full.'); sys.exit()\n"
         "if name == 'dead': print('{', end=''); sys.exit(9)\n"
@@ -101,7 +101,8 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
         "send('part', 'check', {'of': name, 'step': 2})\n"
     )
     seen: list[str] = []
-    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=child)
+    command = child(tmp_path, script)
+    found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=command)
     assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
     assert found[1].why == "The memory is full."
     assert "code 9" in found[2].why
@@ -110,125 +111,103 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     assert seen == ["one: benching", "two: benching"]
 
 
-def test_ctrl_c_keeps_what_arrived_and_ends_the_process(
-    tmp_path: Path,
-    installed_child: Callable[[str], tuple[str, str]],
-) -> None:
-    child = installed_child(
-        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(__import__('os').getpid()))\n"
+def test_ctrl_c_keeps_what_arrived_and_ends_the_process(tmp_path: Path) -> None:
+    command = child(
+        tmp_path,
+        f"open({str(tmp_path)!r} + '/' + name, 'w').write(str(os.getpid()))\n"
         "send('part', 'check', {'lossless': True})\nsend('step', 'at it')\n"
-        "if name == 'second': time.sleep(60)\n"
+        "if name == 'second': time.sleep(60)\n",
     )
 
     def show(text: str) -> None:
         if text == "second: at it":
             signal.raise_signal(signal.SIGINT)
 
-    found = collect(["first", "second", "third"], quick=False, show=show, command=child)
+    found = collect(["first", "second", "third"], quick=False, show=show, command=command)
     assert [r.state for r in found] == ["complete", "interrupted", "not reached"]
     assert found[1].parts == {"check": {"lossless": True}}
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "second").read_text()), 0)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, results: list[PairResult], *arguments: str) -> int:
-    monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
-    return main(["report", *arguments])
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Report:
+    """The command with these results, into the test's folder."""
+
+    def run(*results: PairResult, out: str = "", more: tuple[str, ...] = ()) -> int:
+        monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)
+        return main(["report", "--out", str(tmp_path / out), *more])
+
+    return run
 
 
-def test_one_json_and_one_card_are_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+def test_one_json_and_one_card_with_a_prediction_are_written(
+    monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, result: PairResult, capfd: Capture
 ) -> None:
-    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 0
-    told = capfd.readouterr()
+    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
+    assert report(result) == 0
+    printed = capfd.readouterr()
     (json_file,), (card_file,) = tmp_path.glob("*.json"), tmp_path.glob("*.md")
     document = json.loads(json_file.read_text())
     assert document["complete"] and document["pairs"][0]["parts"]["bench"]["overall"]["plain_tps"] > 0
     assert document["versions"]["mlx"] and document["before"]["load_average"]
     page = card_file.read_text()
-    assert page == told.out == card(document)
+    assert page == printed.out == card(document)
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
-    assert str(json_file) in told.err and str(card_file) in told.err
+    assert "predicted for an M4 Pro: plain" in page
+    assert str(json_file) in printed.err and str(card_file) in printed.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["--json"]], ids=["card", "json"])
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["card", "json"])
 def test_a_report_is_written_although_nobody_reads_it(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
+    more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, result: PairResult
 ) -> None:
     def full(text: str, end: str = "") -> None:
         raise MachineFailed("The output cannot be written: No space left on device.")
 
     monkeypatch.setattr("app.commands.report.data", full)
     monkeypatch.setattr("app.commands.report.json_data", full)
-    assert run(monkeypatch, [result], "--out", str(tmp_path), *arguments) == 3
+    assert report(result, more=more) == 3
     assert len(list(tmp_path.glob("*.json"))) == len(list(tmp_path.glob("*.md"))) == 1
 
 
-def test_an_interrupted_report_is_written_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+def test_an_interrupted_report_is_written_if_anything_was_measured(
+    report: Report, tmp_path: Path, result: PairResult, capfd: Capture
 ) -> None:
+    assert report(PairResult("builtin", "interrupted")) == 130
+    assert not list(tmp_path.iterdir())
     result.state = "interrupted"
     del result.parts["bench"]
-    rest = PairResult("qwen3-8b")
-    assert run(monkeypatch, [result, rest], "--out", str(tmp_path), "--json") == 130
-    document = json.loads(capfd.readouterr().out)
-    assert not document["complete"]
+    assert report(result, PairResult("qwen3-8b"), more=("--json",)) == 130
+    assert not json.loads(capfd.readouterr().out)["complete"]
     page = next(tmp_path.glob("*.md")).read_text()
     assert "**Partial: builtin interrupted, qwen3-8b not reached**" in page
     assert "**Not reached.**" in page
 
 
-def test_a_report_that_measured_nothing_is_not_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    stopped = [PairResult("builtin", "interrupted"), PairResult("qwen3-8b")]
-    assert run(monkeypatch, stopped, "--out", str(tmp_path)) == 130
-    assert not list(tmp_path.iterdir())
-    assert "Nothing was measured, and nothing was written." in capfd.readouterr().err
-
-
-def test_a_failed_check_or_a_failed_pair_is_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult
-) -> None:
+def test_a_failed_check_or_a_failed_pair_is_the_exit_code(report: Report, result: PairResult) -> None:
     result.parts["check"] = {**result.parts["check"], "lossless": False}
-    assert run(monkeypatch, [result], "--out", str(tmp_path)) == 1
-    failed = PairResult("qwen3-8b", "failed", "The memory is full.")
-    assert run(monkeypatch, [result, failed], "--out", str(tmp_path)) == 3
-    assert run(monkeypatch, [result], "--out", str(tmp_path / "nowhere")) == 2
-
-
-def test_a_prediction_stands_beside_the_measurement(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from models.speed.chips import find_chip
-
-    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
-    run(monkeypatch, [result], "--out", str(tmp_path))
-    assert "predicted for an M4 Pro: plain" in capfd.readouterr().out
+    assert report(result) == 1
+    assert report(result, PairResult("qwen3-8b", "failed", "The memory is full.")) == 3
+    assert report(result, out="nowhere") == 2
 
 
 def test_nothing_in_a_report_names_its_owner(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: PairResult, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, capfd: Capture
 ) -> None:
     monkeypatch.setenv("HOME", "/Users/jane")
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
     monkeypatch.setattr(getpass, "getuser", lambda: "jane")
-    failed = PairResult(
-        "qwen3-8b",
-        "failed",
-        "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop",
-    )
-    run(monkeypatch, [result, failed], "--out", str(tmp_path))
-    told = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
-    assert "jane" not in told and "hf_" not in told
-    assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in told
-    assert without_names({"a": ("/Users/jane/b", 1)}) == {"a": ["~/b", 1]}
+    why = "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop"
+    report(PairResult("qwen3-8b", "failed", why))
+    printed = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
+    assert "jane" not in printed and "hf_" not in printed
+    assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in printed
+    assert without_names({"a": ("/Users/jane/b", 1), "b": "/x/jane"}) == {"a": ["~/b", 1], "b": "/x/(name)"}
 
 
 @pytest.mark.slow
-def test_the_built_in_pair_is_reported_from_end_to_end(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_built_in_pair_is_reported_from_end_to_end(tmp_path: Path, capfd: Capture) -> None:
     assert main(["report", "--quick", "--out", str(tmp_path), "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
     assert document["pairs"][0]["name"] == "builtin"

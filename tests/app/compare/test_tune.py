@@ -3,9 +3,10 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -24,8 +25,7 @@ from tests.app.tiny_pair import TinyPair
 
 
 @pytest.fixture(autouse=True)
-def measures_for_real_and_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "home"))
+def measures_for_real_and_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafting_state, "SECONDS", 0.2)
 
 
@@ -33,7 +33,9 @@ def loaded(pair: TinyPair):
     return load_pair(target=str(pair.target), draft=str(pair.draft))
 
 
-def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> None:
+def test_what_was_learned_is_used_by_the_next_process_unless_version_machine_or_model_is_another(
+    tiny_pair: TinyPair,
+) -> None:
     pair = loaded(tiny_pair)
     assert not drafting_state.restore(pair), "nothing was measured yet"
     drafting_state.measure(pair)
@@ -44,6 +46,18 @@ def test_what_was_learned_is_used_by_the_next_process(tiny_pair: TinyPair) -> No
     again = loaded(tiny_pair)
     assert drafting_state.restore(again)
     assert again.engine.controller.as_json() == learned
+    file = drafting_state.state_file(pair)
+    kept = json.loads(file.read_text())
+    circumstances = kept["circumstances"]
+    others = {
+        "mlx": "0.1", "mlx-lm": "0.1", "device": "another", "weights": 1, "method": 1,
+        "compiled": not circumstances["compiled"],
+    }  # fmt: skip
+    for name, value in others.items():
+        file.write_text(json.dumps({**kept, "circumstances": {**circumstances, name: value}}))
+        again = loaded(tiny_pair)
+        assert not drafting_state.restore(again), name
+        assert again.engine.controller.costs.plain is None
 
 
 @pytest.mark.parametrize(
@@ -63,63 +77,24 @@ def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
     assert drafting_state.restore(pair)
 
 
-def test_what_was_learned_with_another_version_machine_or_model_is_not_used(tiny_pair: TinyPair) -> None:
-    pair = loaded(tiny_pair)
-    drafting_state.measure(pair)
-    drafting_state.keep(pair)
-    file = drafting_state.state_file(pair)
-    kept = json.loads(file.read_text())
-    others = {
-        "mlx": "0.1", "mlx-lm": "0.1", "device": "another", "weights": 1, "method": 1,
-        "compiled": not kept["circumstances"]["compiled"],
-    }  # fmt: skip
-    for change in ({name: value} for name, value in others.items()):
-        file.write_text(json.dumps({**kept, "circumstances": {**kept["circumstances"], **change}}))
-        again = loaded(tiny_pair)
-        assert not drafting_state.restore(again), change
-        assert again.engine.controller.costs.plain is None
+def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.shell.machine.device_name", lambda: "test")
+    spec = SimpleNamespace(target="t", draft="d", draft_head=None)
 
+    def pair(letter: str) -> Any:
+        controller = SimpleNamespace(as_json=lambda: {"costs": letter * 20_000})
+        return SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
 
-def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tiny_pair: TinyPair) -> None:
-    pair = loaded(tiny_pair)
-    home = drafting_state.state_file(pair).parent
-    home.parent.mkdir(parents=True, exist_ok=True)
-    home.write_text("a file where the folder should be")
-    drafting_state.measure(pair)
-    assert not drafting_state.keep(pair)
-    assert pair.engine.controller.costs.plain is not None
+    def keep_often(letter: str) -> bool:
+        return all(drafting_state.keep(pair(letter)) for _ in range(15))
 
-
-WRITER = """
-import sys
-from types import SimpleNamespace
-from app.engine import drafting_state
-from app.shell import machine
-machine.device_name = lambda: "test"
-controller = SimpleNamespace(as_json=lambda: {"costs": sys.argv[1] * 20_000})
-spec = SimpleNamespace(target="t", draft="d", draft_head=None)
-pair = SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
-print(drafting_state.state_file(pair), flush=True)
-for _ in range(30):
-    drafting_state.keep(pair)
-"""
-
-
-def test_two_processes_that_keep_at_once_spoil_nothing() -> None:
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, letter], stdout=subprocess.PIPE, text=True)
-        for letter in "ab"
-    ]
-    assert writers[0].stdout and writers[1].stdout
-    file = Path(writers[0].stdout.readline().strip())
-    writers[1].stdout.readline()
-    while any(writer.poll() is None for writer in writers):
-        if file.exists():
-            costs = json.loads(file.read_text())["learned"]["costs"]
-            assert costs in ("a" * 20_000, "b" * 20_000)
-    for writer in writers:
-        writer.stdout.close()  # type: ignore[union-attr]
-    assert [writer.returncode for writer in writers] == [0, 0]
+    file = drafting_state.state_file(pair("a"))
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(keep_often, letter) for letter in "ab"]
+        while not all(writer.done() for writer in writers):
+            if file.exists():
+                assert json.loads(file.read_text())["learned"]["costs"] in ("a" * 20_000, "b" * 20_000)
+    assert all(writer.result() for writer in writers)
     assert list(file.parent.iterdir()) == [file], "nothing half written is left behind"
 
 
@@ -139,11 +114,11 @@ def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
 def test_what_cannot_be_kept_is_said_with_its_place(
     tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "home").write_text("a file where the folder should be")
+    (tmp_path / "mlx-spec").write_text("a file where the folder should be")
     assert main(["tune", *tiny_pair.arguments]) == 0
-    told = capsys.readouterr()
-    assert f"It is not kept: {tmp_path / 'home' / 'drafting'}" in told.err
-    assert "rows of a pass" in told.out
+    printed = capsys.readouterr()
+    assert f"It is not kept: {tmp_path / 'mlx-spec' / 'drafting'}" in printed.err
+    assert "rows of a pass" in printed.out
 
 
 def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair) -> None:
@@ -170,9 +145,9 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     monkeypatch.setattr(Calibration, "_timed", pressed)
     monkeypatch.setattr(measuring, "BETWEEN", 1)
     assert main(["tune", "--json", *tiny_pair.arguments]) == 0
-    told = capsys.readouterr()
-    assert "Measuring was cut short" in told.err
-    assert len(next(iter(json.loads(told.out)["verify"].values()))) == 2, "one row and the first draft's"
+    printed = capsys.readouterr()
+    assert "Measuring was cut short" in printed.err
+    assert len(next(iter(json.loads(printed.out)["verify"].values()))) == 2, "one row and the first draft's"
 
 
 def test_best_lengths_follow_from_costs() -> None:
@@ -185,28 +160,14 @@ def test_best_lengths_follow_from_costs() -> None:
     assert best_length(costly, "model", 0.9, 0) == (0, 1.0) and pays_from(costly, "model", 0) is None
 
 
-def test_what_was_tuned_is_printed_although_its_picture_cannot_be_written(
-    tiny_pair: TinyPair,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_can_be_written(
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
-    monkeypatch.setattr("app.compare.tune.draw", full)
-    monkeypatch.setattr(drafting_state, "SECONDS", 2.0)  # A busy machine times nothing in less.
-    assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.svg")]) == 3
-    told = capsys.readouterr()
-    assert "best length" in told.out and "the disk is full" in told.err
-    folder = tmp_path / "folder.svg"
-    folder.mkdir()
-    assert main(["tune", *tiny_pair.arguments, "--plot", str(folder)]) == 2
-
-
-def test_tune_prints_tables_json_and_a_picture(
-    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
+    monkeypatch.setattr(measuring, "GOES", 1)
     picture = tmp_path / "costs.svg"
     odd = tmp_path / "odd \x1b[31m name"
     shutil.copytree(tiny_pair.target, odd)
@@ -215,8 +176,11 @@ def test_tune_prints_tables_json_and_a_picture(
     assert "best length" in printed and "M3, M4: 5, 10: the weights are read once more" in printed
     ElementTree.parse(picture)
     assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
-    assert main(["tune", *tiny_pair.arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr("app.compare.tune.draw", full)
+    assert main(["tune", *tiny_pair.arguments, "--json", "--plot", str(picture)]) == 3
+    printed = capsys.readouterr()
+    assert "the disk is full" in printed.err
+    found = json.loads(printed.out)
     assert found["costs"]["plain"][0] > 0 and found["device"]
     assert set(found["best"]) == {str(c) for c in found["contexts"]}
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.txt")]) == 2

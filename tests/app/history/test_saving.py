@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from app.history.database import history_file
+from app.history.database import history_file, set_aside
 from app.history.records import ChatMessage
 from app.history.saving import SAVE_SECONDS, HistoryThread, News
 from app.history.store import History
 from app.shell.errors import MachineFailed
 from tests.app.history.some_chat import answer, branching, chat, prompt
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
 WRITER = """
 import sys, time
@@ -91,11 +93,8 @@ def test_a_growing_answer_is_written_now_and_then_not_every_time(
 
 def test_a_program_killed_while_it_writes_keeps_what_it_saved_as_it_went(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    root = Path(__file__).parents[3]
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)],
-        cwd=root, env=os.environ | {"PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    command = [sys.executable, "-c", WRITER, str(path)]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     until(lambda: path.exists() and read(path))
     first = put_at(path)
@@ -153,7 +152,10 @@ def test_a_file_that_cannot_be_opened_is_not_reported_as_saved_again_with_nothin
     saving.close()
 
 
-def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["moved", "removed", "broken"])
+def test_a_file_lost_while_it_is_open_is_noticed_and_a_new_one_has_what_is_in_view(
+    tmp_path: Path, what: str
+) -> None:
     path = tmp_path / "history.db"
     news: list[News] = []
 
@@ -166,13 +168,18 @@ def test_a_file_that_breaks_while_it_is_open_is_set_aside_and_all_is_put_again(t
     # Nothing stays in the log or in memory: the next write reads the file.
     for pragma in ("wal_checkpoint(TRUNCATE)", "cache_size = 0", "shrink_memory"):
         saving.ask(lambda history, p=pragma: history.connection.execute(f"PRAGMA {p}").fetchall()).result(60)
-    path.write_bytes(b"\xff" * path.stat().st_size)
+    if what == "broken":
+        path.write_bytes(b"\xff" * path.stat().st_size)
+    else:
+        for file in tmp_path.glob("history.db*"):
+            file.rename(tmp_path / f"moved{file.suffix}") if what == "moved" else file.unlink()
     saving.put(chat(), answer("a9", "p1"))
-    until(lambda: news)
-    (aside,) = tmp_path.glob("history-damaged-*.db")
-    assert news[0].kind == "new file" and str(aside) in news[0].text
-    until(lambda: saving.unsaved == 0)
-    saving.close()
+    until(lambda: news and not saving.unsaved)
+    assert saving.close() == 0
+    aside = list(tmp_path.glob("history-damaged-*.db"))
+    (one,) = news
+    assert one.kind == "new file" and len(aside) == (what == "broken")
+    assert (str(aside[0]) if aside else f"{path} was moved or removed") in one.text
     assert {m.id for m in read(path)} == {"p1", "a1", "a2", "p2", "a3", "a9"}
 
 
@@ -182,3 +189,54 @@ def test_the_file_lies_where_the_person_says(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.delenv("MLX_SPEC_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
     assert history_file() == tmp_path / "xdg" / "mlx-spec" / "history.db"
+
+
+ROUNDS = 6
+"""Each with a history of its own, which both open at the same moment; every second one is damaged."""
+
+ONE_OF_TWO = """
+import sys, time
+from dataclasses import replace
+from pathlib import Path
+from app.history.saving import HistoryThread
+from tests.app.history.some_chat import chat, prompt
+
+folder, side, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for number in range(rounds):
+    path = folder / str(number) / "history.db"
+    (path.parent / side).touch()
+    while not all((path.parent / one).exists() for one in "ab"):
+        pass
+    news = []
+    saving = HistoryThread(path, news.append)
+    own = replace(chat(f"c{side}"), changed=float(number))
+    for message in range(5):
+        saving.put(own, prompt(f"{side}{message}", "hello", chat_id=own.id))
+        saving.ask(lambda history: history.chats()).result(60)
+    assert saving.close() == 0
+    assert all(one.kind == "new file" for one in news), news
+"""
+
+
+def test_two_programs_that_start_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    for number in range(ROUNDS):
+        (tmp_path / str(number)).mkdir()
+        if number % 2:
+            (tmp_path / str(number) / "history.db").write_bytes(b"no database" * 2000)
+    command = [sys.executable, "-c", ONE_OF_TWO, str(tmp_path)]
+    both = [subprocess.Popen([*command, side, str(ROUNDS)], env=ENVIRONMENT) for side in "ab"]
+    assert [process.wait(120) for process in both] == [0, 0]
+    for number in range(ROUNDS):
+        history = History(tmp_path / str(number) / "history.db")
+        assert sorted((row.chat.id, row.messages) for row in history.chats()) == [("ca", 5), ("cb", 5)]
+        history.close()
+        assert len(list((tmp_path / str(number)).glob("history-damaged-*.db"))) == number % 2
+
+
+def test_a_good_file_in_the_place_of_a_damaged_one_is_left_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    first = History(path)
+    first.close()
+    path.rename(tmp_path / "aside.db")  # as the other program does
+    History(path).close()
+    assert set_aside(path, first.file) is None and path.exists()

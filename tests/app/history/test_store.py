@@ -227,12 +227,6 @@ def test_a_file_with_a_broken_page_is_kept_aside_and_a_new_one_begins(tmp_path: 
     history.close()
 
 
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(MachineFailed, match="cannot be opened"):
-        History(tmp_path / "file" / "history.db")
-
-
 def test_values_of_another_version_do_not_stop_a_chat_from_opening() -> None:
     assert options_from({"temperature": 0.5, "invented": 1}) == Options(temperature=0.5)
     assert options_from({"temperature": 99}) == Options() == options_from([])

@@ -13,9 +13,7 @@ from textual.screen import Screen
 from app.tui.app import ChatApp
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.message import UserMessage
-from app.tui.widgets.notice import Notice
-from app.tui.widgets.prompt_area import PromptArea
+from app.tui.widgets.message import Notice, UserMessage
 
 S = TypeVar("S", bound=Screen[Any])
 
@@ -26,6 +24,8 @@ class Chat:
     def __init__(self, app: ChatApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
+        self.press = pilot.press
+        self.area = app.chat.prompt.area
 
     @property
     def notices(self) -> list[str]:
@@ -42,15 +42,17 @@ class Chat:
 
     @property
     def screen(self) -> str:
-        """What is drawn, as text in a picture."""
-        return self.app.export_screenshot(simplify=True).replace("&#160;", " ")
+        """What is drawn, as text."""
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for something to become true; fails after a minute."""
         end = time.monotonic() + 60
         while not holds():
+            if self.app._exception is not None:
+                raise self.app._exception
             assert time.monotonic() < end, f"still not true; notices: {self.notices}"
-            await self.pilot.pause(0.02)
+            await asyncio.sleep(0.01)
 
     async def reached(self, kind: type[S]) -> S:
         """Wait for a screen to be in view; return it."""
@@ -59,14 +61,31 @@ class Chat:
         assert isinstance(screen, kind)
         return screen
 
+    async def noticed(self, *texts: str) -> None:
+        """Wait for notices with these texts."""
+        await self.until(lambda: all(any(text in notice for notice in self.notices) for text in texts))
+
+    async def shows(self, *texts: str) -> None:
+        """Wait for these texts to be drawn."""
+        await self.until(lambda: all(text in self.screen for text in texts))
+
+    async def push(self, screen: S) -> S:
+        """Open a screen and wait for it to be in view."""
+        self.app.push_screen(screen)
+        await self.until(lambda: self.app.screen is screen and screen.is_mounted)
+        await self.pilot.pause()
+        return screen
+
+    async def back_in_chat(self) -> None:
+        await self.until(lambda: self.app.screen is self.app.chat)
+
     async def type(self, text: str) -> None:
         """Put text into the prompt and press Enter."""
-        area = self.app.chat.query_one(PromptArea)
-        area.load_text(text)
+        self.area.load_text(text)
         await self.pilot.pause()
-        await self.pilot.press("enter")
-        if area.text == text:  # The command list took the key to close itself.
-            await self.pilot.press("enter")
+        await self.press("enter")
+        if self.area.text == text:  # The command list took the key to close itself.
+            await self.press("enter")
 
     def press_at_once(self, *keys: str) -> None:
         """Keys that the terminal gives in one read: all are on their way before the first is heard."""
@@ -81,6 +100,20 @@ class Chat:
         await self.until(lambda: len(self.answers) > count)
         return self.answers[-1]
 
+    async def stream(self, text: str = "slow") -> None:
+        """Send a prompt and wait for the first words of its answer."""
+        await self.type(text)
+        await self.until(lambda: bool(self.app.state.running and self.app.state.running.text))
+
+    async def settled(self) -> None:
+        await self.until(lambda: self.app.state.running is None)
+        await self.pilot.pause()
+
+    async def edit(self, *keys: str) -> None:
+        """Open a prompt among the messages for editing; these keys choose it."""
+        await self.press("tab", *keys, "e")
+        await self.until(lambda: self.app.state.editing is not None and bool(self.area.text))
+
 
 async def until_quiet(app: ChatApp, *_: float) -> None:
     """Until no widget has a message to take, in place of Textual's own wait after each key.
@@ -90,7 +123,7 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
     """
     end = time.monotonic() + 1
     quiet = 0
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(0.01)
     while quiet < 3 and time.monotonic() < end:
         widgets = [
             app,
@@ -102,7 +135,7 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
 
 def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
     """As F2 opens it."""
-    return PairsScreen(app.link.pair, app.pulls, app.keys, app.ask, chosen)
+    return PairsScreen(chosen)
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]
@@ -111,8 +144,3 @@ OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]
 def shown(chat: Chat) -> list[str]:
     widgets = chat.app.chat.query("UserMessage, Answer").results()
     return [f"{w.branch}{w.text}" for w in widgets if isinstance(w, UserMessage | Answer)]
-
-
-async def settled(chat: Chat) -> None:
-    await chat.until(lambda: chat.app.state.running is None)
-    await chat.pilot.pause()

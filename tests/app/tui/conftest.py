@@ -47,10 +47,12 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         *,
         welcomes: bool = False,
         process: bool = False,
+        script: Path = SCRIPT,
     ) -> AsyncIterator[Chat]:
         kind = EngineClient if process else ThreadedClient
-        client = kind(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
-        link = EngineLink(client, PairSpec(pair, Source("/target"), Source("/draft")))
+        client = kind(tmp_path / "engine.log", [sys.executable, str(script)])
+        spec = PairSpec(pair, Source("/target"), Source("/draft")) if script == SCRIPT else find(pair).spec
+        link = EngineLink(client, spec)
         link.start()
         app = ChatApp(link, Settings.of(options or Options()), checked(read_config()), welcomes=welcomes)
         for module in ("app", "pilot"):

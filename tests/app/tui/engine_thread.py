@@ -15,7 +15,7 @@ NO_PROCESS = "Only a process can crash or be killed: open_chat(process=True)."
 class ThreadedClient(EngineClient):
     """The client as it is, pipes included; only what is at their other end is no process.
 
-    For tests in which the engine neither dies nor is deaf to what it is told.
+    For tests in which the engine neither dies nor is deaf to its requests.
     """
 
     def _launch(self, request_read: int, event_write: int) -> subprocess.Popen[bytes]:
@@ -32,6 +32,7 @@ class _EngineThread(subprocess.Popen[bytes]):
 
     def __init__(self, request_read: int, event_write: int) -> None:
         self.returncode = None
+        self.pid = 2**31 - 1  # no process has it
         self._thread = threading.Thread(target=self._serve, args=(request_read, event_write), daemon=True)
         self._thread.start()
 

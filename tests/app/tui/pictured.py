@@ -22,15 +22,18 @@ _NUMBER = re.compile(r"terminal-\d+-")
 
 async def check_picture(chat: Chat, name: str) -> None:
     """Wait for the screen to become its accepted picture; if it does not, leave the new one beside it."""
+    for area in chat.app.screen.query("TextArea, Input"):
+        area.set_reactive(type(area).cursor_blink, False)  # type: ignore[attr-defined]
+    chat.app.chat.view.show()
     accepted, drawn = FOLDER / f"{name}.svg", FOLDER / f"{name}.new.svg"
     if ACCEPT in os.environ:
         await chat.pilot.pause(SETTLING_SECONDS)
-        accepted.write_text(_picture(chat.app), "utf-8")
+        accepted.write_text(picture(chat.app), "utf-8")
         return
     known = accepted.read_text("utf-8") if accepted.exists() else ""
     end = time.monotonic() + PATIENCE_SECONDS
-    while (svg := _picture(chat.app)) != known and time.monotonic() < end:
-        await chat.pilot.pause(0.1)
+    while (svg := picture(chat.app)) != known and time.monotonic() < end:
+        await chat.pilot.pause(0.05)
     if svg == known:
         return
     drawn.write_text(svg, "utf-8")
@@ -41,10 +44,10 @@ async def check_picture(chat: Chat, name: str) -> None:
     )
 
 
-def _picture(app: ChatApp) -> str:
+def picture(app: ChatApp, font: str = "monospace") -> str:
     """Textual's picture without its web fonts and without the number it makes of the content."""
     svg = _NUMBER.sub("terminal-", _WEB_FONTS.sub("", app.export_screenshot(title="mlx-spec")))
-    svg = svg.replace("<svg ", '<svg xml:space="preserve" ', 1).replace("Fira Code", "monospace")
+    svg = svg.replace("<svg ", '<svg xml:space="preserve" ', 1).replace("Fira Code", font)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 

@@ -1,5 +1,6 @@
 """A real terminal to try the app in: tmux, driven by its own keys and read by its own screen."""
 
+import json
 import os
 import shlex
 import shutil
@@ -8,9 +9,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60
+
+
+LONG = "Give me twenty examples of drafting."
+
+
+def streams(shown: str) -> bool:
+    """Whether the answer to LONG has begun to appear."""
+    _, _, below = shown.partition(LONG)
+    # Below the legend are the gauges of the answer in progress; before it begins they are empty.
+    _, _, gauges = below.partition("accepted drafted")
+    return "tok/s" in gauges
 
 
 class Terminal:
@@ -44,19 +57,31 @@ class Terminal:
         """Open the chat in the shell, with its welcome if `first`; its exit code is printed at the end."""
         pair = [] if first else ["builtin"]
         command = shlex.join([sys.executable, "-m", "app", "chat", *pair, *arguments])
-        self.type(f"{command}; echo ended with code $?")
-        self.press("Enter")
+        self.send(f"{command}; echo ended with code $?")
         self.wait_for("Welcome to mlx-spec" if first else "● builtin")
 
     def type(self, text: str) -> None:
         self._tmux("send-keys", "-l", text)
+
+    def send(self, text: str) -> None:
+        self.type(text)
+        self.press("Enter")
+
+    def stream(self) -> None:
+        """Send a prompt whose answer takes a second or more, and wait for its first words."""
+        self.send(LONG)
+        self.wait_until(streams, "streamed words")
+
+    def quit_app(self) -> None:
+        self.press("C-q")
+        self.wait_for("ended with code 0")
 
     def press(self, *keys: str) -> None:
         """Keys by tmux's names: `Enter`, `C-q`, `F5`."""
         self._tmux("send-keys", *keys)
 
     def paste(self, text: str) -> None:
-        """As the terminal does it for a program that asked to be told pastes from keys."""
+        """As the terminal does it for a program that asked for it, apart from keys."""
         (self.home / "pasted").write_text(text)
         self._tmux("load-buffer", str(self.home / "pasted"))
         self._tmux("paste-buffer", "-p")
@@ -83,13 +108,26 @@ class Terminal:
             time.sleep(0.1)
 
     def close(self) -> None:
-        """As when the person closes the window: whoever runs in it gets SIGHUP."""
+        """As when the person closes the window: the program in it gets SIGHUP."""
         self._tmux("kill-server")
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(["tmux", "-S", self._socket, *arguments], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+def saved(home: Path) -> list[dict[str, Any]]:
+    """The messages of the only chat in the history."""
+    environment = os.environ | {"MLX_SPEC_HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+    def history(*arguments: str) -> Any:
+        command = [sys.executable, "-m", "app", "history", *arguments]
+        return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
+
+    (chat,) = history("list", "--json")["chats"]
+    (whole,) = history("show", chat["id"], "--json")["chats"]
+    return whole["messages"]
 
 
 def pids_of(home: Path) -> dict[int, str]:
@@ -104,8 +142,3 @@ def pids_of(home: Path) -> dict[int, str]:
         except (OSError, UnicodeDecodeError):
             continue
     return found
-
-
-def processes_of(home: Path) -> list[str]:
-    """Command lines of our processes whose home this is."""
-    return list(pids_of(home).values())

@@ -10,6 +10,7 @@ from textual.widgets import OptionList, Static
 from app.chat.attachments import attach
 from app.compare import store
 from app.compare.record import Record
+from app.engine.events import text_of
 from app.engine.protocol import Loaded
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
@@ -20,41 +21,30 @@ from tests.app.tui.chat_driver import Chat, OpenChat
 
 async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record]:
     """Run a comparison to its end, with F5 if no command starts it."""
-    await (chat.type(command) if command else chat.pilot.press("f5"))
+    await (chat.type(command) if command else chat.press("f5"))
     screen = await chat.reached(CompareScreen)
     await chat.until(lambda: screen.record is not None)
     assert screen.record is not None
     return screen, screen.record
 
 
-async def after_a_slow_answer(chat: Chat) -> None:
-    """The last prompt is one whose answer never ends by itself."""
-    await chat.type("slow")
-    await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
-    await chat.pilot.press("escape")
-    await chat.until(lambda: bool(chat.answers))
-
-
 async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
+    async with open_chat(size=(120, 24)) as chat:
+        await chat.press("f5")
+        await chat.noticed("no prompt to compare")
         answer = await chat.ask("hello")
         screen, record = await compared(chat)
         assert record.repeats == 3
         (place,) = record.drafting
         assert record.comparison(place).ratio == pytest.approx(2.0)
-        assert screen.query_one("#plain", ComparePane).text == answer.text
-        assert screen.query_one("#drafted", ComparePane).text == answer.text
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-        assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
-        assert len(chat.prompts) == 1
-
-
-async def test_a_pane_says_of_several_runs_what_the_figures_say(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        screen, record = await compared(chat)
-        (place,) = record.drafting
+        panes = [screen.query_one(name, ComparePane) for name in ("#plain", "#drafted")]
+        assert [pane.text for pane in panes] == [answer.text] * 2
+        for width in (120, 40):
+            await chat.pilot.resize_terminal(width, 24)
+            await chat.until(lambda: all(pane.region.right <= chat.app.size.width for pane in panes))
+            await chat.until(
+                lambda width=width: (panes[0].region.x == panes[1].region.x) is (width == 40),
+            )
         outcome = record.outcome(0, place)
         first, second, _ = outcome.runs
         slower = replace(second, tokens_per_second=first.tokens_per_second / 2, draft_n_accepted=0)
@@ -62,11 +52,14 @@ async def test_a_pane_says_of_several_runs_what_the_figures_say(open_chat: OpenC
         others = tuple(other for other in record.outcomes if other is not outcome)
         plain = replace(others[0], runs=others[0].runs[:2])
         figures = replace(record, outcomes=(plain, changed)).comparison(place)
-        pane = screen.query_one("#drafted", ComparePane)
-        pane.show("", changed)
-        said = str(pane.query_one(".numbers", Static).render())
-        assert said.startswith(f"{figures.drafted_tps:.0f} tok/s")
-        assert f"{figures.acceptance_rate:.0%}, {figures.accepted_per_round:.2f} per round" in said
+        panes[1].show("", changed)
+        numbers = str(panes[1].query_one(".numbers", Static).render())
+        assert numbers.startswith(f"{figures.drafted_tps:.0f} tok/s"), "as the verdict has it"
+        assert f"{figures.acceptance_rate:.0%}, {figures.accepted_per_round:.2f} per round" in numbers
+        await chat.press("escape")
+        await chat.back_in_chat()
+        assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
+        assert len(chat.prompts) == 1
 
 
 async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None:
@@ -77,50 +70,33 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         scrolls = [side.query_one(VerticalScroll) for side in sides]
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
         # A text that grew past its pane was followed to its end.
-        await chat.pilot.press(*["pageup"] * 9)
+        await chat.press(*["pageup"] * 9)
         await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
-        await chat.pilot.press("pagedown")
+        await chat.press("pagedown")
         await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
 
 
-async def test_esc_stops_a_comparison_a_second_one_goes_back_and_leaving_frees_the_engine(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        await after_a_slow_answer(chat)
+        await chat.stream()
+        await chat.press("f5")
+        await chat.noticed("being written")
+        assert chat.app.screen is chat.app.chat
+        await chat.press("escape")
+        await chat.until(lambda: bool(chat.answers))
         await chat.type("/compare")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: screen.progress is None)
         assert screen.record is None and store.kept().records == ()
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-        await chat.pilot.press("f5")
+        await chat.press("escape")
+        await chat.back_in_chat()
+        await chat.press("f5")
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
         chat.app.opener.return_to_chat()
         assert (await chat.ask("hello")).text
-
-
-async def test_a_comparison_needs_a_prompt_and_a_free_engine(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.pilot.press("f5")
-        assert any("no prompt to compare" in notice for notice in chat.notices)
-        await chat.type("slow")
-        await chat.pilot.press("f5")
-        assert any("being written" in notice for notice in chat.notices)
-        assert chat.app.screen is chat.app.chat
-
-
-@pytest.mark.parametrize(("width", "stacked"), [(120, False), (40, True)])
-async def test_panes_stand_side_by_side_or_stacked(open_chat: OpenChat, width: int, stacked: bool) -> None:
-    async with open_chat(size=(width, 24)) as chat:
-        await chat.ask("hello")
-        screen, record = await compared(chat)
-        plain, drafted = (screen.query_one(name, ComparePane).region for name in ("#plain", "#drafted"))
-        assert (plain.x == drafted.x) is stacked
-        assert plain.right <= width and drafted.right <= width
 
 
 async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_is(
@@ -131,17 +107,16 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         chat.app.chat.prompt.attach(attach(tmp_path / "notes.txt", None))
         answer = await chat.ask("echo")
         assert "what the notes say" in answer.text and "|1 documents" in answer.text
-        for command in ("/compare", "/sweep length=1 repeats=1"):
-            screen, record = await compared(chat, command)
-            assert {outcome.text for outcome in record.outcomes} == {answer.text}
-            assert record.prompts[0].prompt == "echo (with notes.txt)"
-            if command != "/compare":
-                await chat.pilot.press("s")
-                await chat.until(lambda screen=screen: screen.progress is not None)
-                await chat.until(lambda screen=screen: screen.progress is None)
-                assert screen.record is not None and screen.record.outcomes[-1].text == answer.text
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.app.chat)
+        screen, record = await compared(chat)
+        assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
+        assert record.prompts[0].prompt == "echo (with notes.txt)"
+        await chat.press("escape")
+        screen, record = await compared(chat, "/sweep length=1 repeats=1")
+        assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
+        await chat.press("s")
+        await chat.until(lambda: screen.record not in (record, None))
+        assert screen.record is not None and text_of(screen.record.outcomes[-1].pieces) == answer.text
+        await chat.until(lambda: bool(screen.query("LengthPlot Grid")))
 
 
 @pytest.mark.parametrize(("how", "reason"), [("crash", "ended by SIGKILL"), ("fail", "Out of memory")])
@@ -149,10 +124,10 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
     open_chat: OpenChat, how: str, reason: str
 ) -> None:
     """One answer in the chat, two to warm up, then plain, drafted, drafted: the eighth is the fifth."""
-    async with open_chat(process=True) as chat:
+    async with open_chat(process=how == "crash") as chat:
         await chat.ask(f"{how} at 8")
         pid = chat.app.link.client.pid
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is None)
         record = screen.record
@@ -165,76 +140,57 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         # The engine is there again before anybody asks it something.
         await chat.until(lambda: chat.app.link.state == "ready")
         assert (chat.app.link.client.pid != pid) is (how == "crash")
-        await chat.pilot.press("escape")
-        await chat.until(lambda: any("Broken off after 4 of 6" in notice for notice in chat.notices))
+        await chat.press("escape")
+        await chat.noticed("Broken off after 4 of 6")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 1)
         assert "broken off" in str(rows.get_option_at_index(0).prompt)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         assert (await chat.ask("hello")).text
 
 
 async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(open_chat: OpenChat) -> None:
-    async with open_chat(process=True) as chat:
-        await chat.ask("crash at 5")
-        await chat.pilot.press("f5")
+    async with open_chat() as chat:
+        await chat.ask("fail at 5")
+        await chat.press("f5")
         screen = await chat.reached(CompareScreen)
         await chat.until(lambda: screen.progress is None)
         verdict = str(screen.query_one("#verdict", Static).content)
-        assert "SIGKILL" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
+        assert "memory" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
         assert screen.record is None and store.kept().records == ()
-        # A new process counts from its own first answer, so it comes one run further.
-        await chat.pilot.press("f5")
-        await chat.until(lambda: screen.record is not None)
-        assert screen.record is not None and "after 2 of 6 runs" in screen.record.broken_off
 
 
-async def test_keys_that_would_do_nothing_are_not_offered(open_chat: OpenChat) -> None:
+async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
-        await chat.type("/sweep length=1-8 repeats=40")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.progress is not None and screen.progress.count > 9)
+
+        async def swept(runs: int) -> CompareScreen:
+            await chat.type("/sweep length=1-8 repeats=40")
+            screen = await chat.reached(CompareScreen)
+            await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > runs)
+            return screen
 
         def offered() -> set[str]:
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
 
+        screen = await swept(9)
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
-        await chat.pilot.press("s", "v", "e", "escape")
+        await chat.press("s", "v", "e", "escape")
         await chat.until(lambda: screen.progress is None)
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
         assert screen.record is not None and len(screen.record.settings) == 9
-
-
-async def test_a_comparison_left_by_another_key_is_kept_as_broken_off(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        await chat.type("/sweep length=1-8 repeats=40")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.progress is not None and screen.progress.count > 1)
-        await chat.pilot.press("f2")
-        await chat.until(lambda: len(store.kept().records) == 1)
+        await chat.press("escape")
+        await swept(1)
+        await chat.press("f2")
+        await chat.until(lambda: len(store.kept().records) == 2)
         assert "left before its end" in store.kept().records[0].broken_off
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         assert (await chat.ask("hello")).text
-        await chat.type("/sweep length=1-8 repeats=40")
-        again = await chat.reached(CompareScreen)
-        await chat.until(lambda: again.progress is not None and again.progress.count > 1)
+        await swept(1)
         chat.app.exit()
-    assert [bool(record.broken_off) for record in store.kept().records] == [True, True]
-
-
-async def test_a_pair_that_is_loaded_while_the_program_ends_disturbs_nothing(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        info = chat.app.link.info
-        assert info is not None
-        await chat.app.chat.remove_children()
-        chat.app.post_message(PairChanged(Loaded(info)))
-        await chat.pilot.pause()
-        chat.app.exit()
+    assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True]
 
 
 async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat) -> None:
@@ -243,4 +199,10 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
         screen, record = await compared(chat)
         difference = record.outcomes[1].difference
         assert difference is not None and difference.near_tie
-        await chat.until(lambda: any("near-ties that rounding explains" in n for n in chat.notices))
+        await chat.noticed("near-ties that rounding explains")
+        info = chat.app.link.info
+        assert info is not None
+        await chat.app.chat.remove_children()
+        chat.app.post_message(PairChanged(Loaded(info)))
+        await chat.pilot.pause()
+        chat.app.exit()

@@ -6,7 +6,6 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from app.tui.screens.help import HelpScreen
-from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -16,45 +15,37 @@ async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp
     )
     async with open_chat(size=(100, 70)) as chat:
         assert chat.app.theme == "ansi-dark" and chat.notices == []
-        area = chat.app.chat.query_one(PromptArea)
-        await chat.pilot.press("h", "i", "enter", "y", "o", "u")
-        assert area.text == "hi\nyou", "Enter is an ordinary key now"
-        await chat.pilot.press("ctrl+s")
+        await chat.press("h", "i", "enter", "y")
+        assert chat.area.text == "hi\ny", "Enter is an ordinary key now"
+        await chat.press("ctrl+s")
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].marks
-        await chat.pilot.press("f4")
+        await chat.press("f4")
         assert chat.app.state.settings.drafts
-        await chat.pilot.press("f12")
+        await chat.press("f12")
         assert not chat.app.state.settings.drafts
-        await chat.pilot.press("f1")
-        await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
-        await chat.until(lambda: "F12" in chat.screen and "Ctrl+S" in chat.screen)
+        await chat.press("f1")
+        await chat.reached(HelpScreen)
+        await chat.shows("F12", "Ctrl+S")
         assert "F4" not in chat.screen
 
 
-async def test_a_mistake_is_told_in_the_chat_and_the_default_holds(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    (tmp_path / "config.toml").write_text("theme = 'nordd'\n")
-    async with open_chat() as chat:
-        await chat.until(
-            lambda: any("config.toml" in notice and "nord?" in notice for notice in chat.notices)
-        )
-        assert chat.app.theme == "textual-dark"
-
-
-async def test_a_theme_chosen_in_the_palette_holds_in_the_next_run_too(
+async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     file = tmp_path / "config.toml"
+    file.write_text("theme = 'nordd'\n")
+    async with open_chat() as chat:
+        await chat.noticed("nord?")
+        assert chat.app.theme == "textual-dark"
     file.write_text("# mine\nmarks = true  # always\n")
     async with open_chat() as chat:
         await chat.type("/theme")
-        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette) and chat.app.screen.is_mounted)
-        await chat.pilot.press(*"gruvbox")
+        await chat.reached(CommandPalette)
+        await chat.press(*"gruvbox")
         options = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: options.option_count == 1)
-        await chat.pilot.press("enter")
+        await chat.press("enter")
         await chat.until(lambda: chat.app.theme == "gruvbox")
         await chat.until(lambda: any("config.toml" in one.message for one in chat.app._notifications))
     assert file.read_text() == 'theme = "gruvbox"\n# mine\nmarks = true  # always\n'
@@ -62,5 +53,5 @@ async def test_a_theme_chosen_in_the_palette_holds_in_the_next_run_too(
         assert chat.app.theme == "gruvbox"
         file.write_text("theme = [")
         chat.app.theme = "nord"
-        await chat.until(lambda: any("nord holds until you leave" in notice for notice in chat.notices))
+        await chat.noticed("nord holds until you leave")
     assert file.read_text() == "theme = ["

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from app.history.records import AnswerFacts
+from app.history.records import AnswerFacts, Attachment
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, prompt
 from tests.app.history.some_chat import chat as chat_record
-from tests.app.tui.chat_driver import OpenChat, settled, shown
+from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import put
 
@@ -17,7 +17,7 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         first = await chat.ask("echo x")
         assert first.text == "echo x|" and "length limit" in first.stats
         await chat.type("/continue")
-        await settled(chat)
+        await chat.settled()
         await chat.until(lambda: chat.answers[0].text == "echo x|echo x|echo x|")
         assert len(chat.app.state.conversation.tree) == 2
         await chat.ask("fail or not")
@@ -26,7 +26,7 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         chat.app.state.conversation.tree.put(replace(prompt, text="fail"))
         before = chat.answers[-1].text
         await chat.type("/continue")
-        await chat.until(lambda: any("scripted failure" in notice for notice in chat.notices))
+        await chat.noticed("scripted failure")
         assert chat.answers[-1].text == before
 
 
@@ -34,8 +34,8 @@ async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open
     async with open_chat(options=Options(max_tokens=60)) as chat:
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.state.running and len(chat.app.state.running.log.rounds) > 3))
-        await chat.pilot.press("escape")
-        await settled(chat)
+        await chat.press("escape")
+        await chat.settled()
         first = chat.app.state.conversation.last_answer
         assert first is not None and first.facts is not None and first.facts.stats is not None
         assert 6 < first.facts.stats.tokens < 60
@@ -58,81 +58,47 @@ async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open
         ]
 
 
-async def test_numbers_of_a_continuation_alone_say_so(open_chat: OpenChat, tmp_path: Path) -> None:
+async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continuation_says_so(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
     begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
-    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [prompt("p1", "hello"), begun]))
+    asked = replace(prompt("p1", "hello"), attachments=(Attachment("notes", "n" * 400),))
+    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [asked, begun]))
     async with open_chat() as chat:
+        await chat.shows("context 0")
         await chat.type("/resume last")
+        await chat.shows("context ~103/4096 (3%)")
         await chat.until(lambda: any("not finished" in answer.stats for answer in chat.answers))
         await chat.type("/continue")
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
+        await chat.shows("context 16/4096")
 
 
-async def test_an_answer_taken_out_of_view_while_its_colours_are_looked_up_harms_nothing(
-    open_chat: OpenChat,
-) -> None:
+async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        answer = await chat.ask("one")
-        answer.notify_style_update()
-        chat.app.chat.transcript.cut(0)
-        await chat.until(lambda: not answer.is_attached)
-        assert (await chat.ask("two")).text == TEXT
-
-
-async def test_esc_stops_what_is_on_the_screen_at_once(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
-        chat.app.chat.action_stop()
-        running = chat.app.state.running
-        assert running is not None
-        text = running.text
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.answers[0].text == text
-
-
-async def test_the_numbers_of_a_stopped_answer_are_those_of_the_text_that_is_kept(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await chat.type("slow")
-        await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text))
+        await chat.stream()
         running = chat.app.state.running
         assert running is not None
         running.stopping = True  # the engine hears of it later
-        taken = len(running.log.rounds)
-        await chat.pilot.pause(0.3)
+        text, taken = running.text, len(running.log.rounds)
+        await chat.pilot.pause(0.1)
         chat.app.chat.action_stop()
         await chat.until(lambda: bool(chat.answers))
+        assert chat.answers[0].text == text
         facts = chat.app.state.conversation.path[-1].facts
         assert facts is not None and facts.stats is not None
         assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
         assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
-        await chat.until(lambda: f"context {10 + 2 * taken}/" in chat.screen)
+        await chat.shows(f"context {10 + 2 * taken}/")
 
 
-async def test_the_context_in_use_is_the_branchs_in_view(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("one")
-        await chat.until(lambda: "context 16/" in chat.screen)
-        await chat.pilot.press("tab", "e")
-        await chat.until(lambda: chat.app.state.editing is not None)
-        await chat.type("echo")
-        await chat.until(lambda: "context 14/" in chat.screen)
-        await chat.pilot.press("tab", "up", "left")
-        await chat.until(lambda: shown(chat)[0] == "‹1/2›one")
-        await chat.until(lambda: "context 16/" in chat.screen)
-
-
-async def test_a_continued_answer_says_which_limit_cut_it_and_heeds_the_one_that_is_set_now(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_continued_answer_names_the_limit_that_cut_it(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(max_tokens=4)) as chat:
         assert "cut at the length limit" in (await chat.ask("full")).stats
         for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):
             await chat.type(f"/max-tokens {limit}")
             await chat.type("/continue")
-            told = f"{tokens} tokens"
-            await chat.until(lambda told=told: any(told in answer.stats for answer in chat.answers))
+            count = f"{tokens} tokens"
+            await chat.until(lambda count=count: any(count in answer.stats for answer in chat.answers))
             assert why in chat.answers[-1].stats

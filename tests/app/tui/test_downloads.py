@@ -30,104 +30,76 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
     hub.stall_after["model.safetensors"] = 2_000_000
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
-        await chat.pilot.press("enter")
+        await chat.press("enter")
         await answer(chat, "y")
         await chat.until(
             lambda: "MB of" in text_of(chat, "#downloads") and "%" in text_of(chat, "#downloads")
         )
         await chat.until(lambda: "↓" in rows(screen)[FIRST])
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
         hub.stall_after.clear()
-        await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
+        await chat.noticed("is installed")
         assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
 
         screen = await open_pairs(chat, FIRST)
         await chat.until(lambda: "installed" in rows(screen)[FIRST])
-        await chat.pilot.press("x")
+        await chat.press("x")
         await chat.reached(QuestionScreen)
         assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
-        await chat.pilot.press("y")
+        await chat.press("y")
         await chat.reached(PairsScreen)
         await chat.until(lambda: "was removed" in text_of(chat, "#pull-line"))
         assert not installed(find(FIRST).spec)
         await chat.until(lambda: "installed" not in rows(screen)[FIRST])
 
 
-async def test_one_of_two_downloads_is_cancelled_and_the_other_arrives(
-    open_chat: OpenChat, hub: HubServer
+async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and_r_brings_it_back(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.stall_after["model.safetensors"] = 0
+    monkeypatch.setattr("models.hub.progress._STALLED_SECONDS", 0.4)
+    hub.stall_after["model.safetensors"] = 200_000
     async with open_chat() as chat:
         chat.app.pulls.add(find(FIRST).spec)
         chat.app.pulls.add(find(SECOND).spec)
         screen = await open_pairs(chat, FIRST)
         assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
-        await chat.until(lambda: f"{FIRST}: ░" in text_of(chat, "#downloads"))
-        await chat.pilot.press("c")
+        # Bytes that are on their way may end a stall: both are looked for in one text.
+        await chat.until(
+            lambda: "stalled, no data for" in (line := text_of(chat, "#downloads")) and "left" not in line
+        )
+        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
+        await chat.press("c")
         await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
         hub.stall_after.clear()
         await chat.until(lambda: installed(find(SECOND).spec))
         assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
-        await chat.pilot.press("r")
+        await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
 
 
-async def test_a_stall_is_said_as_one_and_can_be_cancelled_and_retried(
+async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_again(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("models.hub.progress._STALLED_SECONDS", 0.6)
-    hub.stall_after["model.safetensors"] = 200_000
-    async with open_chat() as chat:
-        await open_pairs(chat, FIRST)
-        chat.app.pulls.add(find(FIRST).spec)
-        # Bytes that are on their way may end a stall: both are looked for in one text.
-        await chat.until(
-            lambda: "stalled, no data for" in (told := text_of(chat, "#downloads")) and "left" not in told
-        )
-        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
-        await chat.pilot.press("c")
-        await chat.until(lambda: "cancelled" in text_of(chat, "#downloads"))
-        assert not installed(find(FIRST).spec)
-        hub.stall_after.clear()
-        await chat.pilot.press("r")
-        await chat.until(lambda: installed(find(FIRST).spec))
-
-
-async def test_a_download_that_fails_says_why_to_its_end_here_and_in_the_chat(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     async with open_chat(size=(40, 24)) as chat:
-        await open_pairs(chat, FIRST)
-        await chat.pilot.press("enter")
+        screen = await open_pairs(chat, FIRST)
+        await chat.press("enter")
         await answer(chat, "y")
         await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
-        assert "r tries again." in text_of(chat, "#downloads")
-        await chat.until(lambda: "again." in chat.screen)
-        await chat.until(lambda: any("No connection" in notice for notice in chat.notices))
-
-
-async def test_a_connection_cut_in_mid_file_is_said_and_r_brings_the_rest(
-    open_chat: OpenChat, hub: HubServer
-) -> None:
-    hub.cut_after["model.safetensors"] = 1_500_000
-    async with open_chat(size=(80, 24)) as chat:
-        screen = await open_pairs(chat, FIRST)
-        await chat.pilot.press("enter")
-        await answer(chat, "y")
+        assert "r tries again." in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
+        assert text_of(chat, "#pull-line") == screen.hint
+        await chat.shows("again.")
+        await chat.noticed("No connection")
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        hub.cut_after["model.safetensors"] = 1_500_000
+        await chat.press("r")
         await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
-        assert "r tries again" in text_of(chat, "#downloads")
-        assert "failed" in rows(screen)[FIRST] and text_of(chat, "#pull-line") == screen.hint
         assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
         hub.cut_after.clear()
-        hub.count_anew()
-        came = parts_of(FIRST)
-        await chat.pilot.press("r")
+        await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
-        whole = sum(len(hub.models[s.repo].files["model.safetensors"]) for s in find(FIRST).spec.sources)
-        assert hub.sent_bytes == whole - came
-        await chat.until(lambda: "installed" in rows(screen)[FIRST])
+        await chat.noticed("is installed")
 
 
 def parts_of(name: str) -> int:
@@ -135,53 +107,43 @@ def parts_of(name: str) -> int:
     return sum(file.stat().st_size for file in partial_files(s.repo for s in find(name).spec.sources))
 
 
-async def test_leaving_while_a_download_runs_asks_first(open_chat: OpenChat, hub: HubServer) -> None:
-    hub.stall_after["model.safetensors"] = 0
-    async with open_chat() as chat:
-        job = chat.app.pulls.add(find(FIRST).spec)
-        await chat.pilot.press("ctrl+q")
-        await chat.reached(QuestionScreen)
-        await chat.pilot.press("n")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-        assert job.state == "running"
-        await chat.pilot.press("ctrl+q")
-        await chat.reached(QuestionScreen)
-        await chat.pilot.press("y")
-        await chat.until(lambda: chat.app._exit)
-    assert job.state == "cancelled"
-
-
-async def test_downloads_that_had_not_ended_are_offered_at_the_next_start_and_go_on_when_asked(
+async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_at_the_next_start(
     open_chat: OpenChat, hub: HubServer, tmp_path: Path
 ) -> None:
     hub.stall_after["model.safetensors"] = 2_000_000
     async with open_chat() as chat:
-        chat.app.pulls.add(find(FIRST).spec)
+        job = chat.app.pulls.add(find(FIRST).spec)
         chat.app.pulls.add(find(SECOND).spec)
         await chat.until(lambda: parts_of(FIRST) > 1 << 20)
         assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
-        await chat.pilot.press("ctrl+q")
+        await chat.press("ctrl+q")
         await chat.reached(QuestionScreen)
         assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
-        await chat.pilot.press("y")
+        await chat.press("n")
+        await chat.back_in_chat()
+        assert job.state == "running"
+        await chat.press("ctrl+q")
+        await chat.reached(QuestionScreen)
+        await chat.press("y")
         await chat.until(lambda: chat.app._exit)
+    assert job.state == "cancelled"
     hub.stall_after.clear()
     hub.count_anew()
     hub.requests.clear()
     came = parts_of(FIRST)
 
     async with open_chat(size=(80, 24)) as chat:
-        await chat.until(lambda: any(f"Downloads of {FIRST}, {SECOND}" in notice for notice in chat.notices))
+        await chat.noticed(f"Downloads of {FIRST}, {SECOND}")
         screen = await open_pairs(chat, FIRST)
         assert "paused" in rows(screen)[FIRST] and "paused" in rows(screen)[SECOND]
         assert f"‖ {FIRST}: paused" in text_of(chat, "#downloads")
         assert hub.requests == [] and chat.app.pulls.unfinished == [], "nothing begins by itself"
         assert not installed(find(FIRST).spec)
         screen.show_list(SECOND)
-        await chat.pilot.press("c")
+        await chat.press("c")
         await chat.until(lambda: f"{SECOND}: cancelled" in text_of(chat, "#downloads"))
         screen.show_list("builtin")
-        await chat.pilot.press("r")
+        await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
         assert len(chat.app.pulls.jobs) == 2 and not installed(find(SECOND).spec)
         files = [hub.models[source.repo].files for source in find(FIRST).spec.sources]

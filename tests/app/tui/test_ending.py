@@ -7,7 +7,7 @@ import pytest
 
 HANGS = """
 import asyncio, threading
-from app.tui.terminal.ending import end_on_signals
+from app.tui.terminal.signals import end_on_signals
 
 async def main():
     end_on_signals({leave}, grace={grace})
@@ -21,8 +21,7 @@ async def main():
 SLEEPS, IS_HELD_UP = "await asyncio.sleep(60)", "threading.Event().wait()"
 
 
-@pytest.mark.parametrize("waits", [SLEEPS, IS_HELD_UP])
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize(("number", "waits"), [(signal.SIGHUP, SLEEPS), (signal.SIGTERM, IS_HELD_UP)])
 def test_a_program_that_hangs_while_it_ends_or_before_is_ended_by_force(number, waits):
     """What it waits for never comes, as a terminal that is gone reads nothing."""
     program = HANGS.format(grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())", waits=waits)

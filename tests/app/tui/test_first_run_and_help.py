@@ -1,4 +1,4 @@
-"""What a person is told in the first chat, and what F1 says where."""
+"""What the first chat explains, and what F1 shows where."""
 
 import io
 import threading
@@ -12,16 +12,14 @@ from textual.command import CommandPalette
 from textual.events import Paste
 from textual.widgets import OptionList, Static
 
-from app.chat.first_run import SUGGESTED, about_suggestions, suggestions
 from app.cli import main
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import key_name, short_key_name
-from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.first_run import SUGGESTED, FirstRunScreen, about_suggestions, suggestions
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.totals import TotalsScreen
 from models.pairs.catalogue import all_pairs, find
 from models.speed.chips import find_chip
@@ -42,12 +40,12 @@ async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> As
     """The app as it first starts, once it has looked at the machine."""
     async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
         await chat.reached(FirstRunScreen)
-        await chat.until(lambda: "models may use" in told(chat))
+        await chat.until(lambda: "models may use" in advice(chat))
         await chat.pilot.pause()
         yield chat
 
 
-def told(chat: Chat) -> str:
+def advice(chat: Chat) -> str:
     return str(chat.app.screen.query_one("#suggestions", Static).content)
 
 
@@ -55,8 +53,8 @@ async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_
     async with welcomed(open_chat) as chat:
         shown = " ".join(str(one.content) for one in chat.app.screen.query(Static))
         assert "ships with the program" in shown and "/welcome shows this again" in shown
-        await chat.pilot.press("enter")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        await chat.press("enter")
+        await chat.back_in_chat()
         assert chat.app.link.pair.name == "builtin"
         await chat.ask("hello")
     async with open_chat(pair="builtin", welcomes=True) as chat:
@@ -64,12 +62,14 @@ async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_
         assert chat.app.screen is chat.app.chat
         await chat.type("/welcome")
         await chat.reached(FirstRunScreen)
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
+        text = "tell me about lookup"
+        chat.press_at_once(*("space" if letter == " " else letter for letter in text))
+        await chat.until(lambda: len(chat.area.text) >= len(text))
+        assert chat.app.screen is chat.app.chat and chat.area.text == text
 
 
 @pytest.mark.parametrize("arguments", [["builtin"], ["--resume", "last"], ["--target", "a/b"]])
-def test_whoever_names_a_pair_or_a_chat_is_not_welcomed(
+def test_naming_a_pair_or_a_chat_skips_the_welcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     asked: list[bool] = []
@@ -91,67 +91,50 @@ async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: looked.wait(20) and MAC)
     async with open_chat(pair="builtin", welcomes=True) as chat:
         await chat.reached(FirstRunScreen)
-        await chat.pilot.press("H", "i", "question_mark")
-        assert chat.app.screen is chat.app.chat
-        assert chat.app.chat.prompt.area.text == "Hi?"
+        await chat.press("H", "i", "question_mark")
+        assert chat.app.screen is chat.app.chat and chat.area.text == "Hi?"
         looked.set()
         await chat.type("/welcome")
         await chat.reached(FirstRunScreen)
         chat.app.post_message(Paste("a\nb"))
-        await chat.until(lambda: chat.app.chat.prompt.area.text == "a\nb")
+        await chat.until(lambda: chat.area.text == "a\nb")
 
 
-async def test_a_first_prompt_that_is_read_in_one_go_arrives_whole_and_in_order(open_chat: OpenChat) -> None:
-    async with welcomed(open_chat) as chat:
-        text = "tell me about lookup"
-        chat.press_at_once(*("space" if letter == " " else letter for letter in text))
-        await chat.until(lambda: len(chat.app.chat.prompt.area.text) >= len(text))
-        assert chat.app.screen is chat.app.chat
-        assert chat.app.chat.prompt.area.text == text
-
-
+@pytest.mark.parametrize("chip", ["M4 Pro", None])
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)])
 async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_downloaded(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]
+    open_chat: OpenChat,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    size: tuple[int, int],
+    chip: str | None,
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
-    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip("M4 Pro"))
+    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip(chip) if chip else None)
     async with welcomed(open_chat, size) as chat:
         options = chat.app.screen.query_one(OptionList)
         assert options.option_count == 1 + SUGGESTED and options.region.right <= size[0]
-        row = str(options.options[1].prompt)
-        assert "smollm2-135m" in row and "92.9 MB" in row and "tok/s" in row
-        if size[0] > 40:
-            drafted = str(options.options[2].prompt)
-            assert " to " in drafted and "tok/s drafted" in drafted
-        else:
-            rows = [str(option.prompt) for option in options.options]
-            assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
-        assert "not measured" in told(chat)
         assert chat.app.screen.query_one("#welcome").max_scroll_y == 0, "all of it is on the screen"
-        await chat.pilot.press("down", "enter")
+        if chip is None:
+            return
+        rows = [str(option.prompt) for option in options.options]
+        assert "smollm2-135m" in rows[1] and "92.9 MB" in rows[1] and "tok/s" in rows[1]
+        if size[0] > 40:
+            assert " to " in rows[2] and "tok/s drafted" in rows[2]
+        else:
+            assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
+        assert "not measured" in advice(chat)
+        await chat.press("down", "enter")
         screen = await chat.reached(PairsScreen)
         await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-135m")
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
-async def test_where_no_speed_is_predicted_all_of_it_is_on_the_screen_too(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]
-) -> None:
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
-    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: None)
-    async with welcomed(open_chat, size) as chat:
-        assert chat.app.screen.query_one(OptionList).option_count == 1 + SUGGESTED
-        assert chat.app.screen.query_one("#welcome").max_scroll_y == 0
 
 
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     small = Machine(400_000_000, 10**12, True)
     assert suggestions(small, None) == [] and "No real pair fits" in about_suggestions(small, [])
     found = suggestions(MAC, None)
-    assert [one.speed for one in found] == [""] * SUGGESTED
+    assert [one.expected for one in found] == [None] * SUGGESTED
     assert "No speed is predicted" in about_suggestions(MAC, found)
     assert "qwen3-32b" not in {one.pair.name for one in found}
 
@@ -160,67 +143,52 @@ def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
     assert max(len(pair.good_for) for pair in all_pairs() if pair.download_bytes and not pair.own) <= 70
 
 
-async def helped(chat: Chat) -> str:
-    before = chat.screen
-    await chat.pilot.press("f1")
-    await chat.reached(HelpScreen)
-    await chat.until(lambda: chat.screen != before)
-    await chat.pilot.pause()
-    shown = chat.screen
-    await chat.pilot.press("escape")
-    return shown
-
-
-async def test_help_is_about_the_part_that_has_the_focus(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 70)) as chat:
-        shown = await helped(chat)
-        assert "While you write" in shown and "/compare" in shown and "Everywhere" in shown
-        assert "Empty the prompt; twice: leave" in shown
-        await chat.pilot.press("f2")
-        await chat.reached(PairsScreen)
-        shown = await helped(chat)
-        assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
-        assert "/compare" not in shown and "While you write" not in shown
-        assert "Twice: leave" in shown and "Empty the prompt" not in shown
-
-
-async def test_help_that_is_longer_than_the_screen_says_how_to_close_it_and_names_past_prompts(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        shown = await helped(chat)
-        assert "Esc closes this help." in shown and "earlier prompts" in shown
-        assert "Everywhere" not in shown, "there is more below"
-
-
 def test_a_letter_is_told_from_the_same_letter_with_shift() -> None:
     assert [key_name(key) for key in ("r", "R", "f5", "ctrl+r")] == ["r", "R", "F5", "Ctrl+R"]
     shorter = [short_key_name(key) for key in ("r", "R", "delete", "ctrl+r", "ctrl+pageup", "left")]
     assert shorter == ["r", "R", "Del", "^R", "^PgUp", "←"]
 
 
-async def test_help_is_there_in_dialogs_and_leaves_them_as_they_were(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 70)) as chat:
-        for dialog, said in (
+async def helped(chat: Chat, close: str = "escape") -> str:
+    await chat.press("f1")
+    await chat.reached(HelpScreen)
+    await chat.shows("Esc closes this help.")
+    shown = chat.screen
+    await chat.press(close)
+    return shown
+
+
+async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 150)) as chat:
+        shown = await helped(chat)
+        for text in ("While you write", "/compare", "/draft on|off", "Everywhere", "F4", "Ctrl+Q",
+                     "Empty the prompt; twice: leave", "earlier prompts", "word for word"):  # fmt: skip
+            assert text in shown, text
+        await chat.pilot.resize_terminal(80, 24)
+        assert "Everywhere" not in await helped(chat), "there is more below"
+        await chat.pilot.resize_terminal(100, 70)
+        await chat.press("f2")
+        await chat.reached(PairsScreen)
+        shown = await helped(chat)
+        assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
+        assert "/compare" not in shown and "While you write" not in shown
+        assert "Twice: leave" in shown and "Empty the prompt" not in shown
+        await chat.press("escape")
+        await chat.back_in_chat()
+        for dialog, text in (
             (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
             (TotalsScreen([], []), "Close this panel"),
-            (OwnPairScreen(Keys({})), "Stop checking and close"),
+            (OwnPairScreen(), "Stop checking and close"),
         ):
-            chat.app.push_screen(dialog)
-            await chat.until(lambda dialog=dialog: chat.app.screen is dialog and dialog.is_mounted)
-            focused = dialog.focused
-            shown = await helped(chat)
-            assert Keys({}).fill_in(str(dialog.HELP))[:20] in shown and said in shown and "F1" in shown
+            focused = (await chat.push(dialog)).focused
+            shown = await helped(chat, close="f1")
+            assert Keys({}).fill_in(str(dialog.HELP))[:20] in shown and text in shown and "F1" in shown
             assert "While you write" not in shown and "Close this; twice: leave" in shown
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             assert dialog.focused is focused
-            await chat.pilot.press("f1")
-            await chat.reached(HelpScreen)
-            await chat.pilot.press("f1")
-            await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.app.chat)
-        await chat.pilot.press("ctrl+p")
+            await chat.press("escape")
+            await chat.back_in_chat()
+        await chat.press("ctrl+p")
         await chat.reached(CommandPalette)
         assert "Enter takes it" in await helped(chat)

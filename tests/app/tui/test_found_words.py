@@ -15,7 +15,6 @@ from app.tui.widgets.message import Message
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_saved_chats import put
-from tests.app.tui.test_sessions import open_hit
 
 MARK = Style(bold=True, underline=True, color="yellow")
 
@@ -74,31 +73,24 @@ def test_a_drawn_line_keeps_its_text_and_width_and_its_own_style_elsewhere() -> 
     assert strip_with_found(line, ["hay"], MARK) is line
 
 
-async def test_the_list_marks_titles_and_excerpts_with_a_colour_and_an_underline(
+async def test_found_words_are_marked_in_the_list_and_in_the_opened_chat_until_another_message_is_chosen(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    put(tmp_path, (chat("c1", "A Needle", 10.0, leaf="p1"), [prompt("p1", "\x1b[4m 日本 needles \x02b")]))
+    found = "\x1b[4m 日本 **needles** are\n\n`needles` \x02b"
+    put(tmp_path, (chat("c1", "A Needle", leaf="a1"), [prompt("p1", "hay"), answer("a1", "p1", found)]))
     async with open_chat(size=(80, 24)) as opened:
-        opened.app.action_sessions()
+        opened.app.opener.sessions("")
         screen = await opened.reached(SessionsScreen)
-        await opened.pilot.press("slash", *"needle")
+        await opened.press("slash", *"needle")
         await opened.until(lambda: bool(screen.rows and screen.rows[0].excerpt))
         options = screen.query_one(OptionList)
         strips = [options.render_line(y) for y in range(2)]
-        assert underlined(strips) == ["Needle", "needle"]
-        assert "␛[4m 日本 needles ␂b" in strips[1].text
+        assert underlined(strips) == ["Needle", "needle", "needle"]
+        assert "␛[4m 日本" in strips[1].text and "␂b" in strips[1].text
         marks = [s for strip in strips for s in strip if s.style and s.style.underline]
         others = [s for strip in strips for s in strip if s.style and not s.style.underline]
         assert not {s.style.bgcolor for s in marks if s.style} & {s.style.bgcolor for s in others if s.style}
-
-
-async def test_an_opened_hit_shows_its_words_until_another_message_is_chosen(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    text = "Some **needles** are\n\n`needles`"
-    put(tmp_path, (chat("c1", "T", leaf="a1"), [prompt("p1", "hay"), answer("a1", "p1", text)]))
-    async with open_chat(size=(60, 24)) as opened:
-        await open_hit(opened, "needles")
+        await opened.press("s", "enter", "enter")
         await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
         chosen = opened.app.chat.query_one(".-selected", Message)
         await opened.until(
@@ -109,5 +101,5 @@ async def test_an_opened_hit_shows_its_words_until_another_message_is_chosen(
         dark = colours(chosen, found=True)
         opened.app.theme = "textual-light"
         await opened.until(lambda: not colours(chosen, found=True) & dark)
-        await opened.pilot.press("up")
+        await opened.press("up")
         await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [])

@@ -53,24 +53,18 @@ def test_a_wide_line_has_every_gauge_and_a_narrow_one_those_that_matter_most() -
 
 def test_a_speed_and_shares_that_were_not_measured_are_not_shown() -> None:
     assert log_of([1]).draft_share is None
-    assert "time n/a" in line(log_of([1] * 8), 80)
-    assert "… tok/s" in line(log_of([1] * 4), 80)
-    assert "20 tok/s" in line(log_of([1] * 5), 80)
+    for rounds, shown in ((8, "time n/a"), (4, "… tok/s"), (5, "20 tok/s")):
+        assert shown in line(log_of([1] * rounds), 80)
 
 
-def test_acceptance_by_position_counts_only_positions_that_were_reached() -> None:
-    log = log_of([3, 1, 0, 2])
+def test_acceptance_counts_positions_that_were_reached_and_the_share_is_the_latest_drafters() -> None:
+    log = log_of([3, 1, 0, 2], timed=True)
     assert log.acceptance_by_position == pytest.approx((3 / 4, 2 / 3, 1 / 2))
     assert bars(log.acceptance_by_position, 1) == "▆▆▅"
-
-
-def test_the_share_of_drafting_is_the_latest_drafters_own() -> None:
-    log = log_of([1] * 4, timed=True)
     assert log.latest is not None
-    log.take(replace(log.latest, played=(DraftRound("lookup", ("x",), 1, "y", 0.1, 0.0, 0, 1),)))
-    assert log.draft_share == 0
-    log.take(replace(log.latest, played=(DraftRound("model", ("x",), 1, "y", 0.1, None, 0, 1),)))
-    assert log.draft_share == pytest.approx(0.25)
+    for drafter, seconds, share in (("lookup", 0.0, 0), ("model", None, 0.25)):
+        log.take(replace(log.latest, played=(DraftRound(drafter, ("x",), 1, "y", 0.1, seconds, 0, 1),)))
+        assert log.draft_share == pytest.approx(share)
 
 
 def ended(finish: FinishReason, figure: int) -> TurnEnded:
@@ -94,17 +88,13 @@ def test_a_longer_line_is_broken_between_its_parts() -> None:
     assert broken("a long part · b", 4) == ["a long part", "b"]
 
 
-def test_an_answer_cut_before_its_longest_length_says_that_the_context_is_full() -> None:
-    assert stats_line(ended("length", 99), 100).endswith("cut: the context is full")
-
-
 async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")
         gauges = chat.app.chat.query_one(Gauges)
         await chat.until(lambda: "1.0/1.0" in str(gauges.content))
         assert chat.app.chat.query_one("Transcript").size.height >= 12
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].text == chat.app.state.logs[0].text
         assert ", 1.00/round" in chat.answers[0].stats

@@ -15,8 +15,8 @@ from app.shell.printable import printable
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
-from app.tui.screens.line_question import LineQuestionScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.question import LineQuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from tests.app.history.some_chat import answer, chat, prompt
@@ -32,13 +32,9 @@ SIGN = "␛]0;owned"
 async def look(chat: Chat, holds: Callable[[], bool], text: str = "") -> str:
     """The screen once something is true and a text is on it: signs are there, and nothing that is obeyed."""
 
-    def drawn() -> str:
-        return "\n".join(strip.text for strip in chat.app.screen._compositor.render_strips())
-
-    await chat.until(holds)
-    await chat.until(lambda: text in drawn())
+    await chat.until(lambda: holds() and text in chat.screen)
     await chat.pilot.pause()
-    shown = drawn()
+    shown = chat.screen.replace("\n", "")
     obeyed = ascii("".join(char for char in shown if printable(char) != char))
     assert obeyed == "''", f"{type(chat.app.screen).__name__} passes on {obeyed}"
     return shown
@@ -56,11 +52,11 @@ async def test_nothing_that_a_history_holds_is_obeyed(open_chat: OpenChat, tmp_p
     history.save_preset(Preset(HOSTILE, HOSTILE, one.options))
     history.close()
     async with open_chat() as opened:
-        app, press = opened.app, opened.pilot.press
+        app, press = opened.app, opened.press
         await look(opened, lambda: bool(opened.notices), f"F7 goes on with '{SIGN}")
         await press("up")
-        await look(opened, lambda: bool(app.chat.prompt.area.text), SIGN)
-        app.chat.prompt.area.clear()
+        await look(opened, lambda: bool(opened.area.text), SIGN)
+        opened.area.clear()
         await press("f6")
         await opened.until(lambda: isinstance(app.screen, SessionsScreen))
         sessions = app.screen
@@ -97,8 +93,7 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
     (folder / "about").write_text(HOSTILE)
     monkeypatch.chdir(folder)
     async with open_chat() as opened:
-        app, press = opened.app, opened.pilot.press
-        area = app.chat.prompt.area
+        app, press = opened.app, opened.press
         await press("at", "a")
         shown = await look(opened, lambda: opened.app.chat.prompt.menu.is_open)
         assert "about" in shown and "owned" not in shown
@@ -107,12 +102,12 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         await opened.type("slow")
         await opened.until(lambda: app.state.running is not None)
         app.post_message(Paste(HOSTILE))
-        await opened.until(lambda: bool(area.text))
+        await opened.until(lambda: bool(opened.area.text))
         await press("enter")
         await look(opened, lambda: bool(app.state.queued), f"next: {SIGN}")
         await press("up")
         await look(opened, lambda: not app.state.queued, SIGN)
-        area.clear()
+        opened.area.clear()
         await press("escape")
         await opened.until(lambda: app.state.running is None)
         await opened.ask("controls")
@@ -122,7 +117,7 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         assert isinstance(compare, CompareScreen)
         await look(opened, lambda: compare.record is not None, "␛[31m")
         await press("escape")
-        app.action_comparisons()
+        app.opener.comparisons()
         await look(opened, lambda: isinstance(app.screen, ComparisonsScreen))
         await press("escape", "f6", "slash")
         await opened.until(lambda: isinstance(app.screen, SessionsScreen))
@@ -141,9 +136,8 @@ async def test_nothing_that_a_hub_says_is_obeyed(
     with HubServer({"org/hostile": hostile}) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         async with open_chat() as opened:
-            app, press = opened.app, opened.pilot.press
-            app.push_screen(OwnPairScreen(app.keys))
-            await opened.until(lambda: isinstance(app.screen, OwnPairScreen) and app.screen.is_mounted)
+            app, press = opened.app, opened.press
+            await opened.push(OwnPairScreen())
             for field in ("#own-target", "#own-draft"):
                 app.screen.query_one(field, Input).value = "org/hostile"
             app.screen.query_one("#own-draft").focus()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.slash_commands import SLASH_COMMANDS
-from app.tui.widgets.notice import LONGEST, Notice
+from app.tui.widgets.message import LONGEST, Notice
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.odd_values import odd_values
 
@@ -26,15 +26,14 @@ def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 async def give(chat: Chat, text: str) -> None:
     app = chat.app
-    area = app.chat.prompt.area
     app.chat.transcript.cut(len(app.state.conversation.path))  # the notices of those before
     await chat.pilot.pause()
-    before, drawn = _kept(chat), _drawn(chat)
-    area.load_text(text)
-    area.action_submit()
+    before, drawn = _kept(chat), chat.screen
+    chat.area.load_text(text)
+    chat.area.action_submit()
     await chat.pilot.pause()
     await chat.until(lambda: app.state.running is None)
-    await chat.until(lambda: bool(_notices(chat) or app._notifications) or _drawn(chat) != drawn)
+    await chat.until(lambda: bool(_notices(chat) or app._notifications) or chat.screen != drawn)
     notices = _notices(chat)
     for notice in notices:
         assert not NO_SENTENCE.search(notice.text), notice.text
@@ -45,7 +44,7 @@ async def give(chat: Chat, text: str) -> None:
     assert app.is_running and app._exception is None
     app.clear_notifications()
     app.opener.return_to_chat()
-    area.clear()
+    chat.area.clear()
     app.chat.prompt.take_attachments()
     if app.state.editing is not None:
         app.chat.action_stop()
@@ -56,10 +55,6 @@ async def give(chat: Chat, text: str) -> None:
 def _notices(chat: Chat) -> list[Notice]:
     entries = [entry.widget for entry in chat.app.chat.transcript.entries]
     return [widget for widget in entries if isinstance(widget, Notice)]
-
-
-def _drawn(chat: Chat) -> list[str]:
-    return [strip.text for strip in chat.app.screen._compositor.render_strips()]
 
 
 def _kept(chat: Chat) -> tuple[object, ...]:

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.usefixtures("own_hub_cache")
 async def add_own(chat: Chat, target: str, draft: str) -> str:
     """What the screen says in the end."""
     await open_pairs(chat)
-    await chat.pilot.press("a")
+    await chat.press("a")
     await chat.reached(OwnPairScreen)
     screen = chat.app.screen
     screen.query_one("#own-target", Input).value = target
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
-    await chat.pilot.press("enter")
+    await chat.press("enter")
     await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-message").startswith("✗"))
     if chat.app.screen is screen:
         return text_of(chat, "#own-message")
@@ -35,46 +35,36 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     return text_of(chat, "#pull-line")
 
 
-async def test_a_pair_of_ones_own_with_the_larger_model_as_its_draft_is_refused(
+async def test_an_own_pair_that_names_no_model_or_the_larger_one_as_its_draft_is_refused(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     target, draft = make_pair(tmp_path / "made")
     async with open_chat() as chat:
-        said = await add_own(chat, str(draft), str(target))
-        assert "is not smaller than the target" in said and "Swap them" in said
+        refusal = await add_own(chat, str(draft), str(target))
+        assert "is not smaller than the target" in refusal and "Swap them" in refusal
         assert {pair.own for pair in all_pairs()} == {False}
-
-
-async def test_a_field_of_an_own_pair_that_names_no_model_is_refused_and_keeps_the_focus(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await open_pairs(chat)
-        await chat.pilot.press("a")
-        await chat.reached(OwnPairScreen)
-        target = chat.app.screen.query_one("#own-target", Input)
+        field = chat.app.screen.query_one("#own-target", Input)
+        field.focus()
         for text, reason in (("", "Name a target first"), ("foo bar", "foo bar")):
-            target.value = text
-            await chat.pilot.press("enter")
+            field.value = text
+            await chat.press("enter")
             await chat.until(lambda reason=reason: reason in text_of(chat, "#own-message"))
-            assert target.has_focus and text_of(chat, "#own-message").startswith("✗")
+            assert field.has_focus and text_of(chat, "#own-message").startswith("✗")
 
 
-async def test_a_pair_of_ones_own_is_checked_kept_used_and_forgotten(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_an_own_pair_is_checked_kept_used_and_forgotten(open_chat: OpenChat, tmp_path: Path) -> None:
     target, draft = make_pair(tmp_path / "made")
     async with open_chat() as chat:
         assert "belong together" in await add_own(chat, str(target), str(draft))
         pair = find("target")
         assert pair.own and pair.memory_bytes > 300_000_000 and pair.download_bytes == 0
-        await chat.pilot.press("enter")
+        await chat.press("enter")
         await chat.until(lambda: chat.app.link.pair == pair.spec)
         assert "known already" in await add_own(chat, str(target), str(draft))
-        await chat.pilot.press("escape", "escape")
+        await chat.press("escape", "escape")
         chat.app.link.pair = find("builtin").spec
         screen = await open_pairs(chat, "target")
-        await chat.pilot.press("x")
+        await chat.press("x")
         await answer(chat, "y")
         await chat.until(lambda: "target" not in rows(screen))
         assert target.is_dir() and "target" not in {pair.name for pair in all_pairs()}
@@ -93,6 +83,6 @@ async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_re
     async with open_chat() as chat:
         assert "read text differently" in await add_own(chat, known, "org/other")
         assert "model.safetensors" not in hub.downloads()
-        await chat.pilot.press("escape", "escape")
+        await chat.press("escape", "escape")
         assert f"Did you mean {known}" in await add_own(chat, known[:-1], "org/other")
         assert {pair.own for pair in all_pairs()} == {False}

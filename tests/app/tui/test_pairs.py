@@ -9,9 +9,9 @@ from app.chat.pair_facts import Facts, details
 from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import memory_bar, row
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
-from app.tui.widgets.pair_rows import memory_bar, row
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
@@ -27,64 +27,53 @@ from tests.models.hub_server import HubServer
 pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
 
-async def test_the_list_says_what_is_installed_what_fits_and_what_is_not_verified(
-    open_chat: OpenChat,
-) -> None:
+async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
         assert "installed" in rows(screen)["builtin"] and "%" in rows(screen)["builtin"]
         assert "?" in rows(screen)[FIRST] and "installed" not in rows(screen)[FIRST]
         shown = text_of(chat, "#pair-details Static")
         assert "Not verified" in shown and "of memory" in shown and "Not measured here" in shown
-        await chat.pilot.press("slash", *"qwen3 8b", "enter")
+        await chat.press("slash", *"qwen3 8b", "enter")
         await chat.until(lambda: list(rows(screen)) == ["qwen3-8b"])
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
         assert chat.app.screen is screen and not screen.query_one(Input).display
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
-async def test_everything_fits_a_small_terminal(open_chat: OpenChat, size: tuple[int, int]) -> None:
-    async with open_chat(size=size) as chat:
-        screen = await open_pairs(chat, FIRST)
-        await chat.pilot.pause()
-        assert all(
-            widget.region.right <= size[0] for widget in screen.query("PairsScreen > *") if widget.display
-        )
-        assert screen.query_one(OptionList).size.height >= 3
-        assert screen.query_one("#pull-line").region.bottom <= size[1]
-
-
-async def test_in_40_columns_all_that_is_said_about_a_pair_can_be_read(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        screen = await open_pairs(chat, SECOND)
-        shown = screen.query_one("#pair-details")
-        await chat.until(lambda: "More" in chat.screen and shown.max_scroll_y > 0)
+        screen.show_list(FIRST)
+        for size in ((80, 24), (40, 20)):
+            await chat.pilot.resize_terminal(*size)
+            await chat.until(lambda size=size: screen.size == size)
+            await chat.pilot.pause()
+            assert all(w.region.right <= size[0] for w in screen.query("PairsScreen > *") if w.display)
+            assert screen.query_one(OptionList).size.height >= 3
+            assert screen.query_one("#pull-line").region.bottom <= size[1]
+        about = screen.query_one("#pair-details")
+        await chat.until(lambda: "More" in chat.screen and about.max_scroll_y > 0)
         assert "Not verified" not in chat.screen
         for _ in range(9):
-            if shown.scroll_y < shown.max_scroll_y:
-                await chat.pilot.press("space")
-        await chat.until(lambda: "verified:" in chat.screen)
-        await chat.pilot.press("space")
-        await chat.until(lambda: shown.scroll_y == 0)
+            if about.scroll_y < about.max_scroll_y:
+                await chat.press("space")
+        await chat.shows("verified:")
+        await chat.press("space")
+        await chat.until(lambda: about.scroll_y == 0)
+        await chat.press("escape")
+        await chat.back_in_chat()
 
 
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.type(f"/use {FIRST}")
-        await chat.until(lambda: any(f"/pull {FIRST}" in notice for notice in chat.notices))
+        await chat.noticed(f"/pull {FIRST}")
         await chat.type("/pull smollm2")
-        await chat.until(lambda: any("Did you mean smollm2-1" in notice for notice in chat.notices))
+        await chat.noticed("Did you mean smollm2-1")
         await chat.type("/use org/name")
-        await chat.until(lambda: "no pair org/name. F2, then a adds one" in chat.notices[-1])
+        await chat.noticed("no pair org/name. F2, then a adds one")
         await chat.type(f"/pull {FIRST}")
-        await chat.until(lambda: any("is installed" in notice for notice in chat.notices))
+        await chat.noticed("is installed")
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: chat.app.link.pair.name == FIRST)
         await chat.type(f"/remove {FIRST}")
-        await chat.until(lambda: any("is in use" in notice for notice in chat.notices))
+        await chat.noticed("is in use")
         await chat.type("/use builtin")
         await chat.until(lambda: chat.app.link.pair.name == "builtin")
         for key, what in (("n", "stays"), ("y", "MB freed")):
@@ -92,33 +81,28 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
             await chat.type(f"/remove {FIRST}")
             await chat.reached(QuestionScreen)
             assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
-            await chat.pilot.press(key)
+            await chat.press(key)
             await chat.until(lambda what=what: what in chat.notices[-1])
         assert not installed(find(FIRST).spec)
         await chat.type(f"/remove {SECOND}")
-        await chat.until(lambda: "nothing to remove" in chat.notices[-1])
+        await chat.noticed("nothing to remove")
 
 
-async def test_choosing_another_pair_reopens_the_engine_and_keeps_the_conversation(
-    open_chat: OpenChat,
-) -> None:
+async def test_choosing_another_pair_keeps_the_conversation(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
         chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
         await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
         # What the pair before counted is a guess for this one.
-        await chat.until(lambda: "context ~16/" in chat.screen)
+        await chat.shows("context ~16/")
         await chat.ask("again")
-        await chat.until(lambda: "context 1" in chat.screen)
+        await chat.shows("context 1")
         assert chat.prompts == ["hello", "again"]
 
 
-def test_memory_is_a_bar_with_its_number() -> None:
+def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source() -> None:
     assert memory_bar(Fit("fits", "", 0.5)) == "████░░░░   50%"
     assert memory_bar(Fit("does not fit", "", 3.0)) == "████████  300%"
-
-
-def test_an_expected_speed_comes_with_its_range_and_source() -> None:
     pair = find("qwen3-8b")
     facts = Facts(pair, False, 0, expected=expect(pair, find_chip("M4 Pro")))
     assert " → " in row(facts, "fits", width=120, predicts=True)
@@ -141,14 +125,14 @@ async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_
     monkeypatch.setattr("models.hub.removal.plan_removal", lambda spec: plan)
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
-        for key in ("enter", "x", "x"):
+        for key in ("enter", "x"):
             chat.press_at_once(key, key, key)
             await answer(chat, "n")
-            await chat.pilot.pause(0.2)
+            await chat.pilot.pause(0.1)
             assert chat.app.screen is screen and chat.app.pulls.jobs == []
             assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#pull-line")
         chat.press_at_once("a", "a", "a")
         await chat.reached(OwnPairScreen)
-        await chat.pilot.press("escape")
-        await chat.pilot.pause(0.2)
+        await chat.press("escape")
+        await chat.pilot.pause(0.1)
         assert chat.app.screen is screen

@@ -31,7 +31,7 @@ class Fixed(datetime):
 
 @pytest.fixture(autouse=True)
 def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clock, machine and colours, whoever runs this wherever."""
+    """Clock, machine and colours."""
     monkeypatch.setattr("app.compare.collector.datetime", Fixed)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
@@ -41,18 +41,10 @@ def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(f"app.tui.screens.{screen}.this_chip", lambda: find_chip("M4 Pro"))
 
 
-async def check(chat: Chat, name: str) -> None:
-    """Compare the screen with its picture once nothing moves."""
-    for area in chat.app.screen.query("TextArea, Input"):
-        area.set_reactive(type(area).cursor_blink, False)  # type: ignore[attr-defined]
-    chat.app.chat.view.show()
-    await check_picture(chat, name)
-
-
 async def streaming(chat: Chat) -> None:
     """The whole held text is on the screen, and its answer does not end."""
     await chat.until(lambda: chat.app.link.state == "ready")
-    await chat.type("hold")
+    await chat.stream("hold")
     await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text == ALL_HELD))
     await gauges_show(chat, "33 tok/s")
 
@@ -64,18 +56,18 @@ async def gauges_show(chat: Chat, speed: str) -> None:
 
 async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> None:
     async with open_chat(SIZE, pair="builtin", welcomes=True) as chat:
-        await chat.until(lambda: isinstance(chat.app.screen, FirstRunScreen))
-        await check(chat, "start")
+        await chat.reached(FirstRunScreen)
+        await check_picture(chat, "start")
 
 
 async def test_an_answer_while_it_streams_and_after_its_engine_died(open_chat: OpenChat) -> None:
     async with open_chat(SIZE, process=True) as chat:
         await streaming(chat)
-        await check(chat, "streaming")
+        await check_picture(chat, "streaming")
         assert chat.app.link.client.pid is not None
         os.kill(chat.app.link.client.pid, signal.SIGKILL)
         await chat.until(lambda: bool(chat.answers and chat.notices))
-        await check(chat, "error")
+        await check_picture(chat, "error")
 
 
 async def test_settled_answers_with_a_thought_and_code(open_chat: OpenChat) -> None:
@@ -83,29 +75,27 @@ async def test_settled_answers_with_a_thought_and_code(open_chat: OpenChat) -> N
         await chat.until(lambda: chat.app.link.state == "ready")
         await chat.ask("think")
         await gauges_show(chat, "200 tok/s")
-        await check(chat, "settled")
+        await check_picture(chat, "settled")
 
 
 async def test_a_comparison_with_its_verdict(open_chat: OpenChat) -> None:
     async with open_chat(SIZE) as chat:
         await chat.ask("hello")
-        await chat.pilot.press("f5")
+        await chat.press("f5")
         await chat.until(lambda: isinstance(chat.app.screen, CompareScreen) and bool(chat.app.screen.record))
-        await check(chat, "comparison")
+        await check_picture(chat, "comparison")
 
 
 async def test_the_pairs_of_a_mac(open_chat: OpenChat) -> None:
     async with open_chat((120, 30)) as chat:
-        await chat.pilot.press("f2")
-        await chat.until(lambda: isinstance(chat.app.screen, PairsScreen) and chat.app.screen.is_mounted)
-        screen = chat.app.screen
-        assert isinstance(screen, PairsScreen)
+        await chat.press("f2")
+        screen = await chat.reached(PairsScreen)
         await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
         screen.show_list("qwen3-8b")
-        await check(chat, "pairs")
+        await check_picture(chat, "pairs")
 
 
 async def test_a_narrow_terminal(open_chat: OpenChat) -> None:
     async with open_chat(NARROW) as chat:
         await streaming(chat)
-        await check(chat, "narrow")
+        await check_picture(chat, "narrow")

@@ -11,146 +11,10 @@ from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
 from app.tui.app import ChatApp
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import OpenChat
 
 
 async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to_it_after_a_click(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        area = chat.app.chat.prompt.area
-        for character in "👩\u200d👧 می\u200cخواهم":
-            area.post_message(Key(_character_to_key(character), character))
-        await chat.until(lambda: area.text == "👩\u200d👧 می\u200cخواهم")
-        area.clear()
-        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
-        await chat.until(lambda: area.size.height == 3 and area.text == "a\nb\nc")
-        await chat.pilot.press("enter")
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.prompts[0] == "a\nb\nc"
-        await chat.until(lambda: area.text == "" and area.size.height == 1)
-        await chat.pilot.click(Answer)
-        await chat.pilot.press("x")
-        assert area.text == "x"
-        area.clear()
-        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
-        await chat.until(lambda: area.size.height == 8)
-        assert area.text.startswith("␛[31mlong line")
-        assert area.text.count("\n") == 5000 and "\r" not in area.text
-
-
-async def test_ctrl_c_empties_the_prompt_up_brings_it_back_and_twice_leaves(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
-    async with open_chat() as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        area.load_text("a text\nof two lines")
-        await chat.pilot.press("ctrl+c")
-        await chat.until(lambda: area.text == "")
-        await chat.pilot.press("up")
-        await chat.until(lambda: area.text == "a text\nof two lines")
-        await chat.pilot.press("ctrl+c")
-        await chat.until(lambda: not chat.app.is_running)
-
-
-async def test_commands_are_read_whole_at_eighty_columns_and_at_forty_the_chosen_one(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        menu = chat.app.chat.prompt.menu
-        await chat.pilot.press("slash")
-        await chat.until(lambda: "file, with and without drafting" in chat.screen)
-        assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
-        await chat.pilot.press("escape", "backspace")
-        await chat.pilot.resize_terminal(40, 24)
-        await chat.pilot.press("slash", "down", "down")
-        whole = [
-            "/sweep [length=0-8 drafter=...]",
-            "Several settings in a row:",
-            "prompts=all|FILE repeats=N",
-        ]
-        await chat.until(lambda: all(line in chat.screen for line in whole))
-        await chat.pilot.press("up")
-        await chat.until(lambda: "without drafting" in chat.screen)
-        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
-
-
-async def test_a_slash_offers_commands_enter_picks_one_and_mistakes_are_explained(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        area, menu = chat.app.chat.prompt.area, chat.app.chat.prompt.menu
-        await chat.pilot.press("slash", "d", "r", "a")
-        await chat.until(lambda: menu.is_open)
-        assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
-        await chat.pilot.press("enter")
-        await chat.until(lambda: area.text == "/draft ")
-        await chat.pilot.press("o", "f", "f", "enter")
-        await chat.until(lambda: not chat.app.state.settings.drafting)
-        assert not menu.is_open
-        chat.press_at_once("slash", *"length", "space", "3", "enter")
-        await chat.until(lambda: any("ength is 3" in notice for notice in chat.notices))
-        await chat.type("/length auto")
-        await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
-        await chat.type("/temprature 1")
-        await chat.until(lambda: any("/temperature" in notice for notice in chat.notices))
-        await chat.type("/temperature 99")
-        await chat.until(lambda: any("between 0.0001 and 10" in notice for notice in chat.notices))
-        await chat.type("/think")
-        await chat.until(lambda: "There is no answer yet." in chat.notices)
-        await chat.ask("hello")
-        await chat.type("/think")
-        await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
-        await chat.type("/sweep lenght=3")
-        await chat.until(lambda: any("Did you mean length=" in notice for notice in chat.notices))
-        await chat.pilot.press("up")
-        await chat.until(lambda: area.text == "/sweep lenght=3")
-
-
-async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: isinstance(chat.app.screen, CommandPalette))
-        palette = chat.app.screen.query_one(OptionList)
-        await chat.until(lambda: palette.option_count == len(SLASH_COMMANDS))
-        shown = [str(option.prompt) for option in palette.options]
-        for command in SLASH_COMMANDS:
-            assert f"{command.usage}\n{command.summary}" in shown
-        await chat.pilot.press(*"randomness")
-        await chat.until(lambda: palette.option_count == 1)
-        await chat.pilot.press("enter")
-        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "/temperature ")
-
-
-async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        await chat.until(lambda: "pairs" in chat.screen)
-        await chat.until(lambda: "/ for commands, F1 for help" in chat.screen)
-        toasts = ToastRack()  # under a pilot Textual has none of its own
-        await chat.app.chat.mount(toasts)
-        await chat.until(lambda: toasts.styles.dock == "top")
-        await chat.pilot.resize_terminal(80, 24)
-        await chat.until(lambda: "Ask something. / for commands, F1 for help" in chat.screen)
-        await chat.until(lambda: toasts.styles.dock == "bottom")
-        await chat.pilot.resize_terminal(40, 24)
-        chat.app.chat.prompt.put_back("one", 12)
-        chat.app.chat.view.show()
-        await chat.until(lambda: "not sent yet · Up: 12 more" in chat.screen)
-        chat.app.chat.prompt.area.clear()
-        await chat.ask("hello")
-        await chat.type("/edit")
-        await chat.until(lambda: "editing: Esc leaves it as it was" in chat.screen)
-        await chat.pilot.press("escape")
-        await chat.type("slow")
-        await chat.type("waits")
-        await chat.until(lambda: "Ctrl+B sends at once" in chat.screen)
-        chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
-        await chat.until(lambda: "Backspace without text drops one" in chat.screen)
-
-
-async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mount = ChatApp.on_mount
@@ -162,21 +26,125 @@ async def test_what_is_typed_while_the_program_starts_is_in_the_prompt(
 
     monkeypatch.setattr(ChatApp, "on_mount", typed_ahead)
     async with open_chat() as chat:
-        await chat.until(lambda: chat.app.chat.query_one(PromptArea).text == "early")
+        await chat.until(lambda: chat.area.text == "early")
+        chat.area.clear()
+        for character in "👩\u200d👧 می\u200cخواهم":
+            chat.area.post_message(Key(_character_to_key(character), character))
+        await chat.until(lambda: chat.area.text == "👩\u200d👧 می\u200cخواهم")
+        chat.area.clear()
+        await chat.press("a", "ctrl+j", "b", "shift+enter", "c")
+        await chat.until(lambda: chat.area.size.height == 3 and chat.area.text == "a\nb\nc")
+        await chat.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.prompts[0] == "a\nb\nc"
+        await chat.until(lambda: chat.area.text == "" and chat.area.size.height == 1)
+        await chat.pilot.click(Answer)
+        await chat.press("x")
+        assert chat.area.text == "x"
+        chat.area.clear()
+        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
+        await chat.until(lambda: chat.area.size.height == 8)
+        assert chat.area.text.startswith("␛[31mlong line")
+        assert chat.area.text.count("\n") == 5000 and "\r" not in chat.area.text
 
 
-async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_seen(
-    open_chat: OpenChat,
-) -> None:
+async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        menu = chat.app.chat.prompt.menu
+        await chat.press("slash")
+        await chat.shows("ones or a file,", "drafted and plain")
+        assert all(len(line) <= 74 for option in menu.options for line in str(option.prompt).splitlines())
+        await chat.press("escape", "backspace")
+        await chat.pilot.resize_terminal(40, 24)
+        await chat.press("slash", "down", "down")
+        await chat.shows(
+            "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
+        )
+        await chat.press("up")
+        await chat.shows("The last prompt, the default")
+        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
+
+
+async def test_a_slash_offers_commands_and_mistakes_are_explained(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        menu = chat.app.chat.prompt.menu
+        await chat.press("slash", "d", "r", "a")
+        await chat.until(lambda: menu.is_open)
+        assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
+        await chat.press("enter")
+        await chat.until(lambda: chat.area.text == "/draft ")
+        await chat.press("o", "f", "f", "enter")
+        await chat.until(lambda: not chat.app.state.settings.drafting)
+        assert not menu.is_open
+        chat.press_at_once("slash", *"length", "space", "3", "enter")
+        await chat.noticed("ength is 3")
+        await chat.type("/length auto")
+        await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
+        await chat.type("/temprature 1")
+        await chat.noticed("/temperature")
+        await chat.type("/temperature 99")
+        await chat.noticed("between 0.0001 and 10")
+        await chat.type("/think")
+        await chat.until(lambda: "There is no answer yet." in chat.notices)
+        await chat.ask("hello")
+        await chat.type("/think")
+        await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
+        await chat.type("/sweep lenght=3")
+        await chat.noticed("'lenght=3' is nothing to sweep. Give length=")
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "/sweep lenght=3")
+
+
+async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.press("ctrl+p")
+        await chat.reached(CommandPalette)
+        palette = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: palette.option_count == len(SLASH_COMMANDS))
+        shown = [str(option.prompt) for option in palette.options]
+        for command in SLASH_COMMANDS:
+            assert f"{command.usage}\n{command.summary}" in shown
+        await chat.press(*"randomness")
+        await chat.until(lambda: palette.option_count == 1)
+        await chat.press("enter")
+        await chat.until(lambda: chat.area.text == "/temperature ")
+
+
+async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 24)) as chat:
+        await chat.shows("pairs")
+        await chat.shows("/ for commands, F1 for help")
+        toasts = ToastRack()  # under a pilot Textual has none of its own
+        await chat.app.chat.mount(toasts)
+        await chat.until(lambda: toasts.styles.dock == "top")
+        await chat.pilot.resize_terminal(80, 24)
+        await chat.shows("Ask something. / for commands, F1 for help")
+        await chat.until(lambda: toasts.styles.dock == "bottom")
+        await chat.pilot.resize_terminal(40, 24)
+        chat.app.chat.prompt.put_back("one", 12)
+        chat.app.chat.view.show()
+        await chat.shows("not sent yet · Up: 12 more")
+        chat.area.clear()
+        await chat.ask("hello")
+        await chat.type("/edit")
+        await chat.shows("editing: Esc leaves it as it was")
+        await chat.press("escape")
+        await chat.type("slow")
+        await chat.type("waits")
+        await chat.shows("Ctrl+B sends at once")
+        chat.app.chat.prompt.attach(Attachment("one.txt", "text"), Attachment("another.txt", "text"))
+        await chat.shows("Backspace without text drops one")
+
+
+async def test_where_the_terminal_shrinks_the_cursor_is_still_seen(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 40)) as chat:
-        area = chat.app.chat.query_one(PromptArea)
-        area.load_text("word " * 2000)
-        area.move_cursor((0, 5000))
+        chat.area.load_text("word " * 2000)
+        chat.area.move_cursor((0, 5000))
         await chat.pilot.pause()
 
         def cursor_is_seen() -> bool:
-            row = area.wrapped_document.location_to_offset(area.cursor_location).y
-            return 0 <= row - area.scroll_y < area.size.height
+            row = chat.area.wrapped_document.location_to_offset(chat.area.cursor_location).y
+            return 0 <= row - chat.area.scroll_y < chat.area.size.height
 
         await chat.until(cursor_is_seen)
         for size in ((40, 24), (80, 10), (120, 40)):
@@ -185,18 +153,25 @@ async def test_where_the_terminal_shrinks_the_place_that_is_written_at_is_still_
             await chat.until(cursor_is_seen)
 
 
-async def test_what_is_typed_after_another_chat_was_opened_from_a_message_is_a_prompt(
-    open_chat: OpenChat,
+async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_c_empties_then_leaves(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
     async with open_chat() as chat:
         for key in ("ctrl+n", "f7"):
             await chat.ask("hello")
-            await chat.pilot.press("tab")
+            await chat.press("tab")
             await chat.until(lambda: chat.app.chat.transcript.has_focus)
             before = chat.app.state.conversation
-            await chat.pilot.press(key)
+            await chat.press(key)
             await chat.until(lambda before=before: chat.app.state.conversation is not before)
-            await chat.pilot.press("e", "h")
-            area = chat.app.chat.query_one(PromptArea)
-            await chat.until(lambda area=area: area.text == "eh")
-            area.clear()
+            await chat.press("e", "ctrl+j", "h")
+            await chat.until(lambda: chat.area.text == "e\nh")
+            chat.area.clear()
+        chat.area.load_text("a text\nof two lines")
+        await chat.press("ctrl+c")
+        await chat.until(lambda: chat.area.text == "")
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "a text\nof two lines")
+        await chat.press("ctrl+c")
+        await chat.until(lambda: not chat.app.is_running)

@@ -29,18 +29,16 @@ def log_of(*rounds: DraftRound) -> AnswerLog:
 
 
 async def inspect(chat: Chat) -> InspectorScreen:
-    await chat.pilot.press("f8")
-    await chat.until(lambda: isinstance(chat.app.screen, InspectorScreen) and chat.app.screen.is_mounted)
-    screen = chat.app.screen
-    assert isinstance(screen, InspectorScreen)
+    await chat.press("f8")
+    screen = await chat.reached(InspectorScreen)
     await chat.until(lambda: screen.query_one(OptionList).has_focus and screen.chosen is not None)
     return screen
 
 
-def test_a_round_shows_what_stood_what_fell_and_what_the_target_said() -> None:
+def test_a_round_shows_what_was_accepted_rejected_and_written_instead() -> None:
     assert round_text(drafted(1)).plain == "·a ✗↵ ✗␛[2J → !"
-    told = round_sentence(drafted(1))
-    assert "drafted 3 tokens, the first 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in told
+    sentence = round_sentence(drafted(1))
+    assert "drafted 3 tokens, the first 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in sentence
     assert "all right; then the target wrote ‘!’" in round_sentence(drafted(3))
     assert "none right" in round_sentence(drafted(0))
     assert round_sentence(plain(0.02)) == "No draft: the target wrote ‘x’. 20.0 ms."
@@ -58,15 +56,15 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
 
 async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        await chat.pilot.press("f8")
-        await chat.until(lambda: any("no rounds" in notice for notice in chat.notices))
+        await chat.press("f8")
+        await chat.noticed("no rounds")
         await chat.type("slow")
         logs = chat.app.state.logs
         await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count > 4 and rows.highlighted == rows.option_count - 1)
-        await chat.pilot.press("home", "down")
+        await chat.press("home", "down")
         await chat.until(lambda: rows.highlighted == 1)
         assert screen.chosen is screen.answer.rounds[1]
         count = rows.option_count
@@ -74,25 +72,26 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         assert rows.highlighted == 1
         shown = screen.query_one("#rounds-text", Static)
         await chat.until(lambda: " what the draft guessed" in str(shown.content))
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.app.chat)
-        await chat.pilot.press("escape")
-        await chat.until(lambda: bool(chat.answers))
 
 
-async def test_the_rounds_of_earlier_answers_are_kept_and_fit_forty_columns(open_chat: OpenChat) -> None:
+async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 20)) as chat:
+        await chat.type("/system In Latin.")
         await chat.ask("hello")
         await chat.type("/draft off")
         await chat.ask("again")
         screen = await inspect(chat)
         assert "Answer 2 of 2" in str(screen.query_one("#rounds-title", Static).content)
         assert screen.chosen is not None and not screen.chosen.drafted
-        await chat.pilot.press("left")
+        await chat.press("left")
         await chat.until(lambda: screen.place == 0)
-        await chat.pilot.press("up")
+        await chat.press("up")
         await chat.until(lambda: screen.chosen is not None and screen.chosen.drafted == (" what the draft",))
         assert all(widget.size.width <= 40 for widget in screen.query("*"))
+        await chat.press("escape")
+        await chat.type("/stats")
+        await chat.reached(TotalsScreen)
+        await chat.shows("3 of 3 (100%)", "In Latin.")
 
 
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:
@@ -104,14 +103,3 @@ def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None
     assert both.saved_seconds == pytest.approx(10 * 4 * 0.02 - 10 * 0.03)
     slow = totals([log_of(*[drafted(0, seconds=0.05)] * 10), log_of(*[plain(0.02)] * 20)])
     assert "lost" in dict(rows(slow, Keys({})))["Time saved"]
-
-
-async def test_the_totals_open_by_command_and_count_all_answers(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
-        await chat.ask("again")
-        await chat.type("/stats")
-        await chat.until(lambda: isinstance(chat.app.screen, TotalsScreen))
-        await chat.until(lambda: "6 of 6 (100%)" in chat.screen)
-        await chat.pilot.press("escape")
-        assert chat.app.screen is chat.app.chat

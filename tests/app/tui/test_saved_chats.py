@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage
+from app.history.records import Chat, ChatMessage
 from app.history.store import History
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.below import StatusLine
 from app.tui.widgets.message import UserMessage
-from mlx_spec.types import Options
-from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
@@ -54,8 +51,8 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(facts.rounds) == 3 and facts.options.temperature == 0.5
     async with open_chat() as opened:
         assert texts(opened) == []
-        await opened.until(lambda: any("F7 goes on with 'hello'" in notice for notice in opened.notices))
-        await opened.pilot.press("f7")
+        await opened.noticed("F7 goes on with 'hello'")
+        await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
         assert opened.answers[0].stats == stats
         assert opened.app.state.settings.options.temperature == 0.5
@@ -64,60 +61,49 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(saved(tmp_path)) == 1
 
 
-async def test_an_answer_is_on_disk_while_it_grows(open_chat: OpenChat, tmp_path: Path) -> None:
+async def test_an_answer_is_on_disk_while_it_grows_and_leaving_keeps_every_word_that_was_shown(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with open_chat() as opened:
         await opened.type("slow")
         await opened.until(lambda: bool(saved(tmp_path) and len(saved(tmp_path)[0][1]) == 2))
         message = saved(tmp_path)[0][1][1]
         assert message.text.startswith("The target") and message.facts is not None
         assert message.facts.finish is None
-
-
-async def test_leaving_in_the_middle_of_an_answer_keeps_every_word_that_was_shown(
-    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.tui.screens.chat.HAND_OVER_SECONDS", 3600)
-    async with open_chat() as opened:
-        await opened.type("slow")
-        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
-        await opened.pilot.press("ctrl+q")
+        monkeypatch.setattr("app.tui.screens.chat.HAND_OVER_SECONDS", 3600)
+        await opened.press("ctrl+q")
     assert opened.app.state.running is not None
     assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
 
 
-async def one_waits(opened: OpenedChat) -> None:
-    """Two prompts are sent: one is being answered, the other waits."""
-    await opened.type("slow")
-    await opened.type("waits")
-    await opened.until(lambda: len(opened.app.state.queued) == 1)
+async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_chat: OpenChat) -> None:
+    async def up(*expected: str) -> None:
+        for text in expected:
+            await opened.press("up")
+            await opened.until(lambda text=text: opened.area.text == text)
 
+    async def one_waits() -> None:
+        await opened.type("slow")
+        await opened.type("waits\na line")
+        await opened.until(lambda: len(opened.app.state.queued) == 1)
 
-async def test_prompts_that_wait_or_are_half_written_when_the_program_ends_are_behind_up_in_the_next_run(
-    open_chat: OpenChat,
-) -> None:
     async with open_chat() as opened:
-        await one_waits(opened)
+        await one_waits()
+        await opened.press("ctrl+n")
+        await opened.noticed("A prompt that waited was not sent.")
+        await up("waits\na line")
+        opened.area.clear()
+        await one_waits()
         opened.app.chat.prompt.fill("half a th")
-        await opened.pilot.press("ctrl+q")
+        await opened.press("ctrl+q")
     async with open_chat() as opened:
-        area = opened.app.chat.prompt.area
         await opened.until(lambda: opened.app.chat.prompt.past._place > 0)
-        for text in ("half a th", "waits", "slow"):
-            await opened.pilot.press("up")
-            await opened.until(lambda text=text: area.text == text)
-
-
-async def test_prompts_that_wait_when_another_chat_comes_into_view_are_told_of_and_behind_up(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as opened:
-        await one_waits(opened)
-        await opened.pilot.press("ctrl+n")
-        await opened.until(lambda: any("A prompt that waited was not sent." in one for one in opened.notices))
-        await opened.pilot.press("up")
-        assert opened.app.chat.prompt.area.text == "waits"
-    async with open_chat() as opened:
-        await opened.until(lambda: opened.app.chat.prompt.past._place == 2)
+        opened.app.chat.prompt.fill("new")
+        await up("half a th", "waits\na line")
+        await opened.press("up", "up")
+        await opened.until(lambda: opened.area.text == "slow")
+        await opened.press(*["down"] * 4)
+        await opened.until(lambda: opened.area.text == "new")
 
 
 async def test_a_clock_that_jumps_loses_and_reorders_nothing(
@@ -133,56 +119,32 @@ async def test_a_clock_that_jumps_loses_and_reorders_nothing(
         assert (await opened.ask("later")).text == TEXT
     monkeypatch.setattr("time.time", lambda: 1.8e9)
     async with open_chat() as opened:
-        await opened.pilot.press("f7")
+        await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["later", TEXT])
     kept = saved(tmp_path)
     assert [one.title for one, _ in kept] == ["later", "hello 0"]
     assert [message.text for message in kept[1][1]][::2] == ["hello 0", "hello 1", "hello 2"]
 
 
-async def test_of_a_chat_whose_answer_was_never_counted_the_context_is_guessed_until_it_is(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
-    asked = replace(prompt("p1", "hello"), attachments=(Attachment("notes", "n" * 400),))
-    put(tmp_path, (chat("c1", "T", leaf="a1"), [asked, begun]))
-    async with open_chat() as opened:
-        line = opened.app.chat.query_one(StatusLine)
-        await opened.until(lambda: "context 0" in str(line.content))
-        await opened.type("/resume last")
-        await opened.until(lambda: "context ~103/4096 (3%)" in str(line.content))
-        await opened.ask("more")
-        await opened.until(lambda: "context 16/4096" in str(line.content))
-
-
-async def test_deleting_the_chat_in_view_begins_a_new_one_and_undo_brings_it_back(
+async def test_the_chat_in_view_is_exported_deleted_and_brought_back(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     async with open_chat() as opened:
         await opened.ask("hello")
+        await opened.type(f"/export md {tmp_path / 'one.txt'}")
+        await opened.until(lambda: (tmp_path / "one.txt").exists())
+        assert (tmp_path / "one.txt").read_text().startswith("# hello")
+        await opened.type(f"/export {tmp_path}/gone/x.md")
+        await opened.until(lambda: f"there is no folder {tmp_path}/gone." in opened.notices[-1])
         await opened.type("/delete")
-        await opened.until(lambda: any("Deleted" in notice for notice in opened.notices))
+        await opened.noticed("Deleted")
         assert texts(opened) == [] and saved(tmp_path) == []
         await opened.type("/undo")
         await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 1)
-        await opened.until(lambda: "'hello' is back." in opened.notices)
+        await opened.noticed("'hello' is back.")
 
 
-async def test_an_export_takes_md_for_markdown_and_names_a_folder_that_is_missing(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    async with open_chat() as opened:
-        await opened.ask("one")
-        await opened.type(f"/export md {tmp_path / 'one.txt'}")
-        await opened.until(lambda: (tmp_path / "one.txt").exists())
-        assert (tmp_path / "one.txt").read_text().startswith("# one")
-        await opened.type(f"/export {tmp_path}/gone/x.md")
-        await opened.until(lambda: f"there is no folder {tmp_path}/gone." in opened.notices[-1])
-
-
-async def test_a_preset_is_listed_brings_instructions_and_sampling_back_and_is_deleted(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> None:
     async with open_chat() as opened:
         for command in ("/system Be terse.", "/temperature 0.3", "/preset save terse", "/system none"):
             await opened.type(command)
@@ -196,8 +158,8 @@ async def test_a_preset_is_listed_brings_instructions_and_sampling_back_and_is_d
         await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1])
         await opened.type("/preset delete terse")
         await opened.until(lambda: "'terse' is deleted" in opened.notices[-1])
-        await opened.type("/preset terse")
-        await opened.until(lambda: "no preset 'terse'" in opened.notices[-1])
+        await opened.type("/preset delete terse")
+        await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
 async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
@@ -205,7 +167,7 @@ async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
 ) -> None:
     (tmp_path / "history.db").write_bytes(b"no database at all" * 500)
     async with open_chat() as opened:
-        await opened.until(lambda: any("damaged" in notice for notice in opened.notices))
+        await opened.noticed("damaged")
         await opened.ask("hello")
     assert len(saved(tmp_path)) == 1
     assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
@@ -216,9 +178,9 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
 ) -> None:
     (tmp_path / "history.db").mkdir()
     async with open_chat() as opened:
-        await opened.until(lambda: any("cannot be saved now" in notice for notice in opened.notices))
+        await opened.noticed("cannot be saved now")
         await opened.ask("hello")
         assert (await opened.ask("again")).text == TEXT
-        (told,) = opened.notices
-        assert ".." not in told and told.endswith("is saved later.")
+        (notice,) = opened.notices
+        assert ".." not in notice and notice.endswith("is saved later.")
     assert opened.app.unsaved == 4

@@ -22,7 +22,7 @@ from tests.app.tui.test_transcript import long_chat
 
 
 async def open_list(opened: OpenedChat) -> SessionsScreen:
-    await opened.pilot.press("f6")
+    await opened.press("f6")
     return await opened.reached(SessionsScreen)
 
 
@@ -37,27 +37,33 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     )
     async with open_chat(size=(80, 24)) as opened:
         screen = await open_list(opened)
+        line = screen.query_one("#sessions-line", Static)
         await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
-        await opened.until(lambda: "␛[31m" in opened.screen)
-        await opened.pilot.press("a")
+        await opened.shows("␛[31m")
+        await opened.press("a")
         await opened.until(lambda: len(screen.rows) == 1)
-        await opened.pilot.press("v")
+        await opened.press("v")
         await opened.until(lambda: [row.chat.id for row in screen.rows] == ["c2"])
-        await opened.pilot.press("a", "v")
+        await opened.press("a", "v")
         await opened.until(lambda: len(screen.rows) == 2)
-        await opened.pilot.press("d")
+        await opened.press("d")
         await opened.until(lambda: [row.chat.id for row in screen.rows] == ["c1"])
-        await opened.pilot.press("u")
-        await opened.until(lambda: len(screen.rows) == 2)
-        await opened.pilot.press("slash", *"needle")
+        assert "Deleted" in str(line.content)
+        await opened.press("u")
+        await opened.until(lambda: len(screen.rows) == 2 and "is back" in str(line.content))
+        await opened.press("slash", *"needle")
         await opened.until(lambda: [row.excerpt for row in screen.rows] == ["about needles"])
-        await opened.pilot.press("enter", "r")
-        await opened.pilot.press("ctrl+u", *"X", "enter")
+        assert str(line.content) == ""
+        await opened.press("enter", "r")
+        await opened.press("ctrl+u", *"X", "enter")
         await opened.until(lambda: screen.rows[0].chat.title == "X")
-        await opened.pilot.press("J")
+        await opened.press("J")
         await opened.until(lambda: (tmp_path / "x.json").exists())
-        await opened.pilot.press("enter")
-        await opened.until(lambda: opened.app.screen is opened.app.chat)
+        await opened.press("escape")
+        await opened.until(lambda: len(screen.rows) == 2)
+        assert opened.app.screen is screen, "Esc empties the search first"
+        await opened.press("down", "enter")
+        await opened.back_in_chat()
         await opened.until(lambda: len(texts(opened)) == 2)
         assert opened.app.state.conversation.chat.id == "c1"
     exported = json.loads((tmp_path / "x.json").read_text())
@@ -73,100 +79,59 @@ async def test_of_keys_in_one_read_delete_deletes_once_and_letters_behind_search
         await opened.until(lambda: len(screen.rows) == 3)
         opened.press_at_once("d", "d", "d")
         await opened.until(lambda: len(screen.rows) == 2)
-        await opened.pilot.press("u")
+        await opened.press("u")
         await opened.until(lambda: len(screen.rows) == 3)
-        await opened.pilot.press("u")
-        line = screen.query_one("#sessions-line", Static)
-        await opened.until(lambda: "Nothing was deleted" in str(line.content))
+        await opened.press("u")
+        await opened.shows("Nothing was deleted")
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
         assert opened.app.screen is screen
 
 
-async def test_the_list_counts_nothing_before_it_has_read_the_chats(
+async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_closed_before(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="p1"), [prompt("p1", "one")]))
-    read = asyncio.Event()
-    rows = SavedChats.rows
-
-    async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
-        await read.wait()
-        return await rows(self, text, archived=archived)
-
-    monkeypatch.setattr(SavedChats, "rows", late)
-    async with open_chat() as opened:
-        opened.app.action_sessions()
-        await opened.reached(SessionsScreen)
-        for size in ((80, 24), (100, 30)):
-            await opened.pilot.resize_terminal(*size)
-            await opened.pilot.pause()
-            shown = opened.app.export_screenshot(simplify=True)
-            assert "0&#160;chats" not in shown and "No&#160;chats" not in shown
-        read.set()
-        await opened.until(lambda: "1&#160;chat" in opened.app.export_screenshot(simplify=True))
-
-
-async def test_esc_empties_a_search_first_and_what_was_said_goes_with_the_next_thing_done(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    put(tmp_path, (chat("c1", "one"), [prompt("p1", "needle")]), (chat("c2", "two"), [prompt("p1", "hay")]))
-    async with open_chat(size=(100, 30)) as opened:
-        screen = await open_list(opened)
-        await opened.until(lambda: len(screen.rows) == 2)
-        said = screen.query_one("#sessions-line", Static)
-        await opened.pilot.press("d")
-        await opened.until(lambda: "Deleted" in str(said.content) and len(screen.rows) == 1)
-        await opened.pilot.press("u")
-        await opened.until(lambda: "is back" in str(said.content) and len(screen.rows) == 2)
-        await opened.pilot.press("/", *"needle", "enter")
-        await opened.until(lambda: len(screen.rows) == 1)
-        assert str(said.content) == ""
-        await opened.pilot.press("escape")
-        await opened.until(lambda: len(screen.rows) == 2)
-        assert opened.app.screen is screen
-        await opened.pilot.press("escape")
-        await opened.until(lambda: opened.app.screen is opened.app.chat)
-
-
-async def test_a_list_that_is_closed_before_its_chats_are_there_is_left_alone(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, rows = asyncio.Event(), SavedChats.rows
+    begun, read, rows = asyncio.Event(), asyncio.Event(), SavedChats.rows
 
     async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
         found = await rows(self, text, archived=archived)
-        asked.set()
+        begun.set()
         with suppress(asyncio.CancelledError):  # as where the end of the work and of the screen cross
-            await asyncio.Event().wait()
+            await read.wait()
         return found
 
     monkeypatch.setattr(SavedChats, "rows", late)
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        await chat.type("/sessions")
-        await asked.wait()
-        screen = chat.app.screen
-        chat.app.opener.return_to_chat()
-        await chat.until(lambda: not screen.is_attached)
-        await chat.ask("again")
-        assert chat.prompts == ["hello", "again"]
+    async with open_chat() as opened:
+        closed = await open_list(opened)
+        await begun.wait()
+        opened.app.opener.return_to_chat()
+        await opened.until(lambda: not closed.is_attached)
+        await opened.ask("hello")
+        await open_list(opened)
+        for size in ((80, 24), (100, 30)):
+            await opened.pilot.resize_terminal(*size)
+            await opened.pilot.pause()
+            assert "0 chats" not in opened.screen and "No chats" not in opened.screen
+        read.set()
+        await opened.shows("2 chats")
 
 
 async def open_hit(opened: OpenedChat, words: str) -> None:
     """Search all chats and open the first one found."""
     screen = await open_list(opened)
-    await opened.pilot.press("slash", *words)
+    await opened.press("slash")
+    opened.press_at_once(*words)
     await opened.until(lambda: len(screen.rows) == 1 and screen.rows[0].hit is not None)
-    await opened.pilot.press("enter", "enter")
-    await opened.until(lambda: opened.app.screen is opened.app.chat)
+    await opened.press("enter", "enter")
+    await opened.back_in_chat()
 
 
 @pytest.mark.parametrize("size", [(100, 30), (40, 20)])
 async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
     open_chat: OpenChat, tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    one, messages = long_chat()
+    one, messages = long_chat(turns=60)
     found = replace(messages[41], text="\n\n".join(["hay"] * 100 + ["the Needle is here"] + ["hay"] * 100))
     put(tmp_path, (one, [*messages[:41], found, *messages[42:]]))
     async with open_chat(size=size) as opened:
@@ -175,48 +140,33 @@ async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
         await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
         (chosen,) = opened.app.chat.query(".-selected")
         assert isinstance(chosen, Answer) and chosen.text == found.text
-        await opened.until(lambda: "Needle" in opened.screen)
+        await opened.shows("Needle")
         await opened.pilot.pause(0.3)
         assert "Needle" in opened.screen, "nothing scrolls it away again"
-        await opened.pilot.press("down")
+        await opened.press("down")
         assert view.selected is not None and view.selected.message_id == messages[42].id
-        await opened.pilot.press("escape")
+        await opened.press("escape")
         await opened.until(lambda: view.is_vertical_scroll_end)
-        assert opened.app.focused is opened.app.chat.prompt.area
+        assert opened.app.focused is opened.area
 
 
-async def test_a_hit_on_another_branch_brings_that_branch_into_view(
+async def test_a_hit_on_another_branch_brings_it_into_view_or_waits_for_the_answer_being_written(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    put(
-        tmp_path,
-        (
-            chat("c1", "T", leaf="a2"),
-            [prompt("p1", "one"), answer("a1", "p1", "about needles"), answer("a2", "p1", "about hay")],
-        ),
-    )
-    async with open_chat() as opened:
-        await opened.pilot.press("f7")
+    branches = [prompt("p1", "one"), answer("a1", "p1", "about needles"), answer("a2", "p1", "about hay")]
+    put(tmp_path, (chat("c1", "T", leaf="a2"), branches))
+    async with open_chat(options=Options(max_tokens=100_000)) as opened:
+        await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["one", "about hay"])
         await open_hit(opened, "needles")
         await opened.until(lambda: texts(opened) == ["one", "about needles"])
         await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
         assert opened.app.chat.query_one(".-selected", Answer).text == "about needles"
-
-
-async def test_a_hit_on_another_branch_waits_for_the_answer_that_is_being_written(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(options=Options(max_tokens=100_000)) as opened:
-        await opened.ask("hello")
-        await opened.pilot.press("tab", "up", "e")
-        await opened.until(
-            lambda: opened.app.state.editing is not None and bool(opened.app.chat.prompt.area.text)
-        )
-        await opened.type("slow")
-        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
+        await opened.press("up", "e")
+        await opened.until(lambda: opened.app.state.editing is not None and bool(opened.area.text))
+        await opened.stream()
         running = opened.app.state.running
         assert texts(opened) == ["slow"]
-        await open_hit(opened, "hello")
-        await opened.until(lambda: any("An answer is being written" in notice for notice in opened.notices))
+        await open_hit(opened, "needles")
+        await opened.noticed("An answer is being written")
         assert opened.app.state.running is running and texts(opened) == ["slow"]

@@ -6,7 +6,6 @@ from app.chat.settings import FIELDS, Settings, change, describe, setup_rows
 from app.chat.slash_commands import SLASH_COMMANDS, completions, parse
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
-from tests.app.tui.chat_driver import OpenChat
 
 
 def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
@@ -37,17 +36,11 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
         ("draft", "maybe", "^/draft is maybe; it must be on or off"),
         ("length", "32", "between 0 and 31"),
         ("length", "three", "a whole number or auto"),
-        ("length", "99", "/length is 99; it must be"),
         ("top-p", "1.5", "/top-p is 1.5; it must be"),
         ("temperature", "abc", r"^/temperature is abc; it must be a number\.$"),
         ("drafter", "none", "/draft off"),
         ("drafter", "eagle", "auto, model or lookup"),
-        ("top-p", "0", "/top-p is 0; it must be between"),
-        (
-            "temperature",
-            "0.00001",
-            r"/temperature is 0.00001; it must be 0 \(no sampling\) or between 0.0001 and 10\.",
-        ),
+        ("temperature", "0.00001", r"is 0.00001; it must be 0 \(no sampling\) or between 0.0001 and 10\."),
         ("seed", "-1", "between 0 and"),
     ],
 )
@@ -65,27 +58,19 @@ def test_every_setting_can_be_described_and_has_a_command() -> None:
 
 def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
     options = Options(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
-    told = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
-    assert told["Instructions"] == "Be brief.␛[2J"
-    assert told["Sampling"] == (
+    rows = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
+    assert rows["Instructions"] == "Be brief.␛[2J"
+    assert rows["Sampling"] == (
         "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
     )
-    assert told["Drafting"] == "on, length 3, drafter auto, verify coupled"
-    assert all(name in " ".join(told.values()) for name in FIELDS)
+    assert rows["Drafting"] == "on, length 3, drafter auto, verify coupled"
+    assert all(name in " ".join(rows.values()) for name in FIELDS)
     assert dict(setup_rows("", Settings(options, drafting=False)))["Drafting"] == "off"
 
 
-async def test_one_panel_shows_instructions_and_sampling_and_is_found_by_these_words(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.type("/system Answer in Latin.")
-        await chat.type("/top-p 0.9")
-        await chat.type("/stats")
-        await chat.until(lambda: "Answer in Latin." in chat.screen and "top-p 0.9" in chat.screen)
-        await chat.pilot.press("escape")
-        for word in ("instructions", "sampling", "settings"):
-            assert "stats" in [c.name for c in SLASH_COMMANDS if word in c.summary.lower()]
+@pytest.mark.parametrize("word", ["instructions", "sampling", "settings"])
+def test_the_panel_of_settings_is_found_by_what_it_shows(word: str) -> None:
+    assert "stats" in [c.name for c in SLASH_COMMANDS if word in c.summary.lower()]
 
 
 def test_commands_are_completed_by_their_beginning_and_not_inside_a_value() -> None:
@@ -102,15 +87,3 @@ def test_a_value_may_begin_on_the_next_line() -> None:
 def test_a_command_that_takes_no_value_does_nothing_with_one() -> None:
     with pytest.raises(BadInput, match=r"Nothing was done: /delete stands alone, without 'old chat'\."):
         parse("/delete old chat ")
-
-
-async def test_a_preset_that_is_not_there_and_thoughts_that_are_not_there_are_told(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await chat.type("/preset delete brief")
-        told = "There is no preset 'brief'. /preset lists them."
-        await chat.until(lambda: chat.notices == [told])
-        await chat.ask("hello")
-        await chat.type("/think")
-        await chat.until(lambda: "no thoughts" in chat.notices[-1])

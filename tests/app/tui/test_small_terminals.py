@@ -8,7 +8,6 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.prompt_area import PromptArea
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
@@ -28,25 +27,20 @@ def list_width(chat: Chat) -> int:
     return chat.app.screen.query_one(OptionList).region.width
 
 
-async def test_in_ten_rows_the_prompt_is_seen_below_the_commands_and_the_lines_below_a_long_one(
-    open_chat: OpenChat,
-) -> None:
+async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 10)) as chat:
-        await chat.pilot.press("slash", "t", "e")
-        await chat.until(lambda: "/te" in chat.screen and "likeliest" in chat.screen)
-        await chat.pilot.press("backspace", "backspace")
+        press = chat.press
+        await press("slash", "t", "e")
+        await chat.shows("/te", "likeliest")
+        await press("backspace", "backspace")
         await chat.until(lambda: chat.app.chat.prompt.query_one(OptionList).option_count > 9)
-        assert is_whole(chat) and chat.app.chat.query_one(PromptArea).region.bottom == 8
-        chat.app.chat.query_one(PromptArea).clear()
-        await chat.pilot.press(*["ctrl+j"] * 9, "x")
-        await chat.until(lambda: "x" in chat.app.chat.query_one(PromptArea).text)
+        assert is_whole(chat) and chat.area.region.bottom == 8
+        chat.area.clear()
+        await press(*["ctrl+j"] * 9, "x")
+        await chat.until(lambda: "x" in chat.area.text)
         await chat.pilot.pause()
         assert is_whole(chat)
-
-
-async def test_in_ten_rows_pairs_rounds_comparisons_and_chats_can_be_chosen(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 10)) as chat:
-        press = chat.pilot.press
+        chat.area.clear()
         await press("f2")
         await chat.reached(PairsScreen)
         await chat.until(lambda: has_rows(chat))
@@ -58,7 +52,7 @@ async def test_in_ten_rows_pairs_rounds_comparisons_and_chats_can_be_chosen(open
         await chat.reached(InspectorScreen)
         await chat.until(lambda: has_rows(chat))
         await press("escape", "f5")
-        await chat.until(lambda: "2.00 times" in chat.screen)
+        await chat.shows("2.00 times")
         assert is_whole(chat)
         await press("escape")
         await chat.type("/comparisons")
@@ -71,21 +65,19 @@ async def test_in_ten_rows_pairs_rounds_comparisons_and_chats_can_be_chosen(open
         await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
 
 
-async def test_in_forty_columns_lists_have_all_of_them_and_an_empty_field_is_explained(
-    open_chat: OpenChat,
-) -> None:
+async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.ask("a title of twenty-two")
-        await chat.pilot.press("f6")
+        await chat.press("f6")
         await chat.reached(SessionsScreen)
         await chat.until(lambda: list_width(chat) == 40 and "a title of twenty-two" in chat.screen)
-        await chat.pilot.press("escape", "f2")
+        await chat.press("escape", "f2")
         await chat.reached(PairsScreen)
         await chat.until(lambda: list_width(chat) == 40)
-        await chat.pilot.press("slash")
+        await chat.press("slash")
         await chat.until(lambda: chat.app.screen.query_one(Input).display)
         await chat.pilot.pause()
         assert list_width(chat) == 40
-        await chat.pilot.press("escape", "a")
+        await chat.press("escape", "a")
         await chat.reached(OwnPairScreen)
-        await chat.until(lambda: "left empty, one that fits" in chat.screen)
+        await chat.shows("left empty, one that fits")

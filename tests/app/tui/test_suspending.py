@@ -5,7 +5,7 @@ import pytest
 
 PROGRAM = """
 import asyncio, os, signal, threading, time
-from app.tui.terminal.suspending import suspend_between_steps
+from app.tui.terminal.signals import suspend_between_steps
 
 output, free, drawing = threading.Lock(), [], {drawing}
 

@@ -7,7 +7,6 @@ import pytest
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.compare import store
-from app.compare.last_speeds import last_speeds
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
@@ -32,7 +31,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
         assert "● model" in legend and "◆ lookup" in legend
-        await chat.pilot.press("escape")
+        for rows, height in ((24, 12), (48, 19), (24, 12)):
+            await chat.pilot.resize_terminal(80, rows)
+            await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
+        await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
@@ -40,7 +42,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query(LengthPlot)))
         await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
-        await chat.pilot.press("e")
+        await chat.press("e")
         await chat.until(lambda: len(list(exports.iterdir())) == 3)
         assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
         names = [f"comparison-{record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
@@ -48,17 +50,17 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.until(lambda: any(note.message == written for note in chat.app._notifications))
         (file,) = exports.glob("*.json")
         assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
-        await chat.pilot.press("v")
+        await chat.press("v")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
-        await chat.pilot.press("down")
+        await chat.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
-        assert last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
-        await chat.pilot.press("escape", "d", "y")
+        assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
+        await chat.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())
-        assert last_speeds() == {}
+        assert store.last_speeds() == {}
 
 
-async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
+async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts_of_each_be_reached(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
@@ -67,25 +69,20 @@ async def test_in_40_columns_every_category_and_the_compared_prompt_can_be_read(
     async with open_chat(size=(40, 24)) as chat:
         screen, record = await compared(chat, f"/sweep length=1 repeats=1 prompts={prompts}")
         await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
-        await chat.pilot.press("escape")
+        title = screen.query_one("#compare-prompt", Static)
+        await chat.until(lambda: str(title.content).endswith("6 prompts together"))
+        await chat.press("v")
+        await chat.until(lambda: str(title.content).endswith("1/6 (Left, Right) chat"))
+        await chat.press("right")
+        await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"))
+        await chat.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
         await compared(chat)
-        await chat.pilot.press("escape")
+        await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
-        told = chat.app.screen.query_one("#comparison-summary", Static)
-        await chat.until(lambda: "more than a line of the list has room for" in str(told.content))
-
-
-async def test_a_plot_takes_half_of_a_tall_terminal(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
-        await chat.type("/sweep length=0-2 repeats=1")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: bool(screen.query(LengthPlot)))
-        for rows, height in ((24, 12), (48, 19)):
-            await chat.pilot.resize_terminal(80, rows)
-            await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
+        summary = chat.app.screen.query_one("#comparison-summary", Static)
+        await chat.until(lambda: "more than a line of the list has room for" in str(summary.content))
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
@@ -94,20 +91,3 @@ def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
     assert ticks(2000) == [0, 500, 1000, 1500, 2000]
     for highest in (0.7, 3.0, 12.5, 99, 1234):
         assert 2 <= len(ticks(highest)) <= TICKS + 1
-
-
-async def test_the_texts_of_several_prompts_say_which_one_it_is_and_the_keys_to_the_others(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    file = tmp_path / "prompts.jsonl"
-    prompts = [json.dumps({"id": word, "category": "chat", "prompt": word}) for word in ("one", "two")]
-    file.write_text("\n".join(prompts))
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.type(f"/compare {file}")
-        screen = await chat.reached(CompareScreen)
-        title = screen.query_one("#compare-prompt", Static)
-        await chat.until(lambda: str(title.content).endswith("2 prompts together"))
-        await chat.pilot.press("v")
-        await chat.until(lambda: str(title.content).endswith("1/2 (Left, Right) one"))
-        await chat.pilot.press("right")
-        await chat.until(lambda: str(title.content).endswith("2/2 (Left, Right) two"))

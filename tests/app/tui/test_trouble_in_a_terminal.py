@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.tui.terminal import Terminal, pids_of
-from tests.app.tui.test_in_a_terminal import LONG, saved, streams
+from tests.app.tui.terminal import Terminal, pids_of, saved
 
 pytestmark = [
     pytest.mark.slow,
@@ -31,42 +30,16 @@ def pid_of(home: Path, what: str) -> int:
     return pid
 
 
-def quit_app(terminal: Terminal) -> None:
-    terminal.press("C-q")
-    terminal.wait_for("ended with code 0")
-
-
-def test_an_engine_killed_while_it_answers_is_told_and_the_next_prompt_is_answered(
-    terminal: Terminal,
-) -> None:
-    terminal.start_app("--max-tokens", "2000")
-    terminal.type(LONG)
-    terminal.press("Enter")
-    terminal.wait_until(streams, "streamed words")
-    os.kill(pid_of(terminal.home, "app.engine.process"), signal.SIGKILL)
-    terminal.wait_for("was ended by SIGKILL", "What was written so far is kept")
-    terminal.type("What is a draft?")
-    terminal.press("Enter")
-    terminal.wait_for("first token")
-    quit_app(terminal)
-    messages = saved(terminal.home)
-    assert [bool(message["text"]) for message in messages] == [True] * 4
-
-
 def test_stopped_by_a_signal_while_it_streams_it_gives_the_terminal_back_and_goes_on_later(
     terminal: Terminal,
 ) -> None:
     terminal.start_app("--max-tokens", "300")
-    terminal.type(LONG)
-    terminal.press("Enter")
-    terminal.wait_until(streams, "streamed words")
+    terminal.stream()
     os.kill(pid_of(terminal.home, "app chat"), signal.SIGTSTP)
     terminal.wait_for("Stopped", gone="● builtin")
-    terminal.type("echo the shell says $((6 * 7))")
-    terminal.press("Enter")
+    terminal.send("echo the shell says $((6 * 7))")
     terminal.wait_for("the shell says 42")
-    terminal.type("fg")
-    terminal.press("Enter")
+    terminal.send("fg")
     terminal.wait_for("● builtin", "first token")
     terminal.press("C-q")
     terminal.wait_for("$", gone="● builtin")
@@ -105,19 +78,17 @@ def test_a_full_disk_is_told_the_chat_goes_on_and_is_saved_when_there_is_room(
         terminal.start_app("--max-tokens", "60")
         if full == "later":
             fill()
-        terminal.type("What is a draft?")
-        terminal.press("Enter")
+        terminal.send("What is a draft?")
         terminal.wait_for("cannot be saved now", "first token")
         filler.unlink()
         terminal.wait_for("saved again")
-        quit_app(terminal)
+        terminal.quit_app()
         assert [bool(message["text"]) for message in saved(small_disk)] == [True, True]
 
 
 def test_only_the_engine_has_mlx_in_memory_whatever_was_opened(terminal: Terminal) -> None:
     terminal.start_app("--max-tokens", "40")
-    terminal.type("What is a draft?")
-    terminal.press("Enter")
+    terminal.send("What is a draft?")
     terminal.wait_for("first token")
     for key, shown in (("F2", "licence"), ("F5", "identical"), ("F6", "1 chat"), ("F8", "Round")):
         terminal.press(key)

@@ -1,11 +1,9 @@
 """What a terminal sends for a paste is read as one paste, wherever the reads are cut."""
 
 import pytest
-from textual._xterm_parser import XTermParser
-from textual.drivers import linux_driver
 from textual.events import Key, Paste
 
-from app.tui.terminal.whole_pastes import WholePastes, read_pastes_whole
+from app.tui.terminal.whole_pastes import WholePastes
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
 HOSTILE = [
@@ -40,15 +38,3 @@ def test_escapes_in_a_pasted_text_become_signs_and_no_keys(text: str) -> None:
 
 def test_two_pastes_and_keys_in_one_read_are_told_apart() -> None:
     assert heard(f"{BEGIN}one\x1b[A{END}\x1b[A{BEGIN}two{END}\r") == ["'one␛[A'", "up", "'two'", "enter"]
-
-
-def test_the_end_of_the_input_is_still_heard() -> None:
-    parser = WholePastes()
-    list(parser.feed(""))
-    assert parser.is_eof
-
-
-def test_the_terminal_is_read_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("textual.drivers.linux_driver.XTermParser", XTermParser)
-    read_pastes_whole()
-    assert vars(linux_driver)["XTermParser"] is WholePastes

@@ -1,5 +1,7 @@
 """GGUF files against the same weights in mlx-lm's own form: the logits, the tokens, and what is refused."""
 
+from typing import Any
+
 import mlx.core as mx
 import pytest
 from gguf import GGMLQuantizationType as Kind
@@ -29,11 +31,11 @@ def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp
 
 def test_weights_in_groups_of_32_keep_their_bits(tmp_path):
     write_gguf(tmp_path / "model.gguf", "llama", Kind.Q4_1)
-    packed = mx.load(str(tmp_path / "model.gguf"))
+    packed: Any = mx.load(str(tmp_path / "model.gguf"))
     with opened(tmp_path / "model.gguf") as checkpoint:
-        layer = checkpoint.load(as_float32=False)[0].layers[0].mlp.up_proj
+        model: Any = checkpoint.load(as_float32=False)[0]
     for leaf in ("weight", "scales", "biases"):
-        assert mx.array_equal(layer[leaf], packed[f"blk.0.ffn_up.{leaf}"])
+        assert mx.array_equal(model.layers[0].mlp.up_proj[leaf], packed[f"blk.0.ffn_up.{leaf}"])
 
 
 def test_a_file_of_k_quants_is_quantized_again_and_that_is_noted(tmp_path):

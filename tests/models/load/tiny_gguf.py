@@ -1,6 +1,7 @@
 """Tiny GGUF files written by llama.cpp's own package, and the same weights as an mlx-lm model."""
 
 from pathlib import Path
+from typing import Any
 
 import gguf
 import mlx.core as mx
@@ -16,9 +17,11 @@ from models.load.gguf import ARCHITECTURES, NAMES
 MERGES = ["h e", "l l", "ll o", "he llo", "Ġ w"]
 TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in MERGES), "<|start|>", "<|end|>"]
 TOKENS += [f"<spare{i}>" for i in range(288 - len(TOKENS))]
-SHAPE = dict(hidden_size=64, num_hidden_layers=6, intermediate_size=128, num_attention_heads=2,
-             num_key_value_heads=1, rms_norm_eps=1e-5, rope_theta=5000.0, max_position_embeddings=64,
-             vocab_size=len(TOKENS))  # fmt: skip
+SHAPE: dict[str, Any] = {
+    "hidden_size": 64, "num_hidden_layers": 6, "intermediate_size": 128, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "rms_norm_eps": 1e-5, "rope_theta": 5000.0, "max_position_embeddings": 64,
+    "vocab_size": len(TOKENS),
+}  # fmt: skip
 HEAD = 32
 MODELS = {
     "llama": (llama, {"tie_word_embeddings": False}),
@@ -35,7 +38,11 @@ def tiny_model(architecture: str) -> nn.Module:
     model = module.Model(module.ModelArgs(model_type=model_type, **{**SHAPE, **extra}))
     model.sanitize({})  # as mlx-lm does on loading: Gemma's head is its embeddings
     mx.random.seed(3)
-    noise = [(name, 0.3 * mx.random.normal(x.shape)) for name, x in tree_flatten(model.parameters())]
+    noise = [
+        (name, 0.3 * mx.random.normal(x.shape))
+        for name, x in tree_flatten(model.parameters())
+        if isinstance(x, mx.array)
+    ]
     model.update(tree_unflatten(noise))
     return model
 

@@ -1,4 +1,4 @@
-"""Ending because the machine says so: a closed terminal, a shutdown."""
+"""Signals: ended by a closed terminal or a shutdown, stopped and continued by Ctrl+Z and `fg`."""
 
 import asyncio
 import os
@@ -29,3 +29,26 @@ def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) ->
 
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, end)
+
+
+def suspend_between_steps(is_drawing: Callable[[], bool]) -> None:
+    """Have Textual's handlers of SIGTSTP and SIGCONT called by the running loop.
+
+    Called where the signal arrives, they wait for the lock of Textual's output, which the code they
+    interrupted may hold: the program would hang for good, deaf to every other signal.
+
+    `is_drawing`: False while another program has the terminal and the loop waits for it. Then they
+    touch no output, and have to act at once.
+    """
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTSTP, signal.SIGCONT):
+        handler = signal.getsignal(number)
+        assert callable(handler), "Textual's driver has its handlers"
+
+        def later(*given: object, handler: Callable[..., object] = handler) -> None:
+            if is_drawing():
+                loop.call_soon_threadsafe(handler, *given)
+            else:
+                handler(*given)
+
+        signal.signal(number, later)
