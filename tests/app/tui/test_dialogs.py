@@ -85,7 +85,7 @@ async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(o
         await chat.press(*"/log")
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: "/log" in str(rows.options[0].prompt) if rows.options else False)
-        await chat.press("down")
+        await chat.until(lambda: rows.highlighted == 0)
         chat.press_at_once("enter", "enter", "enter", "enter")
         await chat.until(lambda: chat.app.screen is chat.app.chat and len(chat.notices) > count)
         dialog, given = QuestionScreen("Sure?", "Do it", "Leave it"), []

@@ -39,7 +39,7 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
         ("top-p", "1.5", "/top-p is 1.5; it must be"),
         ("temperature", "abc", r"^/temperature is abc; it must be a number\.$"),
         ("drafter", "none", "/draft off"),
-        ("drafter", "eagle", "auto, model or lookup"),
+        ("drafter", "eagle", "auto, model, lookup or recycling"),
         ("temperature", "0.00001", r"is 0.00001; it must be 0 \(no sampling\) or between 0.0001 and 10\."),
         ("seed", "-1", "between 0 and"),
     ],
