@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 LOCKS := --universal --python-version 3.11 --generate-hashes --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev chat test check bench bench-peers train-builtin pictures slow format lock
+.PHONY: help setup setup-dev chat test check bench bench-peers bench-real train-builtin pictures slow format lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -20,7 +20,7 @@ chat: setup ## chat with a small real model (93 MB, fetched once); from a pipe, 
 	@$(VENV)/bin/mlx-spec chat $(ARGS)
 
 # As on a Mac, where MLX always compiles; on Linux it does if g++ is there.
-bench bench-peers: export MLX_SPEC_COMPILE ?= 1
+bench bench-peers bench-real: export MLX_SPEC_COMPILE ?= 1
 
 bench: setup ## measure decoding with and without drafting
 	@$(VENV)/bin/mlx-spec bench $(ARGS)
@@ -28,6 +28,9 @@ bench: setup ## measure decoding with and without drafting
 bench-peers: ## measure against mlx-lm and transformers on the same pair (installs PyTorch if it can)
 	@scripts/setup $(VENV) requirements.lock peers || scripts/setup $(VENV) requirements.lock
 	@$(PYTHON) -m benchmarks.peers $(ARGS)
+
+bench-real: setup ## measure a real model (pulled: smollm2-135m) on Spec-Bench prompts, every drafter; hours
+	@$(PYTHON) -m benchmarks.real $(ARGS)
 
 setup-dev:
 	@scripts/setup $(VENV) requirements-dev.lock

@@ -15,6 +15,7 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks import heads_on_macs
 from models.speed.chips import Chip, find_chip
 from models.speed.roofline import (
     Constants,
@@ -165,6 +166,7 @@ def document() -> str:
         drafted_bias=median(of_drafted),
         drafted_error=_covering([abs(error) for error in of_drafted]),
         drafted_lines="\n".join(map(_drafted_line, drafted)),
+        head_lines="\n".join(heads_on_macs.lines()),
         left_out="\n".join(f"- {left['what']}: {left['why']}." for left in _tables()["left_out"]),
     )
 

@@ -44,16 +44,21 @@ class Stats:
     peak_memory_bytes: int
 
 
-@runtime_checkable
-class Played(Protocol):
-    """What is counted in a round, whether its tokens are ids or text."""
+class Judged(Protocol):
+    """How far a draft was right."""
 
-    @property
-    def drafted(self) -> Sequence[object]: ...
     @property
     def draft_length(self) -> int: ...
     @property
     def accepted(self) -> int: ...
+
+
+@runtime_checkable
+class Played(Judged, Protocol):
+    """What is counted in a round, whether its tokens are ids or text."""
+
+    @property
+    def drafted(self) -> Sequence[object]: ...
     @property
     def seconds(self) -> float: ...
     @property
@@ -99,7 +104,7 @@ def summarise(
         draft_n_accepted=accepted,
         acceptance_rate=accepted / drafted if drafted else 0.0,
         accepted_per_round=accepted / len(rounds) if rounds else 0.0,
-        acceptance_by_position=_by_position(rounds),
+        acceptance_by_position=acceptance_by_position(rounds),
         rounds_by_drafter=dict(Counter(r.drafter for r in rounds)),
         draft_share=_draft_share(rounds),
         peak_memory_bytes=peak_memory_bytes,
@@ -128,7 +133,7 @@ def joined(first: Stats, second: Stats, rounds: Sequence[Played]) -> Stats:
         draft_n_accepted=accepted,
         acceptance_rate=accepted / drafted if drafted else 0.0,
         accepted_per_round=accepted / counted if counted else 0.0,
-        acceptance_by_position=_by_position(rounds),
+        acceptance_by_position=acceptance_by_position(rounds),
         rounds_by_drafter=dict(Counter(first.rounds_by_drafter) + Counter(second.rounds_by_drafter)),
         draft_share=_draft_share(rounds),
         peak_memory_bytes=max(first.peak_memory_bytes, second.peak_memory_bytes),
@@ -142,7 +147,8 @@ def _timed(stats: Stats) -> tuple[float, float]:
     return stats.tokens_per_second * seconds, seconds
 
 
-def _by_position(rounds: Sequence[Played]) -> tuple[float, ...]:
+def acceptance_by_position(rounds: Sequence[Judged]) -> tuple[float, ...]:
+    """For draft position i: acceptance rate, given that all before it were accepted."""
     longest = max((r.draft_length for r in rounds), default=0)
     rates = []
     for i in range(longest):

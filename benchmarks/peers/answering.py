@@ -1,6 +1,7 @@
 """What crosses the pipe to a side's process and back: plain values only."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,15 @@ class Ask:
     """Go on from what the process has read already, where it can."""
 
 
+class Played(NamedTuple):
+    """One round; four values on a line of a file."""
+
+    drafter: str
+    draft_length: int
+    accepted: int
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came of it."""
@@ -36,3 +46,5 @@ class Answer:
     """Passes of the target after the prompt was read."""
     drafted: int = 0
     accepted: int = 0
+    rounds: tuple[Played, ...] = ()
+    """Where the side tells them."""

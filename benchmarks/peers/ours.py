@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from benchmarks.peers.answering import Answer, Ask
+from benchmarks.peers.answering import Answer, Ask, Played
 from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
@@ -12,16 +12,22 @@ if TYPE_CHECKING:
 
 
 class OurSide:
-    """The engine on a pair. With `tune`, rounds are measured first, as at a pair's first use."""
+    """The engine on a pair, by its name or its parts. With `tune`, rounds are measured first, as at a pair's
+    first use.
+    """
 
-    def __init__(self, target: str | None, draft: str | None, tune: bool) -> None:
+    def __init__(self, target: str | None, draft: str | None, tune: bool, pair: str | None = None) -> None:
         from mlx_spec.calibrate import calibrate
         from models.load.engine import load
         from models.pairs.resolve import resolve
 
-        self.pair = load(resolve(None, target, draft))
+        self.pair = load(resolve(pair, target, draft))
         if tune:
             calibrate(self.pair.engine)
+
+    def drafter_names(self) -> list[str]:
+        """Who can draft for the pair."""
+        return self.pair.engine.drafter_names
 
     def encode(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """(ids of the conversation, the tokens that end an answer)."""
@@ -46,11 +52,12 @@ class OurSide:
         self.pair.engine.controller.restore(learned)
 
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
-        """Where two greedy answers part, with the margin; None where they do not."""
+        """Where two answers part, with the margin; None where they do not."""
         from app.compare.export import difference_json
         from app.engine.same_text import first_difference
 
-        found = first_difference(self.pair, ask.ids, Options(max_tokens=ask.max_tokens), plain, other)
+        options = Options(max_tokens=ask.max_tokens, temperature=ask.temperature, seed=ask.seed)
+        found = first_difference(self.pair, ask.ids, options, plain, other)
         return difference_json(found)
 
     def write_for_transformers(self, folder: str) -> dict[Literal["target", "draft"], str]:
@@ -96,4 +103,5 @@ def answer(engine: "Engine", ask: Ask) -> Answer:
         passes=len(rounds),
         drafted=sum(len(played.drafted) for played in rounds),
         accepted=sum(played.accepted for played in rounds),
+        rounds=tuple(Played(r.drafter, r.draft_length, r.accepted, round(r.seconds, 6)) for r in rounds),
     )

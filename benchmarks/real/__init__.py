@@ -1,0 +1,1 @@
+"""A real model on real prompts: `python -m benchmarks.real`."""

@@ -1,0 +1,69 @@
+"""What drafting shall reach on a real model, whether it does, and what stops it where it does not."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.peers.ratios import NEVER_SLOWER
+from benchmarks.real.figures import Figures, Gain
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A gain over our plain decoding that a side shall reach."""
+
+    side: str
+    group: str
+    temperature: float
+    wanted: float
+
+
+def bars(figures: Figures) -> list[Bar]:
+    """For what was measured: of all prompts, and that no kind of them is slowed down."""
+    wanted = [Bar("auto", "all", 0.0, 1.5), Bar("auto", "all", 0.8, 1.3), Bar("eagle", "all", 0.0, 1.4)]
+    wanted += [Bar("auto", kind, t, NEVER_SLOWER) for t in figures.temperatures for kind in figures.kinds]
+    return [bar for bar in wanted if bar.side in figures.sides and bar.temperature in figures.temperatures]
+
+
+def lines(figures: Figures) -> Iterator[str]:
+    """A line per bar, and under a missed one the numbers that explain it."""
+    for bar in bars(figures):
+        gain = figures.gain(bar.side, bar.group, bar.temperature)
+        if gain is None:
+            continue
+        holds = gain.total >= bar.wanted
+        verdict = "HOLDS" if holds else "**MISSED**"
+        yield (
+            f"- {verdict} {bar.side}, {bar.group}, temperature {bar.temperature:g}: {gain.total:.2f}, "
+            f"wanted {bar.wanted:.2f}"
+        )
+        if not holds:
+            yield from (f"    - {reason}" for reason in reasons(figures, bar, gain))
+
+
+def reasons(figures: Figures, bar: Bar, gain: Gain) -> Iterator[str]:
+    """What was gained per pass, what it cost, and the most that these costs and this acceptance allow."""
+    cost = gain.tokens_per_pass / gain.total
+    yield (
+        f"{gain.tokens_per_pass:.2f} tokens per pass, and a pass takes {cost:.2f} plain rounds: at this cost "
+        f"{bar.wanted * cost:.2f} tokens are needed, at this many tokens a cost of "
+        f"{gain.tokens_per_pass / bar.wanted:.2f}"
+    )
+    shares = figures.drafters(bar.side, bar.group, bar.temperature)
+    yield "rounds by drafter: " + ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    for side in dict.fromkeys(record.side for record in figures.counted):
+        drafter = side.rpartition(" ")[0]
+        if drafter in shares:
+            costs = {k: c for k, c in figures.costs(drafter).items() if k in (1, 2, 3, 4, 5, 8)}
+            yield (
+                f"{drafter}: accepted by depth here {_list(figures.rates(side, bar.group))}; drafting "
+                + ", ".join(f"{k} takes {c:.2f}" for k, c in costs.items())
+            )
+            if best := figures.best_depth(side, drafter):
+                yield (
+                    f"{drafter}, every round at its best length over all prompts ({best.length}): "
+                    f"{best.tokens:.2f} tokens / {best.cost:.2f} = {best.ratio:.2f}"
+                )
+
+
+def _list(rates: tuple[float, ...]) -> str:
+    return " ".join(f"{rate:.2f}" for rate in rates) or "none"

@@ -1,0 +1,62 @@
+"""The page of a run, in Markdown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.real import bars
+from benchmarks.real.figures import PLAIN, Figures, Gain
+
+PAGE = Path(__file__).with_name("page.md")
+
+
+def page(
+    figures: Figures, pair: str, facts: str, left_out: Sequence[str], differences: Mapping[str, str]
+) -> str:
+    """All of it. `differences`: what is known of an answer that differs, by `side, prompt, temperature`."""
+    return PAGE.read_text(encoding="utf-8").format(
+        pair=pair,
+        facts=facts,
+        gains="\n\n".join("\n".join(_gains(figures, t)) for t in figures.temperatures),
+        same_texts="\n".join(_same_texts(figures, differences)),
+        left_out="\n".join(f"- Left out: {line}" for line in left_out),
+        passes="\n".join(_passes(figures)),
+        bars="\n".join(bars.lines(figures)),
+    )
+
+
+def _gains(figures: Figures, temperature: float) -> Iterator[str]:
+    """A row per side, a column per kind of prompt."""
+    yield from _heads(f"temperature {temperature:g}", figures, "all, reading included", "tokens per pass")
+    for side in figures.sides:
+        found = [figures.gain(side, group, temperature) for group in figures.groups]
+        if side != PLAIN and (whole := found[-1]):
+            cells = [*map(_cell, found), f"{whole.with_reading:.2f}", f"{whole.tokens_per_pass:.2f}"]
+            yield f"| {side} | {' | '.join(cells)} |"
+
+
+def _passes(figures: Figures) -> Iterator[str]:
+    yield from _heads("tokens per pass", figures, "accepted by depth")
+    for side in dict.fromkeys(record.side for record in figures.counted):
+        cells = [f"{figures.tokens_per_pass(side, group):.2f}" for group in figures.groups]
+        rates = " ".join(f"{rate:.2f}" for rate in figures.rates(side)) or "never drafted"
+        yield f"| {side} | {' | '.join(cells)} | {rates} |"
+
+
+def _heads(first: str, figures: Figures, *last: str) -> Iterator[str]:
+    heads = [first, *figures.groups, *last]
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+
+
+def _cell(gain: Gain | None) -> str:
+    return f"{gain.total:.2f} ({gain.middle:.2f})" if gain else ""
+
+
+def _same_texts(figures: Figures, differences: Mapping[str, str]) -> Iterator[str]:
+    counts = figures.same_texts()
+    same, of = (sum(each) for each in zip(*counts.values(), strict=True)) if counts else (0, 0)
+    yield (
+        f"{same} of {of} texts are those of our plain decoding, token by token (at every temperature; "
+        "mlx-lm, which draws its own, at 0)" + ("." if same == of else "; these are not:")
+    )
+    yield from (f"- {where}: {what}" for where, what in differences.items())
