@@ -1,7 +1,7 @@
 """Heads on a target's hidden states, predicted for Macs: a table of docs/roofline.md.
 
-`python -m benchmarks.heads_on_macs [--accepted 0.62,0.41,0.27]` prints it, for the first head with how often draft
-position 1, 2, ... is accepted with all before it, as its training measures it. Nothing here was measured.
+`python -m benchmarks.heads_on_macs [--accepted 0.62,0.41,0.27]` prints it; the numbers are of the first head: how
+often draft position 1, 2, ... is accepted with all before it. Nothing here was measured.
 """
 
 import argparse
@@ -41,11 +41,12 @@ def lines(heads: dict[str, tuple[Head, ...]] = HEADS) -> Iterator[str]:
             share = head.step_parameters * head.bits / weights
             accepted = " ".join(f"{rate:.2f}" for rate in head.accepted)
             yield (
-                f"| {name} | {head.name}, {head.vocab} tokens | {head.step_parameters * head.bits / 8e6:.0f} MB, "
-                f"{share:.0%} of the target's | 1 of {target.shape.layers} | {accepted} | {head.source} |"
+                f"| {name} | {head.name}, {head.vocab} tokens "
+                f"| {head.step_parameters * head.bits / 8e6:.0f} MB, {share:.0%} of the target's "
+                f"| 1 of {target.shape.layers} | {accepted} | {head.source} |"
             )
     yield ""
-    yield "| chip | target | head | plain, tokens/s | a step, in plain tokens | with the head | drafted | gain |"
+    yield "| chip | target | head | plain, tokens/s | a step, in plain | with the head | drafted | gain |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, each in heads.items():
         for head in each:

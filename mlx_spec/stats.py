@@ -44,6 +44,7 @@ class Stats:
     peak_memory_bytes: int
 
 
+@runtime_checkable
 class Judged(Protocol):
     """How far a draft was right."""
 

@@ -46,5 +46,7 @@ class Answer:
     """Passes of the target after the prompt was read."""
     drafted: int = 0
     accepted: int = 0
+    processor_seconds: float = 0.0
+    """Of all threads after the first tokens: what other programs take does not count."""
     rounds: tuple[Played, ...] = ()
     """Where the side tells them."""

@@ -43,11 +43,11 @@ def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:
     tokens: list[int] = []
     passes = accepted = 0
     open_round = False
-    first = 0.0
+    first = processor = 0.0
     start = time.perf_counter()
     for token, drafted in _tokens(target, draft, ask):
         if not tokens:
-            first = time.perf_counter() - start
+            first, processor = time.perf_counter() - start, time.process_time()
         tokens.append(token)
         accepted += drafted
         passes += not drafted
@@ -56,6 +56,7 @@ def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:
             break
     seconds = time.perf_counter() - start
     mx.synchronize()
+    processor = time.process_time() - processor
     passes += open_round
     return Answer(
         tokens=tuple(tokens),
@@ -65,6 +66,7 @@ def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:
         passes=passes,
         drafted=passes * (ask.length or 0) if ask.way == "speculative" else 0,
         accepted=accepted,
+        processor_seconds=processor,
     )
 
 

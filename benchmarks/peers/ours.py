@@ -91,10 +91,11 @@ def answer(engine: "Engine", ask: Ask) -> Answer:
     start = time.perf_counter()
     reading = engine.generate(ask.ids, options)
     rounds = [next(reading)]
-    first = time.perf_counter() - start
+    first, processor = time.perf_counter() - start, time.process_time()
     rounds += reading
     seconds = time.perf_counter() - start
     mx.synchronize()
+    processor = time.process_time() - processor
     return Answer(
         tokens=tuple(token for played in rounds for token in played.tokens),
         seconds=seconds,
@@ -103,5 +104,6 @@ def answer(engine: "Engine", ask: Ask) -> Answer:
         passes=len(rounds),
         drafted=sum(len(played.drafted) for played in rounds),
         accepted=sum(played.accepted for played in rounds),
+        processor_seconds=processor,
         rounds=tuple(Played(r.drafter, r.draft_length, r.accepted, round(r.seconds, 6)) for r in rounds),
     )

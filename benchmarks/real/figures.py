@@ -30,6 +30,8 @@ class Gain:
     quartiles: tuple[float, float]
     with_reading: float
     """`total` with the time that the prompts were read."""
+    processor: float
+    """`total` by processor time, which other programs disturb less; 0 where none was counted."""
     tokens_per_pass: float
 
 
@@ -70,6 +72,7 @@ class Figures:
         return Gain(
             side, group, temperature,
             total=whole.decode_ratio, middle=median(pairs), quartiles=(low, high), with_reading=whole.ratio,
+            processor=self._by_processor(side, group, temperature),
             tokens_per_pass=speed.tokens_per_pass,
         )  # fmt: skip
 
@@ -130,6 +133,18 @@ class Figures:
             r for r in [*self.timed, *self.counted]
             if r.side != PLAIN and (r.temperature == 0 or r.answer.rounds)
         ]  # fmt: skip
+
+    def _by_processor(self, side: str, group: str, temperature: float) -> float:
+        mine, plain = (
+            [r.answer for r in self.paces.records(name, temperature, self.groups[group])]
+            for name in (side, PLAIN)
+        )
+        per_token = [
+            sum(a.processor_seconds for a in answers)
+            / max(1, sum(len(a.tokens) - a.first_tokens for a in answers))
+            for answers in (mine, plain)
+        ]
+        return per_token[1] / per_token[0] if per_token[0] else 0.0
 
     def _by_prompt(self, side: str, group: str, temperature: float) -> list[float]:
         mine, plain = (

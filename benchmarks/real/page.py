@@ -26,11 +26,18 @@ def page(
 
 def _gains(figures: Figures, temperature: float) -> Iterator[str]:
     """A row per side, a column per kind of prompt."""
-    yield from _heads(f"temperature {temperature:g}", figures, "all, reading included", "tokens per pass")
+    yield from _heads(
+        f"temperature {temperature:g}",
+        figures,
+        "all, processor time",
+        "all, reading included",
+        "tokens per pass",
+    )
     for side in figures.sides:
         found = [figures.gain(side, group, temperature) for group in figures.groups]
         if side != PLAIN and (whole := found[-1]):
-            cells = [*map(_cell, found), f"{whole.with_reading:.2f}", f"{whole.tokens_per_pass:.2f}"]
+            last = whole.processor, whole.with_reading, whole.tokens_per_pass
+            cells = [*map(_cell, found), *(f"{number:.2f}" for number in last)]
             yield f"| {side} | {' | '.join(cells)} |"
 
 

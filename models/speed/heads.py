@@ -43,7 +43,7 @@ class Head:
 
     @property
     def step_parameters(self) -> int:
-        """What one drafted token reads: queries, keys and values of [embedding, feature], and the vocabulary."""
+        """What one drafted token reads. Queries, keys and values are of embedding and feature."""
         inputs = 2 * self.hidden * (self.heads + 2 * self.kv_heads) * self.head_dim
         output = self.heads * self.head_dim * self.hidden
         return inputs + output + 3 * self.hidden * self.intermediate + self.vocab * self.hidden

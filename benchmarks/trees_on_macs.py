@@ -1,0 +1,171 @@
+"""Where trees of drafts should pay on Macs: the best chain and the best tree by published costs of a pass.
+
+`python -m benchmarks.trees_on_macs` writes docs/trees.md; with `--ranks` it prints it for another acceptance.
+Trees are Sequoia's (Chen et al. 2024, arXiv 2402.12374, section 3.1): the most expected tokens for so many
+rows and steps, where the child of rank i of a node on the text's path is the next one with probability P[i].
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "trees.md"
+PAGE = Path(__file__).with_name("trees_page.md")
+
+Tree = tuple["Tree", ...]
+"""A node: its children, the likeliest first."""
+
+CURVES: Mapping[str, Mapping[int, float]] = {
+    "M1, 4-bit": {1: 1.0, 3: 2.75, 32: 28.1},
+    "M2, 4-bit": {1: 1.0, 5: 3.2, 32: 18.1},
+    "M3, M4, 4-bit": {1: 1.0, 2: 1.03, 3: 1.18, 4: 1.46, 5: 1.75, 6: 2.05, 8: 2.7, 10: 3.95, 32: 3.95},
+    "M5, 4-bit": {1: 1.0, 2: 1.03, 3: 1.12, 4: 1.29, 5: 1.45, 8: 2.2, 12: 3.18, 16: 3.9, 32: 3.9},
+    "M5 Max, 4 to 6 bits": {1: 1.0, 3: 1.17, 6: 1.78, 8: 1.83, 32: 1.83},
+    "M3 Ultra, bf16": {1: 1.0, 2: 2.0, 32: 2.0},
+    "this CPU, float32": {1: 1.0, 2: 1.24, 4: 1.59, 8: 1.77, 16: 2.65, 32: 4.41},
+}
+"""A pass over so many rows, in passes over one; lines between. The page says where they are from."""
+STEPS = (0.03, 0.08)
+"""A step of the head over one row, in passes of the target over one."""
+RANKS = ((0.60, 0.12, 0.05, 0.03, 0.02), (0.73, 0.12, 0.05, 0.03, 0.02))
+"""Acceptance by rank."""
+ROWS = (4, 8, 16, 32)
+"""Nodes of a tree, its root, the text's last token, among them: rows of the target's pass."""
+DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A tree with what it brings and costs."""
+
+    tree: Tree
+    tokens: float
+    """Expected of a round, the bonus among them."""
+    cost: float
+    """Of a round, in plain passes."""
+
+    @property
+    def ratio(self) -> float:
+        return self.tokens / self.cost
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, levels(self.tree)))
+
+    @property
+    def depth(self) -> int:
+        return len(levels(self.tree)) - 1
+
+
+def levels(tree: Tree) -> list[list[Tree]]:
+    """The nodes at each depth, from the root."""
+    found = [[tree]]
+    while below := [child for node in found[-1] for child in node]:
+        found.append(below)
+    return found
+
+
+def expected(tree: Tree, ranks: Sequence[float]) -> float:
+    """Tokens of a round: its root, and each child's with the chance that it is the next."""
+    return 1 + sum(rank * expected(child, ranks) for rank, child in zip(ranks, tree, strict=False))
+
+
+@cache
+def best_tree(rows: int, depth: int, ranks: tuple[float, ...]) -> tuple[float, Tree]:
+    """(most expected tokens, the tree) with `rows` nodes, at most `depth` below its root: T of the paper."""
+    return max((_best_with(rows, depth, count, ranks) for count in range(len(ranks) + 1)), key=lambda t: t[0])
+
+
+@cache
+def _best_with(rows: int, depth: int, count: int, ranks: tuple[float, ...]) -> tuple[float, Tree]:
+    """The same with `count` children: the last one takes some of the rows, those before it the rest."""
+    if count == 0:
+        return (1.0, ()) if rows == 1 else (-np.inf, ())
+    found: tuple[float, Tree] = (-np.inf, ())
+    for child_rows in range(1, rows - count + 1) if depth else ():
+        before, children = _best_with(rows - child_rows, depth, count - 1, ranks)
+        below, child = best_tree(child_rows, depth - 1, ranks)
+        found = max(found, (before + ranks[count - 1] * below, (*children, child)), key=lambda t: t[0])
+    return found
+
+
+def chain(length: int) -> Tree:
+    """A tree without branches."""
+    return (chain(length - 1),) if length else ()
+
+
+def pass_cost(curve: Mapping[int, float], rows: int) -> float:
+    return float(np.interp(rows, list(curve), list(curve.values())))
+
+
+def round_cost(tree: Tree, curve: Mapping[int, float], step: float) -> float:
+    """The target's pass over all nodes, and at each depth a step of the head over those with children."""
+    nodes = levels(tree)
+    parents = [sum(1 for node in level if node) for level in nodes[:-1]]
+    return pass_cost(curve, sum(map(len, nodes))) + step * sum(pass_cost(curve, wide) for wide in parents)
+
+
+def shape(tree: Tree, ranks: Sequence[float], curve: Mapping[int, float], step: float) -> Shape:
+    return Shape(tree, expected(tree, ranks), round_cost(tree, curve, step))
+
+
+def best_chain(ranks: tuple[float, ...], curve: Mapping[int, float], step: float) -> Shape:
+    """Of all lengths; 0 is plain decoding."""
+    shapes = (shape(chain(length), ranks, curve, step) for length in range(DEEPEST + 1))
+    return max(shapes, key=lambda s: s.ratio)
+
+
+def best_of(rows: int, ranks: tuple[float, ...], curve: Mapping[int, float], step: float) -> Shape:
+    """The fastest tree of so many rows, over all depths."""
+    trees = (best_tree(rows, depth, ranks)[1] for depth in range(1, DEEPEST + 1))
+    fitting = (tree for tree in trees if tree)
+    return max((shape(tree, ranks, curve, step) for tree in fitting), key=lambda s: s.ratio)
+
+
+def lines(ranks: tuple[float, ...]) -> Iterator[str]:
+    """A table, in Markdown."""
+    heads = ["pass", "a step", "best chain", *(f"{rows} rows" for rows in ROWS), "best tree", "tree / chain"]
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for name, curve in CURVES.items():
+        for step in STEPS:
+            straight = best_chain(ranks, curve, step)
+            every = {rows: best_of(rows, ranks, curve, step) for rows in range(2, ROWS[-1] + 1)}
+            best = max(every.values(), key=lambda s: s.ratio)
+            cells = [f"{every[rows].tokens:.2f}, {every[rows].ratio:.2f}" for rows in ROWS]
+            gain = best.ratio / straight.ratio
+            yield (
+                f"| {name} | {step:g} "
+                f"| {straight.depth} drafted: {straight.tokens:.2f}, {straight.ratio:.2f} "
+                f"| {' | '.join(cells)} | {_told(best)} | {gain:.2f} |"
+            )
+
+
+def _told(found: Shape) -> str:
+    wide = [len(level) for level in levels(found.tree)]
+    kind = "a chain" if max(wide) == 1 else " ".join(map(str, wide[1:]))
+    return f"{found.rows} rows ({kind}): {found.tokens:.2f}, {found.ratio:.2f}"
+
+
+def document(all_ranks: Sequence[tuple[float, ...]] = RANKS) -> str:
+    """docs/trees.md."""
+    tables = [
+        f"**Acceptance by rank {', '.join(f'{rank:.2f}' for rank in ranks)}**\n\n" + "\n".join(lines(ranks))
+        for ranks in all_ranks
+    ]
+    return PAGE.read_text().format(tables="\n\n".join(tables))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trees_on_macs", description=__doc__)
+    parser.add_argument("--ranks", help="acceptance by rank, with commas between; prints, writes nothing")
+    asked = parser.parse_args()
+    if asked.ranks:
+        print(document([tuple(float(word) for word in asked.ranks.split(","))]))
+    else:
+        DOCUMENT.write_text(document())
+        print(f"Wrote {DOCUMENT.name}.")
