@@ -1,7 +1,7 @@
 """Heads on a target's hidden states, predicted for Macs: a table of docs/roofline.md.
 
-`python -m benchmarks.heads_on_macs [--accepted 0.62,0.41,0.27]` prints it; the numbers are of the first head: how
-often draft position 1, 2, ... is accepted with all before it. Nothing here was measured.
+`python -m benchmarks.heads_on_macs [--accepted 0.62,0.41,0.27]` prints it; the numbers say how often draft
+position 1, 2, ... of the first head is accepted with all before it. Nothing here was measured.
 """
 
 import argparse
