@@ -46,7 +46,7 @@ def main(
     limit: Annotated[int | None, typer.Option(min=1, help="Prompts of a kind.")] = None,
     temperatures: Annotated[str, typer.Option(help="By commas.")] = "0,0.8",
     tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 128,
-    drafters: Annotated[str, typer.Option(help="By commas; all that the pair has if left out.")] = "",
+    drafters: Annotated[str, typer.Option(help="Measured alone, by commas; all if left out.")] = "",
     depth: Annotated[int, typer.Option(min=0, help="Drafted every round to count; 0: do not.")] = 5,
 ) -> None:
     """Measure, and print the page."""
@@ -199,7 +199,7 @@ class _Run:
         speed = figures.paces.speed(PLAIN, "all", figures.kinds, figures.temperatures[0])
         plain = f"{speed.decode_tokens_per_second:.1f} tokens per second" if speed else "not measured"
         return (
-            f"{self.pair}, {prompts} prompts of `{self.settings['file']}`, at most {self.tokens} tokens; "
+            f"{self.pair}, {prompts} prompts of {self.settings['file']}, at most {self.tokens} tokens; "
             f"{self.settings['device']}, {self.settings['blas']}, "
             f"{'compiled' if self.settings['compiled'] else 'not compiled'}, mlx {versions['mlx']}, "
             f"mlx-lm {versions['mlx-lm']}, {datetime.now(UTC):%Y-%m-%d}. Plain decoding: {plain}. "
