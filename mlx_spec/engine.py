@@ -252,9 +252,10 @@ class Engine:
         """Those that may draft in this generation."""
         names = {"auto": self.drafter_names, "none": []}.get(options.drafter, options.drafter.split("+"))
         if unknown := [name for name in names if name not in self.drafter_names]:
+            listed = ", ".join(self.drafter_names)
             raise BadOption(
-                f"There is no drafter {unknown[0]} in this pair. Use auto or none alone, or of "
-                f"{', '.join(self.drafter_names) or 'no others'} one or several joined by +."
+                f"There is no drafter {unknown[0]} in this pair. "
+                f"Use auto or none, or one or more of these joined by +: {listed}."
             )
         if options.draft_length == 0:
             return []
