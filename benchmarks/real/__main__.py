@@ -46,7 +46,9 @@ def main(
     limit: Annotated[int | None, typer.Option(min=1, help="Prompts of a kind.")] = None,
     temperatures: Annotated[str, typer.Option(help="By commas.")] = "0,0.8",
     tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 128,
-    drafters: Annotated[str, typer.Option(help="Measured alone, by commas; all if left out.")] = "",
+    drafters: Annotated[
+        str, typer.Option(help="Measured alone, by commas, or joined by +; all if left out.")
+    ] = "",
     depth: Annotated[int, typer.Option(min=0, help="Drafted every round to count; 0: do not.")] = 5,
 ) -> None:
     """Measure, and print the page."""
@@ -100,7 +102,8 @@ class _Run:
         self.plain = stack.enter_context(SideProcess(PLAIN, OurSide, None, None, False, pair))
         known: list[str] = self.plain.call("drafter_names")
         self.drafters = drafters or known
-        if unknown := [name for name in self.drafters if name not in known]:
+        named = [name for joined in self.drafters for name in joined.split("+")]
+        if unknown := [name for name in named if name not in known]:
             raise BadInput(f"{pair} has no drafter {unknown[0]}. Use some of: {', '.join(known)}.")
         settings |= {"pair": pair, "drafters": self.drafters, **_circumstances()}
         self.settings = settings
