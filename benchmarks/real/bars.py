@@ -34,7 +34,7 @@ def lines(figures: Figures) -> Iterator[str]:
         verdict = "HOLDS" if holds else "**MISSED**"
         yield (
             f"- {verdict} {bar.side}, {bar.group}, temperature {bar.temperature:g}: {gain.total:.2f}, "
-            f"wanted {bar.wanted:.2f}"
+            f"wanted {bar.wanted:.2f} ({gain.processor:.2f} by processor time)"
         )
         if not holds:
             yield from (f"    - {reason}" for reason in reasons(figures, bar, gain))
