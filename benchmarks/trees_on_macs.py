@@ -13,17 +13,32 @@ from pathlib import Path
 
 import numpy as np
 
+from models.speed.chips import find_chip
+from models.speed.roofline import Model, find_shape, format_bits, verify_cost
+
 DOCUMENT = Path(__file__).parents[1] / "docs" / "trees.md"
 PAGE = Path(__file__).with_name("trees_page.md")
 
 Tree = tuple["Tree", ...]
 """A node: its children, the likeliest first."""
 
+ROWS = (4, 8, 16, 32)
+"""Nodes of a tree, its root, the text's last token, among them: rows of the target's pass."""
+
+
+def _published(chip: str) -> dict[int, float]:
+    """As in the roofline, of 4-bit weights."""
+    shape = find_shape("llama-3.1-8b")
+    assert shape is not None
+    model = Model(shape, format_bits("4-bit"))
+    return {rows: verify_cost(model, find_chip(chip), rows) for rows in range(1, ROWS[-1] + 1)}
+
+
 CURVES: Mapping[str, Mapping[int, float]] = {
-    "M1, 4-bit": {1: 1.0, 3: 2.75, 32: 28.1},
-    "M2, 4-bit": {1: 1.0, 5: 3.2, 32: 18.1},
-    "M3, M4, 4-bit": {1: 1.0, 2: 1.03, 3: 1.18, 4: 1.46, 5: 1.75, 6: 2.05, 8: 2.7, 10: 3.95, 32: 3.95},
-    "M5, 4-bit": {1: 1.0, 2: 1.03, 3: 1.12, 4: 1.29, 5: 1.45, 8: 2.2, 12: 3.18, 16: 3.9, 32: 3.9},
+    "M1, 4-bit": _published("M1"),
+    "M2, 4-bit": _published("M2"),
+    "M3, M4, 4-bit": _published("M4"),
+    "M5, 4-bit": _published("M5"),
     "M5 Max, 4 to 6 bits": {1: 1.0, 3: 1.17, 6: 1.78, 8: 1.83, 32: 1.83},
     "M3 Ultra, bf16": {1: 1.0, 2: 2.0, 32: 2.0},
     "this CPU, float32": {1: 1.0, 2: 1.24, 4: 1.59, 8: 1.77, 16: 2.65, 32: 4.41},
@@ -33,8 +48,6 @@ STEPS = (0.03, 0.08)
 """A step of the head over one row, in passes of the target over one."""
 RANKS = ((0.60, 0.12, 0.05, 0.03, 0.02), (0.73, 0.12, 0.05, 0.03, 0.02))
 """Acceptance by rank."""
-ROWS = (4, 8, 16, 32)
-"""Nodes of a tree, its root, the text's last token, among them: rows of the target's pass."""
 DEEPEST = 12
 
 
