@@ -41,7 +41,7 @@ def lines(figures: Figures) -> Iterator[str]:
 
 
 def reasons(figures: Figures, bar: Bar, gain: Gain) -> Iterator[str]:
-    """What was gained per pass, what it cost, and the most that these costs and this acceptance allow."""
+    """What was gained per pass, what it cost, who drafted, and how often each was right."""
     cost = gain.tokens_per_pass / gain.total
     yield (
         f"{gain.tokens_per_pass:.2f} tokens per pass, and a pass takes {cost:.2f} plain rounds: at this cost "
@@ -50,20 +50,19 @@ def reasons(figures: Figures, bar: Bar, gain: Gain) -> Iterator[str]:
     )
     shares = figures.drafters(bar.side, bar.group, bar.temperature)
     yield "rounds by drafter: " + ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-    for side in dict.fromkeys(record.side for record in figures.counted):
+    for side in figures.counted_sides:
+        rates = " ".join(f"{rate:.2f}" for rate in figures.rates(side, bar.group))
+        yield f"{side}: accepted by depth {rates or 'nothing'}"
+
+
+def bounds(figures: Figures) -> Iterator[str]:
+    """What this acceptance and these costs of rounds allow, by drafter, over all prompts."""
+    for side in figures.counted_sides:
         drafter = side.rpartition(" ")[0]
-        if drafter in shares:
-            costs = {k: c for k, c in figures.costs(drafter).items() if k in (1, 2, 3, 4, 5, 8)}
+        costs = ", ".join(f"{k} takes {cost:.2f}" for k, cost in figures.costs(drafter).items())
+        if best := figures.best_depth(side, drafter):
             yield (
-                f"{drafter}: accepted by depth here {_list(figures.rates(side, bar.group))}; drafting "
-                + ", ".join(f"{k} takes {c:.2f}" for k, c in costs.items())
+                f"- {drafter} has a draft in {best.share:.0%} of its rounds; by length, in plain rounds: "
+                f"{costs}. At the best one, {best.length}, such a round brings {best.tokens:.2f} tokens, so "
+                f"all of them {best.ratio:.2f} of plain decoding"
             )
-            if best := figures.best_depth(side, drafter):
-                yield (
-                    f"{drafter}, every round at its best length over all prompts ({best.length}): "
-                    f"{best.tokens:.2f} tokens / {best.cost:.2f} = {best.ratio:.2f}"
-                )
-
-
-def _list(rates: tuple[float, ...]) -> str:
-    return " ".join(f"{rate:.2f}" for rate in rates) or "none"

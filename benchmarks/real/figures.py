@@ -37,16 +37,20 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """A draft length by the acceptance and the costs of a run, as if it were drafted every round."""
+    """A draft length by acceptance and costs, as if it were drafted wherever there is a draft."""
 
     length: int
     tokens: float
     cost: float
     """Of a round, in plain rounds."""
+    share: float
+    """Of the rounds in which there is a draft."""
 
     @property
     def ratio(self) -> float:
-        return self.tokens / self.cost
+        """Over plain decoding, the rounds without a draft among them."""
+        plain = 1 - self.share
+        return (self.share * self.tokens + plain) / (self.share * self.cost + plain)
 
 
 class Figures:
@@ -57,6 +61,7 @@ class Figures:
         self.paces = Paces(timed)
         self.sides = self.paces.sides
         self.temperatures = self.paces.temperatures
+        self.counted_sides = sorted({record.side for record in counted})
         self.kinds = list(dict.fromkeys(record.category for record in timed))
         self.groups: dict[str, list[str]] = {**{kind: [kind] for kind in self.kinds}, "all": self.kinds}
 
@@ -101,8 +106,10 @@ class Figures:
     def best_depth(self, side: str, drafter: str) -> Depth | None:
         """The draft length that should bring most; None where nothing was counted."""
         rates, costs = self.rates(side), self.costs(drafter)
+        rounds = [played for r in self.counted if r.side == side for played in r.answer.rounds]
+        share = sum(played.draft_length > 0 for played in rounds) / max(1, len(rounds))
         found = [
-            Depth(k, 1 + sum(list(accumulate(rates[:k], mul))), cost)
+            Depth(k, 1 + sum(list(accumulate(rates[:k], mul))), cost, share)
             for k, cost in costs.items()
             if k <= len(rates)
         ]

@@ -21,29 +21,25 @@ def page(
         left_out="\n".join(f"- Left out: {line}" for line in left_out),
         passes="\n".join(_passes(figures)),
         bars="\n".join(bars.lines(figures)),
+        bounds="\n".join(bars.bounds(figures)),
     )
 
 
 def _gains(figures: Figures, temperature: float) -> Iterator[str]:
-    """A row per side, a column per kind of prompt."""
-    yield from _heads(
-        f"temperature {temperature:g}",
-        figures,
-        "all, processor time",
-        "all, reading included",
-        "tokens per pass",
-    )
-    for side in figures.sides:
+    """Two rows per side, a column per kind of prompt."""
+    yield from _heads(f"temperature {temperature:g}", figures, "all, reading included", "tokens per pass")
+    for side in sorted(set(figures.sides) - {PLAIN}):
         found = [figures.gain(side, group, temperature) for group in figures.groups]
-        if side != PLAIN and (whole := found[-1]):
-            last = whole.processor, whole.with_reading, whole.tokens_per_pass
-            cells = [*map(_cell, found), *(f"{number:.2f}" for number in last)]
+        if whole := found[-1]:
+            cells = [*map(_cell, found), f"{whole.with_reading:.2f}", f"{whole.tokens_per_pass:.2f}"]
             yield f"| {side} | {' | '.join(cells)} |"
+            cells = [f"{gain.processor:.2f}" if gain else "" for gain in found]
+            yield f"| {side}, processor time | {' | '.join(cells)} | | |"
 
 
 def _passes(figures: Figures) -> Iterator[str]:
     yield from _heads("tokens per pass", figures, "accepted by depth")
-    for side in dict.fromkeys(record.side for record in figures.counted):
+    for side in figures.counted_sides:
         cells = [f"{figures.tokens_per_pass(side, group):.2f}" for group in figures.groups]
         rates = " ".join(f"{rate:.2f}" for rate in figures.rates(side)) or "never drafted"
         yield f"| {side} | {' | '.join(cells)} | {rates} |"
