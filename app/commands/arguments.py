@@ -18,6 +18,7 @@ from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from mlx_spec.types import Options
+from models.documents.folder import named_documents
 from models.hub.endpoint import check_endpoint
 from models.pairs.pair import PairSpec
 from models.pairs.resolve import resolve
@@ -70,9 +71,14 @@ class PairArguments:
             "steps where its vocabulary is large.",
         ),
     ] = None
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER|FILE", help="Texts of yours to draft from. Repeatable."),
+    ] = None
 
     def chosen(self) -> PairSpec:
         spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head)
+        spec = replace(spec, documents=tuple(map(named_documents, self.documents or ())))
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
         return spec
@@ -159,7 +165,7 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
         check_endpoint()  # the libraries that read models do not survive a malformed one
         from models.load.engine import load
 
-        pair = load(spec)
+        pair = load(spec, progress.show)
     for note in pair.notes:
         talk(note)
     return pair

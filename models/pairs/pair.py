@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from models.errors import BadSource
@@ -48,6 +48,8 @@ class PairSpec:
     target: Source
     draft: Source | None
     draft_head: int | None = None
+    documents: tuple[str, ...] = field(default=(), compare=False)
+    """Absolute paths of folders and files that it may draft from. The pair is the same without them."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
