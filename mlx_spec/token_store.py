@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import UInt32
+from numpy.typing import ArrayLike
 
 DEPTH = 16
 """The longest match that is told from a longer one."""
@@ -30,8 +31,8 @@ class TokenStore:
 
     def __init__(self, array: UInt32[np.ndarray, "2 n"]):
         self._tokens = np.asarray(array[0]).view(">u4")
-        self._bytes = memoryview(np.asarray(array[0])).cast("B")
-        self._order = memoryview(np.asarray(array[1]))
+        self._bytes = np.asarray(array[0]).data.cast("B")
+        self._order = np.asarray(array[1]).data
 
     def __len__(self) -> int:
         """Tokens, a border after each document included."""
@@ -60,7 +61,7 @@ class TokenStore:
         return self._bytes[_WIDTH * place : _WIDTH * place + size].tobytes()
 
 
-def arranged(documents: Iterable[Sequence[int]]) -> UInt32[np.ndarray, "2 n"]:
+def arranged(documents: Iterable[ArrayLike]) -> UInt32[np.ndarray, "2 n"]:
     """The tokens of all documents backwards, as big-endian bytes, and the order of their suffixes.
 
     By doubling: an order by so many tokens gives the one by twice as many.
