@@ -71,7 +71,8 @@ def state_file(pair: "LoadedPair") -> Path:
 def _pair_key(pair: "LoadedPair") -> str:
     spec = pair.spec
     head = f" ({spec.draft_head} tokens)" if spec.draft_head else ""
-    return f"{spec.target} + {spec.draft}{head}" if spec.draft else str(spec.target)
+    documents = " + documents" if spec.documents else ""
+    return (f"{spec.target} + {spec.draft}{head}" if spec.draft else str(spec.target)) + documents
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
