@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.settings.config import read_config
+from app.history.answers import answers_folder
+from app.settings.config import CHATS, read_config
 from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
 from app.shell import runtime
 from app.shell.errors import BadInput
@@ -73,12 +74,18 @@ class PairArguments:
     ] = None
     documents: Annotated[
         list[str] | None,
-        typer.Option(metavar="FOLDER|FILE", help="Texts of yours to draft from. Repeatable."),
+        typer.Option(
+            metavar="FOLDER|FILE|chats",
+            help="Texts of yours to draft from; `chats` are the saved answers. Repeatable.",
+        ),
     ] = None
 
     def chosen(self) -> PairSpec:
         spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head)
-        spec = replace(spec, documents=tuple(map(named_documents, self.documents or ())))
+        places = [
+            answers_folder() if each == CHATS else named_documents(each) for each in self.documents or ()
+        ]
+        spec = replace(spec, documents=tuple(str(place) for place in places if place))
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
         return spec

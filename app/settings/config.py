@@ -20,6 +20,8 @@ from models.paths import config_file
 
 KEYS_TABLE = "keys."
 """`[keys]` holds binding ids, which only the screens know; `app.tui.run` checks them."""
+CHATS = "chats"
+"""Among the documents: the saved answers."""
 _RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
 """Flags that contradict options of the file, and win."""
 
@@ -116,7 +118,7 @@ def _text(value: object) -> str:
 def _documents(value: object) -> list[str]:
     try:
         if isinstance(value, list):
-            return [named_documents(_text(each)) for each in value]
+            return [each if _text(each) == CHATS else named_documents(_text(each)) for each in value]
     except BadSource as error:
         raise ValueError(str(error)) from error
     raise ValueError("it must be a list of texts in quotes")
@@ -157,5 +159,10 @@ SCHEMA: dict[str, Key] = {
     "theme": Key("textual-dark", "The colours; ansi-dark and ansi-light are the terminal's own", _text),
     "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
-    "drafting.documents": Key([], "Folders and files of texts to draft from", _documents, "documents"),
+    "drafting.documents": Key(
+        [],
+        "Folders and files of texts to draft from, and `chats`, the saved answers",
+        _documents,
+        "documents",
+    ),
 }
