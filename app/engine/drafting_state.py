@@ -1,7 +1,7 @@
 """What was learned about drafting with a pair on this machine: measured at its first use, kept on disk.
 
 One small file per pair, written whole and moved into place: of two processes the later one's stays. Ignored
-when the device, the BLAS, the models, the versions, or whether passes are compiled, are others.
+when the device, the BLAS, the models, the drafters, the versions, or whether passes are compiled, are others.
 """
 
 import json
@@ -71,8 +71,9 @@ def state_file(pair: "LoadedPair") -> Path:
 def _pair_key(pair: "LoadedPair") -> str:
     spec = pair.spec
     head = f" ({spec.draft_head} tokens)" if spec.draft_head else ""
-    documents = " + documents" if spec.documents else ""
-    return (f"{spec.target} + {spec.draft}{head}" if spec.draft else str(spec.target)) + documents
+    draft = (f"{spec.draft}{head}",) if spec.draft else ()
+    documents = ("documents",) if spec.documents else ()
+    return " + ".join((str(spec.target), *draft, *map(str, spec.drafters), *documents))
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
@@ -83,6 +84,7 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
         "blas": runtime.blas(),
         "compiled": COMPILES,
         "weights": pair.memory_bytes,
+        "drafters": list(pair.engine.drafter_names),
         **{package: found.get(package) for package in ("mlx-spec", "mlx", "mlx-lm")},
     }
 

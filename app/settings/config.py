@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
+from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 from models.documents.folder import named_documents
@@ -54,11 +54,13 @@ class Config:
         """Defaults of the command line's parameters, without those that `given` arguments rule out."""
         words = {argument.partition("=")[0] for argument in given}
         ruled_out = {option for flag in words & _RULED_OUT.keys() for option in _RULED_OUT[flag]}
-        options = {
-            SCHEMA[name].option: value if isinstance(value, list) else str(value)
-            for name, value in self.values.items()
+        options = {SCHEMA[name].option: value for name, value in self.values.items()}
+        return {
+            # a list, as its flag may be repeated
+            option: [value] if option == DRAFTER.field else value if isinstance(value, list) else str(value)
+            for option, value in options.items()
+            if option and option not in ruled_out
         }
-        return {option: value for option, value in options.items() if option and option not in ruled_out}
 
 
 def read_config() -> Config:

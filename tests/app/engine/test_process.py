@@ -190,14 +190,22 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
 ) -> None:
     monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
     (tmp_path / "notes.md").write_text("the small model guesses ahead")
-    documents = (str(tmp_path / "notes.md"), str(tmp_path / "gone"))
-    pair = PairSpec("tiny", Source(str(tiny_pair.target)), Source(str(tiny_pair.draft)), documents=documents)
+    drafters, documents = (
+        (Source(str(tiny_pair.draft)),),
+        (str(tmp_path / "notes.md"), str(tmp_path / "gone")),
+    )
+    pair = PairSpec("tiny", Source(str(tiny_pair.target)), None, drafters=drafters, documents=documents)
     client = EngineClient(tmp_path / "engine.log")
     client.start()
-    indexing, *_, loaded, _ = exchange(client, Load(pair), until=has(Tuning))
+    indexing, *events = exchange(client, Load(pair), until=has(Tuning))
     assert indexing == Indexing(f"Indexing {documents[0]}, once: 0 of 1 files")
-    assert isinstance(loaded, Loaded) and f"{documents[1]} cannot be read" in loaded.info.notes[-1]
-    drafting, plain = Options(max_tokens=24, draft_length=3), Options(max_tokens=24, drafter="none")
+    loaded = next(event for event in events if isinstance(event, Loaded))
+    assert f"{documents[1]} cannot be read" in loaded.info.notes[-1]
+    assert loaded.info.drafters == ("lookup", "recycling", "grounded", "model")
+    drafting, plain = (
+        Options(max_tokens=24, draft_length=3, drafter="model+lookup"),
+        Options(max_tokens=24, drafter="none"),
+    )
     events = exchange(client, SkipTuning(), ask(1, "hi", drafting), ask(2, "hi", plain), until=ended(2))
     assert has(TuningEnded)(events)
     first, second = answer_of(events, 1), answer_of(events, 2)
