@@ -89,7 +89,7 @@ class PairArguments:
         places = [
             answers_folder() if each == CHATS else named_documents(each) for each in self.documents or ()
         ]
-        spec = replace(spec, documents=tuple(str(place) for place in places if place))
+        spec = replace(spec, documents=tuple(dict.fromkeys(str(place) for place in places if place)))
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
         return spec

@@ -29,6 +29,13 @@ def test_an_answer_that_is_in_a_document_is_the_same_text_and_copied_from_there(
         assert drafted["stats"]["rounds_by_drafter"].get("grounded", 0) > 0
 
 
+def test_grounded_without_documents_says_what_makes_it(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*ASKED, "--target", str(tiny_pair.target), "--drafter", "grounded"]) == 2
+    assert "has no drafter grounded. It has: lookup, recycling. Documents make it" in capfd.readouterr().err
+
+
 def test_documents_without_text_are_told_and_the_answer_comes_all_the_same(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

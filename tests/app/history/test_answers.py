@@ -46,7 +46,7 @@ def test_a_deleted_chat_is_gone_and_one_that_goes_on_is_written_again(history: H
 
 
 def test_chats_are_among_the_documents_once_there_are_any(history: History, tmp_path: Path) -> None:
-    arguments = PairArguments(pair="builtin", documents=["chats", str(tmp_path)])
+    arguments = PairArguments(pair="builtin", documents=["chats", str(tmp_path), "chats"])
     assert arguments.chosen().documents == (str(data_folder() / "answers"), str(tmp_path))
     history.delete("c1")
     history.delete("../c2")
