@@ -20,15 +20,7 @@ from models.paths import data_folder
 
 FORMAT = 1
 """One more whenever the arrays mean something else."""
-_TOKENIZER_FILES = (
-    "tokenizer",
-    "vocab",
-    "merges",
-    "added_tokens",
-    "special_tokens",
-    "sentencepiece",
-    "spiece",
-)
+_TOKENIZER_FILES = tuple("tokenizer vocab merges added_tokens special_tokens sentencepiece spiece".split())
 _TOLD = 50
 """Files between two words of progress."""
 
