@@ -63,7 +63,7 @@ def main(
     except AppError as error:
         line.clear()
         talk(str(error))
-        sys.exit(exit_codes.MACHINE_FAILED)
+        sys.exit(exit_codes.WRONG_USE if isinstance(error, BadInput) else exit_codes.MACHINE_FAILED)
     except KeyboardInterrupt:
         talk("Interrupted." + (f" --keep {keep} goes on from here." if keep else ""))
         sys.exit(exit_codes.INTERRUPTED)
