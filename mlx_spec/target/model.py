@@ -97,7 +97,7 @@ class Model:
         What is before `p.start` is final: later passes begin there or later, unless `prefill` goes back.
         """
         if self._history is None:
-            return self._pass(p.ids, p.start, (), p.tree)
+            return self._pass(p.ids, p.start, (), p.tree, p.hidden)
         self._history.go(p.start, p.ids.shape[1])
         return self._recorded(p.ids)
 
@@ -115,7 +115,8 @@ class Model:
         if isinstance(start, int):
             start = mx.full((p.ids.shape[0],), start, mx.int32)
         try:
-            output, rows = self._compiled(p.ids, start, [buffer.take() for buffer in self.buffers], tree)
+            taken = [buffer.take() for buffer in self.buffers]
+            output, rows = self._compiled(p.ids, start, taken, tree, p.hidden)
         except BaseException:
             # The rows were given away, and what a graph that was not finished left here is none.
             self.drop()
@@ -159,8 +160,12 @@ class Model:
         progress: Progress | None = None,
         observe: Observe | None = None,
         sequence: int = 0,
+        hidden: mx.array | None = None,
     ) -> int:
         """Bring one sequence to `tokens[:count]`, keeping the prefix it shares with what is there.
+
+        Args:
+            hidden: `[b, positions, dim]`, what a head reads beside the tokens.
 
         Returns:
             How many of the tokens did not need to be read again.
@@ -169,8 +174,9 @@ class Model:
         while self.seen[sequence] < count:
             first = self.seen[sequence]
             stop = min(first + PREFILL_CHUNK, count)
-            p = Pass(mx.array([list(tokens[first:stop])], mx.int32), Length.exact(first), sequence=sequence)
-            self._read(p, observe)
+            ids = mx.array([list(tokens[first:stop])], mx.int32)
+            beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
+            self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
             if stop - first == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
                 mx.clear_cache()
             self.seen[sequence] = stop
@@ -225,13 +231,18 @@ class Model:
             buffer.grow(self._bounds.high)
 
     def _pure(
-        self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...] = ()
+        self,
+        ids: mx.array,
+        start: mx.array,
+        rows: Rows,
+        tree: tuple[mx.array, ...],
+        hidden: mx.array | None,
     ) -> tuple[tuple[mx.array, dict[int, mx.array]], Rows]:
         """`forward` as a function of arrays alone, within `_bounds`. Run once per graph."""
         self.graphs_built += 1
         self._hold(rows)
         at = Length(start, self._bounds.low, self._bounds.high - ids.shape[1])
-        output = self._pass(ids, at, (), Tree(*tree) if tree else None)
+        output = self._pass(ids, at, (), Tree(*tree) if tree else None, hidden)
         return (output.logits, dict(output.hidden)), [buffer.take() for buffer in self.buffers]
 
     def _hold(self, rows: Rows) -> None:
@@ -244,7 +255,7 @@ class Model:
         if self._history is None:
             end = p.start.high + p.ids.shape[1]
             with only(self.buffers, p.sequence, len(self.texts), end):
-                output = self._pass(p.ids, p.start, ())
+                output = self._pass(p.ids, p.start, (), hidden=p.hidden)
                 if observe:
                     observe(p, output)
                 mx.eval([buffer.arrays for buffer in self.buffers])
@@ -273,11 +284,17 @@ class Model:
         return states_in(caches)
 
     def _pass(
-        self, ids: mx.array, at: Length, recurrent: Iterable[ArraysCache], tree: Tree | None = None
+        self,
+        ids: mx.array,
+        at: Length,
+        recurrent: Iterable[ArraysCache],
+        tree: Tree | None = None,
+        hidden: mx.array | None = None,
     ) -> Output:
         if self.clamps:
             ids = mx.minimum(ids, self.vocab - 1)
-        logits = self.model(ids, cache=views(self._entries, at, iter(recurrent), tree))
+        beside = {} if hidden is None else {"hidden": hidden}
+        logits = self.model(ids, cache=views(self._entries, at, iter(recurrent), tree), **beside)
         return Output(logits, self._taps.take() if self._taps else {})
 
     def _traces(self) -> bool:
