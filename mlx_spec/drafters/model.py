@@ -73,7 +73,7 @@ class ModelDrafter(Drafter):
         behind = max(0, self._lag - self.usual_lag)
         far = self._is_far(length)
         name, kind, prior, limit = usual.drafter, usual.kind, usual.prior, usual.limit
-        return [Candidate(name, kind, prior, limit, self._others, behind, host_text=far, room=room)]
+        return [Candidate(name, kind, prior, limit, self._shadows, behind, host_text=far, room=room)]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         self.cached.clamps = verifier.vocab > self.cached.vocab
@@ -102,6 +102,11 @@ class ModelDrafter(Drafter):
             own.extend(text[self.skipped + len(own) :])
             self.cached.read_to(own, max(0, len(own) - self._lag), i)
         return ()
+
+    @property
+    def _shadows(self) -> int:
+        """Latest tokens that its first step would have drafted; the first that it reads is none of them."""
+        return min(self._others, self._lag - 1)
 
     def _is_far(self, length: Length) -> bool:
         return self._lag > min(LONG_LAG, length.low - self.skipped)
@@ -132,7 +137,7 @@ class ModelDrafter(Drafter):
 
     def _shadow(self, context: Context, verifier: BatchVerifier) -> Draft:
         p = self._first(context)
-        count = min(self._others, self._lag - 1)
+        count = self._shadows
         known = p.ids[:, -count:]
         logits = self._logits(self._step(p), slice(-1 - count, -1))
         guesses = verifier.before(count).guesses(logits[:, :, : verifier.vocab], known)

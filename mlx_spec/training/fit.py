@@ -1,0 +1,173 @@
+"""Fitting a head to what its target made of texts: AdamW over batches of texts, resumable after any stop."""
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import mlx.core as mx
+import mlx.nn as nn
+import mlx.optimizers as optimizers
+import numpy as np
+from mlx.utils import tree_flatten, tree_unflatten
+
+from mlx_spec.drafters.eagle_head import EagleHead
+from mlx_spec.training import study, unroll
+from mlx_spec.training.study import Study
+
+STEPS = 3
+"""How deep a draft is unrolled: more costs in proportion, and later tokens are reached seldom."""
+ROWS = 1024
+"""Positions of a batch."""
+RATE, LAST_RATE = 1e-3, 5e-5
+"""Learning rates: after warming up, and at the end of a cosine."""
+WARM = 0.05
+"""Share of the whole that the learning rate rises in."""
+BETAS = [0.9, 0.95]
+LONGEST_GRADIENT = 1.0
+FILES = 2
+"""Files whose texts are mixed."""
+DEPTHS = 4
+"""Tokens after one another whose acceptance is measured."""
+
+
+@dataclass
+class Progress:
+    """How far a head is."""
+
+    tokens: int = 0
+    """Positions learnt from, each epoch anew."""
+    files: int = 0
+    """Groups of files read."""
+    loss: float = math.nan
+    """Of the last group."""
+
+
+class Fit:
+    """One head, the texts it learns from, and how far it is.
+
+    Args:
+        files: of `study.write`.
+        tokens: positions to learn from in all.
+        state: where head, optimizer and progress are kept; what is there is gone on with.
+    """
+
+    def __init__(self, head: EagleHead, files: Sequence[Path], tokens: int, state: Path):
+        self.head, self.files, self.tokens, self.state = head, list(files), tokens, state
+        self.progress = Progress()
+        self._optimizer = optimizers.AdamW(RATE, betas=BETAS, weight_decay=0.0)
+        self._optimizer.init(head.trainable_parameters())
+        self._table = places(head.shape.tokens, head.shape.args.vocab_size)
+        self._gradient = nn.value_and_grad(head, self._loss)
+        if state.exists():
+            self._restore()
+
+    def run(self, report: Callable[[Progress], bool]) -> None:
+        """Fit until `tokens` were seen or `report`, called after each group of files, says no more."""
+        while self.progress.tokens < self.tokens:
+            self._read_group()
+            self._save()
+            if not report(self.progress):
+                return
+
+    def acceptance(self, files: Sequence[Path]) -> list[float]:
+        """How likely the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that were
+        not learnt from."""
+        right, drafts = np.zeros(DEPTHS), 0
+        for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
+            batch = Batch(texts, self._table)
+            guesses = unroll.unrolled(self.head, batch.tokens, batch.states, DEPTHS)
+            found, count = unroll.accepted(guesses, batch.labels[..., 0], batch.greedy)
+            right, drafts = right + found, drafts + count
+        return (right / max(drafts, 1)).tolist()
+
+    def _read_group(self) -> None:
+        progress = self.progress
+        groups = -(-len(self.files) // FILES)
+        epoch, place = divmod(progress.files, groups)
+        order = list(self.files)
+        random.Random(epoch).shuffle(order)
+        texts = [each for file in order[place * FILES :][:FILES] for each in study.read(file)]
+        losses = []
+        for several in _batches(texts, random.Random(progress.files)):
+            batch = Batch(several, self._table)
+            self._optimizer.learning_rate = self._rate()
+            loss, gradient = self._gradient(batch)
+            gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
+            self._optimizer.update(self.head, gradient)
+            mx.eval(loss, self.head.parameters(), self._optimizer.state)
+            losses.append(loss.item())
+            progress.tokens += batch.count
+        progress.files, progress.loss = progress.files + 1, float(np.mean(losses))
+        mx.clear_cache()
+
+    def _loss(self, batch: "Batch") -> mx.array:
+        guesses = unroll.unrolled(self.head, batch.tokens, batch.states, STEPS)
+        return unroll.loss(guesses, mx.maximum(batch.labels, 0), batch.probs, batch.counted)
+
+    def _rate(self) -> float:
+        done = min(1.0, self.progress.tokens / self.tokens)
+        if done < WARM:
+            return RATE * (done / WARM * 0.98 + 0.02)
+        return LAST_RATE + (RATE - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2
+
+    def _save(self) -> None:
+        arrays = {f"head.{name}": x for name, x in tree_flatten(self.head.trainable_parameters())}
+        arrays |= {f"optimizer.{name}": x for name, x in tree_flatten(self._optimizer.state)}
+        unfinished = self.state.with_suffix(".part.safetensors")
+        mx.save_safetensors(str(unfinished), arrays, {"progress": json.dumps(asdict(self.progress))})
+        unfinished.replace(self.state)
+
+    def _restore(self) -> None:
+        arrays, notes = mx.load(str(self.state), return_metadata=True)
+        self.progress = Progress(**json.loads(notes["progress"]))
+        self.head.load_weights([(k.removeprefix("head."), x) for k, x in arrays.items() if k[:5] == "head."])
+        self._optimizer.state = tree_unflatten(
+            [(k.removeprefix("optimizer."), x) for k, x in arrays.items() if k[:10] == "optimizer."]
+        )
+
+
+class Batch:
+    """Texts side by side, the shorter ones filled up.
+
+    Args:
+        table: `[vocab]`, the draft's id of each token, -1 for those it does not know.
+    """
+
+    def __init__(self, texts: Sequence[Study], table: mx.array):
+        rows = max(len(text.tokens) for text in texts)
+        lengths = mx.array([len(text.tokens) for text in texts])
+        real = mx.arange(rows)[None] < lengths[:, None]
+        self.count = sum(len(text.tokens) for text in texts)
+        self.tokens = _stack([text.tokens for text in texts], rows)
+        self.states = _stack([text.states.astype(mx.float32) for text in texts], rows)
+        self.labels = table[_stack([text.likeliest for text in texts], rows)]
+        """`[b, rows, likeliest]`, -1 for tokens the draft does not know."""
+        known = self.labels >= 0
+        probs = mx.where(known, mx.exp(_stack([text.logprobs for text in texts], rows)), 0)
+        self.probs = probs / mx.maximum(probs.sum(axis=-1, keepdims=True), 1e-9)
+        self.counted = real & known[..., 0]
+        self.greedy = real & _stack([text.greedy for text in texts], rows)
+
+
+def _batches(texts: Sequence[Study], order: random.Random) -> Iterator[list[Study]]:
+    """Texts of about one length together, in a random order."""
+    found: list[list[Study]] = []
+    for text in sorted(texts, key=lambda text: len(text.tokens)):
+        if not found or (len(found[-1]) + 1) * len(text.tokens) > ROWS:
+            found.append([])
+        found[-1].append(text)
+    order.shuffle(found)
+    yield from found
+
+
+def _stack(arrays: Sequence[mx.array], rows: int) -> mx.array:
+    return mx.stack([mx.pad(x, [(0, rows - len(x)), *[(0, 0)] * (x.ndim - 1)]) for x in arrays])
+
+
+def places(tokens: Sequence[int], vocab: int) -> mx.array:
+    table = np.full(vocab, -1, np.int32)
+    table[list(tokens)] = np.arange(len(tokens))
+    return mx.array(table)
