@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -114,19 +115,20 @@ class Fit:
         return LAST_RATE + (RATE - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2
 
     def _save(self) -> None:
-        arrays = {f"head.{name}": x for name, x in tree_flatten(self.head.trainable_parameters())}
-        arrays |= {f"optimizer.{name}": x for name, x in tree_flatten(self._optimizer.state)}
+        parts = {"head": self.head.trainable_parameters(), "optimizer": self._optimizer.state}
+        arrays: dict[str, mx.array] = {}
+        for part, tree in parts.items():
+            arrays |= {f"{part}.{name}": x for name, x in tree_flatten(tree)}  # type: ignore[misc]
         unfinished = self.state.with_suffix(".part.safetensors")
         mx.save_safetensors(str(unfinished), arrays, {"progress": json.dumps(asdict(self.progress))})
         unfinished.replace(self.state)
 
     def _restore(self) -> None:
-        arrays, notes = mx.load(str(self.state), return_metadata=True)
-        self.progress = Progress(**json.loads(notes["progress"]))
-        self.head.load_weights([(k.removeprefix("head."), x) for k, x in arrays.items() if k[:5] == "head."])
-        self._optimizer.state = tree_unflatten(
-            [(k.removeprefix("optimizer."), x) for k, x in arrays.items() if k[:10] == "optimizer."]
-        )
+        arrays, notes = mx.load(str(self.state), return_metadata=True)  # type: ignore[misc]
+        self.progress = Progress(**json.loads(notes["progress"]))  # type: ignore[index, arg-type]
+        parts: dict[str, Any] = tree_unflatten(list(arrays.items()))  # type: ignore[union-attr, assignment]
+        self.head.update(parts["head"])
+        self._optimizer.state = parts["optimizer"]
 
 
 class Batch:

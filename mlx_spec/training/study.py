@@ -1,7 +1,7 @@
 """What a target makes of texts, kept on disk: what a head is trained from, without the target."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import mlx.core as mx
@@ -16,10 +16,13 @@ LIKELIEST = 32
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Token ids, and where they were the target's own greedy choices."""
+    """What is learnt from."""
 
     tokens: Sequence[int]
-    greedy: Sequence[bool]
+    begin: int = 0
+    """Where the target's answer begins."""
+    greedy: bool = False
+    """Whether the answer is the target's greedy choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class Study:
     """Where the next token was the target's greedy choice."""
 
 
+NAMES = [field.name for field in fields(Study)]
+
+
 def study(target: Model, text: Text) -> Study:
     """One pass of the target, which has the head's taps."""
     ids = mx.array(list(text.tokens), mx.int32)
@@ -47,16 +53,15 @@ def study(target: Model, text: Text) -> Study:
     logprobs = mx.take_along_axis(found, order, axis=-1) - mx.logsumexp(logits, axis=-1, keepdims=True)
     states = mx.concatenate([output.hidden[layer][0] for layer in sorted(output.hidden)], axis=-1)
     likeliest = mx.take_along_axis(few, order, axis=-1).astype(mx.int32)
-    own = likeliest[:-1, 0] == ids[1:]
-    greedy = mx.array(list(text.greedy)) & mx.pad(own, (0, 1))
+    chosen = mx.pad(likeliest[:-1, 0] == ids[1:], (0, 1))
+    answer = mx.arange(len(ids)) >= text.begin - 1
+    greedy = chosen & answer & text.greedy
     return Study(ids, states.astype(mx.bfloat16), likeliest, logprobs, greedy)
 
 
 def write(path: Path, studies: Sequence[Study]) -> None:
     """One file of several texts, whole or not at all."""
-    arrays = {
-        f"{i}.{name}": getattr(each, name) for i, each in enumerate(studies) for name in Study.__slots__
-    }
+    arrays = {f"{i}.{name}": getattr(each, name) for i, each in enumerate(studies) for name in NAMES}
     unfinished = path.with_suffix(".part.safetensors")
     mx.save_safetensors(str(unfinished), arrays)
     unfinished.replace(path)
@@ -64,7 +69,6 @@ def write(path: Path, studies: Sequence[Study]) -> None:
 
 def read(path: Path) -> Iterator[Study]:
     """The texts of a file, mapped until they are used."""
-    arrays = mx.load(str(path))
-    count = len(arrays) // len(Study.__slots__)
-    for i in range(count):
-        yield Study(*(arrays[f"{i}.{name}"] for name in Study.__slots__))
+    arrays: dict[str, mx.array] = mx.load(str(path))  # type: ignore[assignment]
+    for i in range(len(arrays) // len(NAMES)):
+        yield Study(*(arrays[f"{i}.{name}"] for name in NAMES))

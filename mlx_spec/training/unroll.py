@@ -84,8 +84,8 @@ def accepted(
     for window, logits in zip(windows, guesses, strict=True):
         right = right & (mx.argmax(logits[:, :count], axis=-1) == own[:, window])
         sums.append((right & used).sum())
-    *by_depth, drafts = mx.stack([*sums, used.sum()]).tolist()  # type: ignore[misc]
-    return by_depth, drafts
+    counts: list[int] = mx.stack([*sums, used.sum()]).tolist()  # type: ignore[assignment]
+    return counts[:-1], counts[-1]
 
 
 def _attend(attention: Any, x: mx.array, keys: list[mx.array], values: list[mx.array], step: int) -> mx.array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
+import numpy as np
 from mlx.utils import tree_flatten
 from mlx_lm.models.llama import ModelArgs
 from mlx_lm.utils import dequantize_model
@@ -32,7 +33,7 @@ def load_eagle(
         BrokenFiles: something is missing in it.
         UnsupportedModel: it is of another target.
     """
-    weights = dict(mx.load(str(folder / WEIGHTS)))
+    weights: dict[str, mx.array] = mx.load(str(folder / WEIGHTS))  # type: ignore[assignment]
     try:
         offsets = weights.pop("d2t")
         weights.pop("t2d", None)
@@ -49,7 +50,7 @@ def load_eagle(
     except ValueError as error:
         raise BrokenFiles(f"The head in {folder} does not match its config.json: {error}") from error
     if as_float32 and quantization:
-        head = dequantize_model(head)
+        dequantize_model(head)
     mx.eval(head.parameters())
     return EagleDrafter(head)
 
@@ -64,12 +65,11 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
     if bits:
         nn.quantize(head, GROUP, bits)
         quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
-    weights = {
-        name: x.astype(mx.float16) if _is_float(x) else x for name, x in tree_flatten(head.parameters())
-    }
-    tokens = mx.array(shape.tokens, mx.int64)
-    weights["d2t"] = tokens - mx.arange(len(shape.tokens))
-    weights["t2d"] = (mx.zeros((shape.args.vocab_size,), mx.int32).at[tokens].add(1)) > 0
+    parameters: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
+    weights = _cast(parameters, mx.float16)
+    tokens, known = np.array(shape.tokens, np.int64), np.zeros(shape.args.vocab_size, np.bool_)
+    known[tokens] = True
+    weights["d2t"], weights["t2d"] = mx.array(tokens - np.arange(len(tokens))), mx.array(known.tolist())
     mx.save_safetensors(str(folder / WEIGHTS), weights, {"format": "mlx"})
     args = shape.args
     config = {

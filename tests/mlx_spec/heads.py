@@ -31,7 +31,7 @@ def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(ra
 def trained(texts: list[list[int]], rounds: int = 120) -> EagleHead:
     """A head that has learnt these texts of `target` by heart, more or less."""
     head = head_for(target())
-    studies = [study.study(tapped(), study.Text(text, [True] * len(text))) for text in texts]
+    studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]
     batch = Batch(studies, places(head.shape.tokens, VOCAB))
     optimizer = optimizers.Adam(3e-3)
     gradient = nn.value_and_grad(head, lambda: unroll.loss(
