@@ -30,6 +30,8 @@ class EagleShape:
     """Layers of the target whose outputs `fc` reads, lowest first."""
     tokens: tuple[int, ...]
     """The target's id of each token of the draft's vocabulary, ascending."""
+    fc_norm: bool = False
+    """Whether each tap is normalised before `fc` (EAGLE-3.1): states may be of very unlike size."""
 
 
 class EagleLayer(nn.Module):
@@ -79,6 +81,8 @@ class EagleHead(nn.Module):
                 f"This head is of a target with {args.vocab_size} tokens and {shape.target_hidden} numbers "
                 f"per hidden state; this target has {rows} and {width}. Use a head made for this target."
             )
+        if shape.fc_norm:
+            self.fc_norm = [nn.RMSNorm(shape.target_hidden, args.rms_norm_eps) for _ in shape.taps]
         self.fc = nn.Linear(len(shape.taps) * shape.target_hidden, args.hidden_size, bias=False)
         self.midlayer = EagleLayer(args)
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
@@ -101,6 +105,8 @@ class EagleHead(nn.Module):
         self, states: Sequence[Float[mx.array, "b rows target_dim"]]
     ) -> Float[mx.array, "b rows dim"]:
         """What the target made of each row, from the hidden states of the tapped layers, lowest first."""
+        if self._shape.fc_norm:
+            states = [norm(x) for norm, x in zip(self.fc_norm, states, strict=True)]
         return self.fc(mx.concatenate(list(states), axis=-1))
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:

@@ -1,4 +1,4 @@
-"""Fitting a head to what its target made of texts: AdamW over batches of texts, resumable after any stop."""
+"""Fitting a drafter to what its target made of texts: AdamW over batches, resumable after any stop."""
 
 import json
 import math
@@ -14,15 +14,15 @@ import mlx.optimizers as optimizers
 import numpy as np
 from mlx.utils import tree_flatten, tree_unflatten
 
-from mlx_spec.drafters.eagle_head import EagleHead
 from mlx_spec.training import study, unroll
 from mlx_spec.training.study import Study
+from mlx_spec.training.unroll import Guesses
 
 STEPS = 3
 """How deep a draft is unrolled: more costs in proportion, and later tokens are reached seldom."""
-ROWS = 1024
-"""Positions of a batch."""
-RATE, LAST_RATE = 1e-3, 5e-5
+ROWS = 384
+"""Positions of a batch: with few texts many small steps learn more than few large ones."""
+RATE, LAST_RATE = 6e-4, 3e-5
 """Learning rates: after warming up, and at the end of a cosine."""
 WARM = 0.05
 """Share of the whole that the learning rate rises in."""
@@ -36,7 +36,7 @@ DEPTHS = 4
 
 @dataclass
 class Progress:
-    """How far a head is."""
+    """How far it is."""
 
     tokens: int = 0
     """Positions learnt from, each epoch anew."""
@@ -46,22 +46,37 @@ class Progress:
     """Of the last group."""
 
 
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """What is fitted."""
+
+    module: nn.Module
+    tokens: Sequence[int]
+    """The target's id of each token that it knows."""
+    vocab: int
+    """Of the target."""
+    guesses: Callable[["Batch", int], Guesses]
+    """Of a batch, so many tokens deep."""
+    steps: int = STEPS
+    """How deep it is trained."""
+
+
 class Fit:
-    """One head, the texts it learns from, and how far it is.
+    """One drafter, the texts it learns from, and how far it is.
 
     Args:
         files: of `study.write`.
         tokens: positions to learn from in all.
-        state: where head, optimizer and progress are kept; what is there is gone on with.
+        state: where weights, optimizer and progress are kept; what is there is gone on with.
     """
 
-    def __init__(self, head: EagleHead, files: Sequence[Path], tokens: int, state: Path):
-        self.head, self.files, self.tokens, self.state = head, list(files), tokens, state
+    def __init__(self, learner: Learner, files: Sequence[Path], tokens: int, state: Path):
+        self.learner, self.files, self.tokens, self.state = learner, list(files), tokens, state
         self.progress = Progress()
         self._optimizer = optimizers.AdamW(RATE, betas=BETAS, weight_decay=0.0)
-        self._optimizer.init(head.trainable_parameters())
-        self._table = places(head.shape.tokens, head.shape.args.vocab_size)
-        self._gradient = nn.value_and_grad(head, self._loss)
+        self._optimizer.init(learner.module.trainable_parameters())
+        self._table = places(learner.tokens, learner.vocab)
+        self._gradient = nn.value_and_grad(learner.module, self._loss)
         if state.exists():
             self._restore()
 
@@ -79,7 +94,7 @@ class Fit:
         right, drafts = np.zeros(DEPTHS), 0
         for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
             batch = Batch(texts, self._table)
-            guesses = unroll.unrolled(self.head, batch.tokens, batch.states, DEPTHS)
+            guesses = self.learner.guesses(batch, DEPTHS)
             found, count = unroll.accepted(guesses, batch.labels[..., 0], batch.greedy)
             right, drafts = right + found, drafts + count
         return (right / max(drafts, 1)).tolist()
@@ -97,15 +112,15 @@ class Fit:
             self._optimizer.learning_rate = self._rate()
             loss, gradient = self._gradient(batch)
             gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
-            self._optimizer.update(self.head, gradient)
-            mx.eval(loss, self.head.parameters(), self._optimizer.state)
+            self._optimizer.update(self.learner.module, gradient)
+            mx.eval(loss, self.learner.module.parameters(), self._optimizer.state)
             losses.append(loss.item())
             progress.tokens += batch.count
         progress.files, progress.loss = progress.files + 1, float(np.mean(losses))
         mx.clear_cache()
 
     def _loss(self, batch: "Batch") -> mx.array:
-        guesses = unroll.unrolled(self.head, batch.tokens, batch.states, STEPS)
+        guesses = self.learner.guesses(batch, self.learner.steps)
         return unroll.loss(guesses, mx.maximum(batch.labels, 0), batch.probs, batch.counted)
 
     def _rate(self) -> float:
@@ -115,7 +130,7 @@ class Fit:
         return LAST_RATE + (RATE - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2
 
     def _save(self) -> None:
-        parts = {"head": self.head.trainable_parameters(), "optimizer": self._optimizer.state}
+        parts = {"module": self.learner.module.trainable_parameters(), "optimizer": self._optimizer.state}
         arrays: dict[str, mx.array] = {}
         for part, tree in parts.items():
             arrays |= {f"{part}.{name}": x for name, x in tree_flatten(tree)}  # type: ignore[misc]
@@ -127,7 +142,7 @@ class Fit:
         arrays, notes = mx.load(str(self.state), return_metadata=True)  # type: ignore[misc]
         self.progress = Progress(**json.loads(notes["progress"]))  # type: ignore[index, arg-type]
         parts: dict[str, Any] = tree_unflatten(list(arrays.items()))  # type: ignore[union-attr, assignment]
-        self.head.update(parts["head"])
+        self.learner.module.update(parts["module"])
         self._optimizer.state = parts["optimizer"]
 
 

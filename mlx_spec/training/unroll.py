@@ -30,7 +30,8 @@ def unrolled(
     Args:
         states: hidden states of the tapped layers, lowest first, side by side.
     """
-    embedded, hidden, found = head.embedded(ids), head.fc(states), []
+    embedded, found = head.embedded(ids), []
+    hidden = head.features(mx.split(states, len(head.shape.taps), axis=-1))
     keys: list[mx.array] = []
     values: list[mx.array] = []
     for s in range(steps):

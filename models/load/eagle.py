@@ -87,6 +87,7 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
         "vocab_size": args.vocab_size,
         "draft_vocab_size": len(shape.tokens),
         "target_hidden_size": shape.target_hidden,
+        "fc_norm": shape.fc_norm,
         "eagle_config": {"eagle_aux_hidden_state_layer_ids": list(shape.taps)},
         **quantization,
         **about,
@@ -111,7 +112,13 @@ def _shape(config: Mapping[str, Any], offsets: mx.array) -> EagleShape:
     )
     tokens: list[int] = (offsets + mx.arange(len(offsets))).tolist()  # type: ignore[assignment]
     taps = tuple(config["eagle_config"]["eagle_aux_hidden_state_layer_ids"])
-    return EagleShape(args, config.get("target_hidden_size", args.hidden_size), taps, tuple(tokens))
+    return EagleShape(
+        args,
+        config.get("target_hidden_size", args.hidden_size),
+        taps,
+        tuple(tokens),
+        bool(config.get("fc_norm")),
+    )
 
 
 def _cast(weights: Mapping[str, mx.array], dtype: mx.Dtype) -> dict[str, mx.array]:

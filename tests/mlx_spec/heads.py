@@ -25,7 +25,7 @@ def target(seed: int = 0) -> nn.Module:
 
 def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(range(VOCAB))) -> EagleHead:
     args = ModelArgs("llama", 32, 1, 64, 4, 1e-5, VOCAB, num_key_value_heads=2)
-    return settled(EagleHead(EagleShape(args, 32, TAPS, tokens), model), seed, spread=1.0)  # type: ignore[return-value]
+    return settled(EagleHead(EagleShape(args, 32, TAPS, tokens, fc_norm=True), model), seed, spread=1.0)  # type: ignore[return-value]
 
 
 def trained(texts: list[list[int]], rounds: int = 120) -> EagleHead:
