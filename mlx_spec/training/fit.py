@@ -75,7 +75,7 @@ class Fit:
         self.progress = Progress()
         self._optimizer = optimizers.AdamW(RATE, betas=BETAS, weight_decay=0.0)
         self._optimizer.init(learner.module.trainable_parameters())
-        self._table = places(learner.tokens, learner.vocab)
+        self.table = places(learner.tokens, learner.vocab)
         self._gradient = nn.value_and_grad(learner.module, self._loss)
         if state.exists():
             self._restore()
@@ -93,11 +93,20 @@ class Fit:
         not learnt from."""
         right, drafts = np.zeros(DEPTHS), 0
         for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
-            batch = Batch(texts, self._table)
+            batch = Batch(texts, self.table)
             guesses = self.learner.guesses(batch, DEPTHS)
             found, count = unroll.accepted(guesses, batch.labels[..., 0], batch.greedy)
             right, drafts = right + found, drafts + count
         return (right / max(drafts, 1)).tolist()
+
+    def learn(self, batch: "Batch") -> float:
+        """One step; the loss before it."""
+        self._optimizer.learning_rate = self._rate()
+        loss, gradient = self._gradient(batch)
+        gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
+        self._optimizer.update(self.learner.module, gradient)
+        mx.eval(loss, self.learner.module.parameters(), self._optimizer.state)
+        return loss.item()
 
     def _read_group(self) -> None:
         progress = self.progress
@@ -108,13 +117,8 @@ class Fit:
         texts = [each for file in order[place * FILES :][:FILES] for each in study.read(file)]
         losses = []
         for several in _batches(texts, random.Random(progress.files)):
-            batch = Batch(several, self._table)
-            self._optimizer.learning_rate = self._rate()
-            loss, gradient = self._gradient(batch)
-            gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
-            self._optimizer.update(self.learner.module, gradient)
-            mx.eval(loss, self.learner.module.parameters(), self._optimizer.state)
-            losses.append(loss.item())
+            batch = Batch(several, self.table)
+            losses.append(self.learn(batch))
             progress.tokens += batch.count
         progress.files, progress.loss = progress.files + 1, float(np.mean(losses))
         mx.clear_cache()

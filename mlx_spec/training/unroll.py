@@ -31,7 +31,7 @@ def unrolled(
         states: hidden states of the tapped layers, lowest first, side by side.
     """
     embedded, found = head.embedded(ids), []
-    hidden = head.features(mx.split(states, len(head.shape.taps), axis=-1))
+    hidden = head.features(list(mx.split(states, len(head.shape.taps), axis=-1)))
     keys: list[mx.array] = []
     values: list[mx.array] = []
     for s in range(steps):

@@ -15,24 +15,22 @@ from mlx_lm.utils import dequantize_model
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from models.errors import BrokenFiles
+from models.load.checkpoint import on_cpu
+from models.pairs.folder import read_json
 
 GROUP = 64
 """Weights that share a scale."""
 WEIGHTS = "model.safetensors"
 
 
-def load_eagle(
-    folder: Path, target: nn.Module, config: Mapping[str, Any], *, as_float32: bool
-) -> EagleDrafter:
+def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> EagleDrafter:
     """The head in a folder, for this target.
-
-    Args:
-        config: of the head.
 
     Raises:
         BrokenFiles: something is missing in it.
         UnsupportedModel: it is of another target.
     """
+    config, as_float32 = read_json(folder / "config.json") or {}, on_cpu()
     weights: dict[str, mx.array] = mx.load(str(folder / WEIGHTS))  # type: ignore[assignment]
     try:
         offsets = weights.pop("d2t")
