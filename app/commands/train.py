@@ -60,13 +60,7 @@ def command(
         if dry_run:
             _print_estimate(shop.estimate(tokens, writes=True), tokens, str(shop.folder))
             return exit_codes.DONE
-        job = shop.job(
-            shop.own_texts(
-                seed=len(list(shop.unfinished.glob("texts-*"))),
-            ),
-            tokens,
-            hours,
-        )
+        job = shop.job(shop.own_texts(), tokens, hours)
         shown = time.monotonic()
 
         def report(step: Any) -> None:

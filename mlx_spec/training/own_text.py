@@ -39,7 +39,7 @@ class Template:
 def own_texts(model: nn.Module, template: Template, seed: int) -> Iterator[Text]:
     """Questions with their answers, one after the other, without end."""
     draw = random.Random(seed)
-    mx.random.seed(seed)
+    mx.random.seed(seed % 2**32)
     samplers = {t: make_sampler(t) for t in {ASKING, *TEMPERATURES}}
     stops = [[end] for end in sorted(template.ends | set(template.answer[:1]))]
     writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=ROWS)

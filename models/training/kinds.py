@@ -45,7 +45,7 @@ def eagle(config: Mapping[str, Any]) -> Kind:
 
 
 def eagle_taps(target: Any) -> tuple[int, ...]:
-    """A low, a middle and a high layer, as EAGLE-3's code chooses them: what enters layers 2, L / 2, L - 3."""
+    """A low, a middle and a high layer, as EAGLE-3's code has it: what enters layers 2, L / 2, L - 3."""
     layers = len(target.layers)
     return tuple(sorted({max(0, layer) for layer in (1, layers // 2 - 1, layers - 4)}))
 

@@ -66,9 +66,9 @@ class Workshop:
         self.unfinished = self.folder.with_name(f".{kind}")
         """Where it is made."""
 
-    def own_texts(self, seed: int) -> Iterator[Text]:
-        """What the target writes."""
-        return own_text.own_texts(self.target, chat_template(self.tokenizer), seed)
+    def own_texts(self) -> Iterator[Text]:
+        """What the target writes; other texts each time, so that a job that goes on gets no text twice."""
+        return own_text.own_texts(self.target, chat_template(self.tokenizer), seed=time.time_ns())
 
     def documents(self, texts: Iterable[str]) -> Iterator[Text]:
         """Given texts, cut to what is learnt from."""

@@ -60,7 +60,7 @@ def greedy_draft(head: EagleHead, text: list[int], depth: int) -> list[int]:
     hidden, ids, drafted = head.features(states_of(text[:-1])), text[1:], []
     for _ in range(depth):
         states = head(mx.array([ids]), hidden=hidden)
-        drafted.append(int(mx.argmax(head.logits(states[:, -1:])[0, 0]).item()))
+        drafted.append(int(mx.argmax(head.logits(states[:, -1:])[0, 0])))
         hidden, ids = mx.concatenate([hidden, states[:, -1:]], axis=1), [*ids, drafted[-1]]
     return drafted
 
