@@ -293,6 +293,8 @@ class Model:
     ) -> Output:
         if self.clamps:
             ids = mx.minimum(ids, self.vocab - 1)
+        if self._taps:
+            self._taps.begin()
         beside = {} if hidden is None else {"hidden": hidden}
         logits = self.model(ids, cache=views(self._entries, at, iter(recurrent), tree), **beside)
         return Output(logits, self._taps.take() if self._taps else {})

@@ -61,7 +61,7 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
     """
     shape, quantization = head.shape, {}
     if bits:
-        nn.quantize(head, GROUP, bits)
+        nn.quantize(head, GROUP, bits, class_predicate=_is_divisible)
         quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
     parameters: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
     weights = _cast(parameters, mx.float16)
@@ -91,6 +91,10 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
         **about,
     }
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+
+
+def _is_divisible(_: str, layer: nn.Module) -> bool:
+    return isinstance(layer, nn.Linear) and layer.weight.shape[-1] % GROUP == 0
 
 
 def _shape(config: Mapping[str, Any], offsets: mx.array) -> EagleShape:
