@@ -47,6 +47,43 @@ def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(
     assert all_right(engine, head, max_tokens=48, draft_length=length)
 
 
+class Branching(EagleDrafter):
+    """Trees only."""
+
+    size = 7
+
+    def candidates(self, length):
+        return [c for c in super().candidates(length) if c.nodes == self.size]
+
+
+class Wide(Branching):
+    size = 15
+
+
+@pytest.mark.parametrize("kind", [Branching, Wide])
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_its_trees_change_no_text_and_are_accepted_more_often_than_chains(head, kind, temperature, depth):
+    engine, chains = engine_with(target(), head, kind), engine_with(target(), head)
+    options = Options(max_tokens=48, temperature=temperature, seed=4, drafter="eagle", draft_length=depth)
+    grown = list(engine.generate(PROMPT, options))
+    assert tokens(grown) == text(
+        engine, PROMPT, max_tokens=48, temperature=temperature, seed=4, drafter="none"
+    )
+    assert {r.tree_depth for r in grown if r.drafted} <= set(range(1, depth + 1))
+    straight = list(chains.generate(PROMPT, options))
+    assert len(grown) <= len(straight), "the likeliest chain is in the tree"
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_likeliest_branch_of_a_tree_is_the_chain(head, depth):
+    engine = engine_with(target(), head, Branching)
+    for before, drafted in drafts(engine, PROMPT, max_tokens=40, draft_length=depth):
+        first = greedy_draft(head, before, 1)
+        assert first[0] in drafted
+    assert len({len(d) for _, d in drafts(engine, PROMPT, max_tokens=40, draft_length=depth)}) <= 2
+
+
 class LateState(EagleDrafter):
     """Reads what the target made of the token before."""
 
