@@ -7,21 +7,27 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def atomic_write(file: Path, text: str, mode: int = 0o600) -> None:
-    """Replace a file at once; its folder is made, for the user alone. A change of what was read goes inside
-    `locked`.
+    """As `replacing`, with a text. A change of what was read goes inside `locked`."""
+    with replacing(file, mode) as out:
+        out.write(text.encode())
 
-    After an OSError what was there is as it was.
+
+@contextmanager
+def replacing(file: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Write a file that replaces an old one at once; its folder is made, for the user alone.
+
+    After an error what was there is as it was.
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with open(handle, "wb") as out:
             os.fchmod(handle, mode)
-            out.write(text.encode())
+            yield out
             out.flush()
             os.fsync(handle)
         os.replace(draft, file)

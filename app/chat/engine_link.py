@@ -4,14 +4,14 @@ Events are collected on a timer, not one by one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.engine import protocol
 from app.engine.chat_prompt import Message
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
-from app.engine.protocol import Answered, Explained, Loaded, LoadFailed, Tuning, TuningEnded
+from app.engine.protocol import Answered, Explained, Indexing, Loaded, LoadFailed, Tuning, TuningEnded
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
@@ -42,7 +42,7 @@ class RequestFailed:
     """The text without what comes next."""
 
 
-PairEvent = PairLoading | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
+PairEvent = PairLoading | Indexing | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
 RequestEvent = Answered | Explained | RequestFailed
 
 Asker = Callable[[RequestEvent], object]
@@ -60,6 +60,8 @@ class EngineLink:
         self.pair = pair
         self.info: PairInfo | None = None
         self.state: EngineState = "loading"
+        self.indexing = ""
+        """Which documents are indexed before the pair is there; empty while there are none."""
         self.tuning: Tuning | None = None
         """How far the measuring of what drafting costs is; None while there is none."""
         self.listener: Callable[[PairEvent], object] = lambda event: None
@@ -73,7 +75,8 @@ class EngineLink:
         self.client.send(protocol.Load(self.pair))
 
     def use(self, pair: PairSpec) -> None:
-        self.pair = pair
+        """Another pair, with the documents of the one before."""
+        self.pair = replace(pair, documents=self.pair.documents)
         if not self.wake():
             self._load()
 
@@ -143,7 +146,7 @@ class EngineLink:
         return self._last_id
 
     def _load(self) -> None:
-        self.info, self.state = None, "loading"
+        self.info, self.state, self.indexing = None, "loading", ""
         self.listener(PairLoading())
         self.client.send(protocol.Load(self.pair))
 
@@ -159,6 +162,7 @@ class EngineLink:
             case protocol.Died():
                 self._die(describe_death(event))
             case _:
+                self.indexing = event.text if isinstance(event, Indexing) else ""
                 if isinstance(event, Loaded):
                     self.info, self.state = event.info, "ready"
                 elif isinstance(event, LoadFailed):

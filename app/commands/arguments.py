@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.settings.config import read_config
+from app.history.answers import answers_folder
+from app.settings.config import CHATS, read_config
 from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting, check_drafters
 from app.shell import runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from mlx_spec.types import Options
+from models.documents.folder import named_documents
 from models.hub.endpoint import check_endpoint
 from models.pairs.drafter_folder import drafter_source, kind_of
 from models.pairs.pair import PairSpec
@@ -72,11 +74,22 @@ class PairArguments:
             "steps where its vocabulary is large.",
         ),
     ] = None
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FOLDER|FILE|chats",
+            help="Texts of yours to draft from; `chats` are the saved answers. Repeatable.",
+        ),
+    ] = None
     drafters: tuple[str, ...] = ()
     """Folders that `--drafter` named."""
 
     def chosen(self) -> PairSpec:
         spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head, self.drafters)
+        places = [
+            answers_folder() if each == CHATS else named_documents(each) for each in self.documents or ()
+        ]
+        spec = replace(spec, documents=tuple(dict.fromkeys(str(place) for place in places if place)))
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
         return spec
@@ -185,7 +198,7 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
         check_endpoint()  # the libraries that read models do not survive a malformed one
         from models.load.engine import load
 
-        pair = load(spec)
+        pair = load(spec, progress.show)
     for note in pair.notes:
         talk(note)
     return pair

@@ -72,7 +72,8 @@ def _pair_key(pair: "LoadedPair") -> str:
     spec = pair.spec
     head = f" ({spec.draft_head} tokens)" if spec.draft_head else ""
     draft = (f"{spec.draft}{head}",) if spec.draft else ()
-    return " + ".join((str(spec.target), *draft, *map(str, spec.drafters)))
+    documents = ("documents",) if spec.documents else ()
+    return " + ".join((str(spec.target), *draft, *map(str, spec.drafters), *documents))
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:

@@ -25,6 +25,7 @@ from app.engine.protocol import (
     EngineEvent,
     Explain,
     Explained,
+    Indexing,
     Load,
     Loaded,
     LoadFailed,
@@ -48,7 +49,7 @@ ORPHAN_SECONDS = 10.0
 JOIN_SECONDS = 1 / 20
 """After a text, what follows is gathered for this long."""
 
-OpenPair = Callable[[PairSpec], "TunedSession"]
+OpenPair = Callable[[PairSpec, Callable[[str], object]], "TunedSession"]
 
 
 class _Inbox:
@@ -148,7 +149,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                 match request:
                     case Load(pair):
                         session = None  # the old pair leaves memory before the next one enters it
-                        session = open_pair(pair)
+                        session = open_pair(pair, lambda text: outbox.send(Indexing(text)))
                         outbox.send(Loaded(session.info))
                         if not session.is_tuned:
                             _tune(session, outbox, inbox)
@@ -205,12 +206,12 @@ def _message(error: Exception) -> str:
     return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
 
 
-def _open_pair(pair: PairSpec) -> "TunedSession":
+def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":
     from app.engine.drafting_state import TunedSession
     from models.load.engine import load
 
     check_endpoint()  # the libraries that read models do not survive a malformed one
-    return TunedSession(load(pair))
+    return TunedSession(load(pair, show))
 
 
 def main() -> None:

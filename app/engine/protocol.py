@@ -67,6 +67,13 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Indexing:
+    """Documents to draft from are new or have changed; the pair is there once they are indexed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """What drafting costs with this pair here is being measured, once; answers wait, seconds at most."""
 
@@ -110,4 +117,6 @@ class Died:
     returncode: int
 
 
-EngineEvent = Loaded | LoadFailed | Tuning | TuningEnded | Answered | Explained | AnswerFailed | Died
+EngineEvent = (
+    Indexing | Loaded | LoadFailed | Tuning | TuningEnded | Answered | Explained | AnswerFailed | Died
+)

@@ -140,6 +140,17 @@ class History:
         rows = self.connection.execute(f"{_SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
         return [_message_from(row) for row in rows]
 
+    def answers(self) -> dict[str, str]:
+        """The answers of each chat that is not deleted, every branch, in the order they were written."""
+        rows = self.connection.execute(
+            "SELECT m.chat, m.text FROM messages m JOIN chats c ON c.id = m.chat "
+            "WHERE m.role = 'assistant' AND c.deleted IS NULL ORDER BY m.number"
+        )
+        answers: dict[str, list[str]] = {}
+        for chat_id, text in rows:
+            answers.setdefault(chat_id, []).append(text)
+        return {chat_id: "\n\n".join(texts) for chat_id, texts in answers.items()}
+
     def rename(self, chat_id: str, title: str) -> None:
         self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id)
 

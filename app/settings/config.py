@@ -13,12 +13,15 @@ from typing import Any
 from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
-from models.errors import UnknownPair
+from models.documents.folder import named_documents
+from models.errors import BadSource, UnknownPair
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find
 from models.paths import config_file
 
 KEYS_TABLE = "keys."
 """`[keys]` holds binding ids, which only the screens know; `app.tui.run` checks them."""
+CHATS = "chats"
+"""Among the documents: the saved answers."""
 _RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
 """Flags that contradict options of the file, and win."""
 
@@ -51,9 +54,10 @@ class Config:
         """Defaults of the command line's parameters, without those that `given` arguments rule out."""
         words = {argument.partition("=")[0] for argument in given}
         ruled_out = {option for flag in words & _RULED_OUT.keys() for option in _RULED_OUT[flag]}
-        options = {SCHEMA[name].option: str(value) for name, value in self.values.items()}
+        options = {SCHEMA[name].option: value for name, value in self.values.items()}
         return {
-            option: [value] if option == DRAFTER.field else value  # a list, as its flag may be repeated
+            # a list, as its flag may be repeated
+            option: [value] if option == DRAFTER.field else value if isinstance(value, list) else str(value)
             for option, value in options.items()
             if option and option not in ruled_out
         }
@@ -113,6 +117,15 @@ def _text(value: object) -> str:
     return value.strip()
 
 
+def _documents(value: object) -> list[str]:
+    try:
+        if isinstance(value, list):
+            return [each if _text(each) == CHATS else named_documents(_text(each)) for each in value]
+    except BadSource as error:
+        raise ValueError(str(error)) from error
+    raise ValueError("it must be a list of texts in quotes")
+
+
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("it must be true or false")
@@ -148,4 +161,10 @@ SCHEMA: dict[str, Key] = {
     "theme": Key("textual-dark", "The colours; ansi-dark and ansi-light are the terminal's own", _text),
     "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
+    "drafting.documents": Key(
+        [],
+        "Folders and files of texts to draft from, and `chats`, the saved answers",
+        _documents,
+        "documents",
+    ),
 }

@@ -125,4 +125,5 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
     """Raise BadInput where `Options.drafter` names a drafter that the pair has not."""
     for name in wanted.split("+"):
         if name not in (AUTO, "none", *known):
-            raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.")
+            hint = " Documents make it: --documents FOLDER." if name == "grounded" else ""
+            raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.{hint}")

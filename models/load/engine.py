@@ -4,7 +4,7 @@ On a CPU device weights become float32: quantized products are slow there and co
 which takes away what drafting lives on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -17,10 +17,12 @@ from mlx_lm.utils import load_tokenizer, maybe_set_recommended_wired_limit
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.draft_head import restrict_head
+from mlx_spec.drafters.grounded import GroundedDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
+from models.documents.store import open_stores
 from models.errors import MachineTrouble
 from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit, target_shape
@@ -50,8 +52,10 @@ class LoadedPair:
     """Harmless, for example unused tokens that differ."""
 
 
-def load(spec: PairSpec) -> LoadedPair:
+def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> LoadedPair:
     """Load both models, the target's tokenizer and what else drafts for the target.
+
+    `show` is called with what takes long: documents that are new.
 
     Raises:
         ModelsError: not here, broken, too large, of an unknown kind, or the draft reads text differently.
@@ -60,10 +64,10 @@ def load(spec: PairSpec) -> LoadedPair:
     """
     paths = [installed_folder(source, spec) for source in spec.sources]
     with ExitStack() as stack:
-        return _load(spec, [stack.enter_context(opened(path)) for path in paths])
+        return _load(spec, [stack.enter_context(opened(path)) for path in paths], show)
 
 
-def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
+def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]) -> LoadedPair:
     notes, first = [each.note for each in files if each.note], files[0]
     if spec.draft is not None:
         notes += check_folders(first.folder, files[-1].folder, fitting=fitting_draft(spec.target))
@@ -77,6 +81,12 @@ def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
         raise tokenizer_trouble(first.path, error) from error
     # Lookup first: it costs nothing. A draft model knows more than what the target found likely before.
     drafters: list[Drafter] = [LookupDrafter(), *([RecyclingDrafter()] if spec.draft is None else [])]
+    stores, more = open_stores(
+        spec.documents, first.folder, lambda text: tokenizer.encode(text, add_special_tokens=False), show
+    )
+    notes += more
+    if stores:
+        drafters.append(GroundedDrafter(stores))
     memory = _weight_bytes(target)
     if spec.draft is not None:
         draft, draft_config = files[-1].load(as_float32=on_cpu())

@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class PairSpec:
     draft: Source | None
     draft_head: int | None = None
     drafters: tuple[Source, ...] = ()
+    documents: tuple[str, ...] = field(default=(), compare=False)
+    """Absolute paths of folders and files that it may draft from. The pair is the same without them."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -59,9 +61,13 @@ class PairSpec:
         return (self.target, self.draft)
 
     def as_json(self) -> dict[str, Any]:
-        """Name and sources, as reports of measurements name the pair."""
+        """Name and sources, as reports of measurements name the pair; of documents only how many places."""
         draft = str(self.draft) if self.draft else None
-        named = {"drafters": [str(source) for source in self.drafters]} if self.drafters else {}
+        named: dict[str, Any] = (
+            {"drafters": [str(source) for source in self.drafters]} if self.drafters else {}
+        )
+        if self.documents:
+            named["documents"] = len(self.documents)
         return {"name": self.name, "target": str(self.target), "draft": draft, **named}
 
 

@@ -16,7 +16,7 @@ from models.pairs.pair import PairSpec
 ROOM_BYTES = 8_000_000
 
 
-def open_pair(spec: PairSpec) -> TunedSession:
+def open_pair(spec: PairSpec, show: object) -> TunedSession:
     session = TunedSession(load(spec))
     session.is_tuned = True
     warm = [{"role": "user", "content": "hello"}]

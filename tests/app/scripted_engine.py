@@ -37,9 +37,11 @@ CONTROLS = (("[bold]not bold[/bold] ", "\x1b[31mred\x1b[0m \x07"), ("[/oops] \x9
 class ScriptedSession:
     """Answers in rounds of one accepted and one bonus token; without drafting, plain ones."""
 
-    def __init__(self, spec: PairSpec) -> None:
+    def __init__(self, spec: PairSpec, show: Callable[[str], object]) -> None:
         if spec.name == "absent":
             raise BadInput("The pair absent is not on this machine. Get it with: mlx-spec pull absent")
+        for place in spec.documents:
+            show(f"Indexing {place}, once: 50 of 70 files")
         if spec.name == "slow to load":
             while not (data_folder() / "load").exists():
                 time.sleep(0.01)

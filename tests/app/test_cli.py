@@ -51,6 +51,7 @@ ROOT = Path(__file__).parents[2]
         ("generate --prompt-file /no/such/file", "There is no file /no/such/file."),
         ("generate --prompt-file /", "/ cannot be read: Is a directory."),
         (f"generate --prompt-file {'x' * 5000}", "cannot be read: File name too long."),
+        ("generate --prompt x --documents /no/such", "There are no documents /no/such. Name a folder"),
         ("history import /no/such/file", "/no/such/file"),
         ("history import /", "/"),
         ("history export all --output /no/such/folder/x", "there is no folder /no/such/folder."),

@@ -23,7 +23,7 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem
     pair = one_line(link.pair.name)
     states = {
         "ready": f"● {pair}",
-        "loading": f"◌ loading {pair}",
+        "loading": f"◌ {one_line(link.indexing) or f'loading {pair}'}",
         "failed": f"✗ {pair} not loaded",
         "dead": "✗ engine stopped",
     }

@@ -21,6 +21,7 @@ from app.engine.protocol import (
     Cancel,
     Died,
     EngineEvent,
+    Indexing,
     Load,
     Loaded,
     LoadFailed,
@@ -188,12 +189,19 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
-    drafters = (Source(str(tiny_pair.draft)),)
-    pair = PairSpec("tiny", Source(str(tiny_pair.target)), None, drafters=drafters)
+    (tmp_path / "notes.md").write_text("the small model guesses ahead")
+    drafters, documents = (
+        (Source(str(tiny_pair.draft)),),
+        (str(tmp_path / "notes.md"), str(tmp_path / "gone")),
+    )
+    pair = PairSpec("tiny", Source(str(tiny_pair.target)), None, drafters=drafters, documents=documents)
     client = EngineClient(tmp_path / "engine.log")
     client.start()
-    loaded = next(e for e in exchange(client, Load(pair), until=has(Tuning)) if isinstance(e, Loaded))
-    assert loaded.info.drafters == ("lookup", "recycling", "model")
+    indexing, *events = exchange(client, Load(pair), until=has(Tuning))
+    assert indexing == Indexing(f"Indexing {documents[0]}, once: 0 of 1 files")
+    loaded = next(event for event in events if isinstance(event, Loaded))
+    assert f"{documents[1]} cannot be read" in loaded.info.notes[-1]
+    assert loaded.info.drafters == ("lookup", "recycling", "grounded", "model")
     drafting, plain = (
         Options(max_tokens=24, draft_length=3, drafter="model+lookup"),
         Options(max_tokens=24, drafter="none"),

@@ -44,6 +44,9 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
         ("sampling.max-tokens = 0", "sampling.max-tokens", "at least 1"),
         ("drafting.length = 99", "drafting.length", "between 0 and 31"),
         ("drafting.drafter = 'modle'", "drafting.drafter", "lookahead or grounded (model?)"),
+        ("drafting.documents = '/'", "drafting.documents", "a list of texts in quotes"),
+        ("drafting.documents = [3]", "drafting.documents", "a text in quotes"),
+        ("drafting.documents = ['/no/such']", "drafting.documents", "There are no documents /no/such."),
         ("keys.chat.comprae = 'f6'", "keys.chat.comprae", "Did you mean keys.chat.compare?"),
         ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),
         ("keys.chat.compare = 'x'", "keys.chat.compare", "typed into the prompt"),
@@ -87,18 +90,25 @@ def test_keys_may_be_set(write: Any, text: str, keys: dict[str, str]) -> None:
     assert config.problems == () and config.keys == keys
 
 
-def test_the_command_line_wins_over_the_file(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_wins_over_the_file(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def note(spec: PairSpec, options: Options, resume: str | None, *, welcomes: bool) -> None:
-        opened.append((spec.name, options))
+        opened.append((spec, options))
 
-    opened: list[tuple[str, Options]] = []
+    opened: list[tuple[PairSpec, Options]] = []
     monkeypatch.setattr(chat, "_open", note)
-    write("pair = 'qwen3-8b'\nsampling.temperature = 0.5\nsampling.seed = 7\ndrafting.length = 5")
+    (tmp_path / "notes").mkdir()
+    documents = f"drafting.documents = ['{tmp_path}', '{tmp_path / 'notes'}']"
+    write(
+        f"pair = 'qwen3-8b'\nsampling.temperature = 0.5\nsampling.seed = 7\ndrafting.length = 5\n{documents}"
+    )
     assert main([]) == 0
-    assert main(["chat", "builtin", "--temperature", "0.9"]) == 0
+    assert main(["chat", "builtin", "--temperature", "0.9", "--documents", str(tmp_path / "notes")]) == 0
     assert main(["chat", "--no-draft", "--target", "org/one", "--draft", "none"]) == 0
-    names = [name for name, _ in opened]
-    assert names == ["qwen3-8b", "builtin", "one"]
+    assert [spec.name for spec, _ in opened] == ["qwen3-8b", "builtin", "one"]
+    both, notes = (str(tmp_path), str(tmp_path / "notes")), (str(tmp_path / "notes"),)
+    assert [spec.documents for spec, _ in opened] == [both, notes, both]
     assert [options.temperature for _, options in opened] == [0.5, 0.9, 0.5]
     assert [options.draft_length for _, options in opened] == [5, 5, None]
     assert {options.seed for _, options in opened} == {7}

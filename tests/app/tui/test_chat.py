@@ -1,5 +1,6 @@
 """The chat screen on a scripted engine: messages and state, not pixels."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from app.tui.widgets.answer import Answer
@@ -7,6 +8,7 @@ from app.tui.widgets.below import QueueList, StatusLine
 from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.types import Options
 from models.pairs.catalogue import all_pairs
+from models.pairs.pair import PairSpec
 from tests.app.tui.chat_driver import OpenChat
 
 TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
@@ -132,6 +134,24 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
         assert chat.prompts == ["hello"] and answer.text.startswith("The target")
         assert answer.facts is not None
         assert (answer.facts.pair, answer.facts.finish) == (chat.app.link.pair.name, "stop")
+
+
+async def test_documents_that_are_indexed_are_named_and_stay_when_the_pair_changes(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat(pair="slow to load") as chat:
+        link = chat.app.link
+        link.pair = replace(link.pair, documents=("/notes",))
+        link.use(link.pair)
+        (tmp_path / "load").touch()
+        await chat.until(lambda: link.state == "ready" and not link.indexing)
+        (tmp_path / "load").unlink()
+        link.use(PairSpec("slow to load", link.pair.target, None))
+        status = chat.app.chat.query_one(StatusLine)
+        await chat.until(lambda: "Indexing /notes, once: 50 of 70 files" in str(status.content))
+        (tmp_path / "load").touch()
+        await chat.until(lambda: "Indexing" not in str(status.content))
+        assert link.state == "ready"
 
 
 async def test_another_pair_ends_an_answer_and_leaves_an_edit_alone(open_chat: OpenChat) -> None:

@@ -1,0 +1,79 @@
+"""Lookup in the user's own documents: copy what followed the longest ending of the text that they hold.
+
+Retrieval-based drafting (REST, He et al., NAACL 2024, arXiv 2311.08252) over stores that may be far larger
+than a prompt; a search takes microseconds (`mlx_spec.token_store`). It rests where no long ending is there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Draft, Length
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context, Drafter, Shadow, Texts
+from mlx_spec.token_store import DEPTH, TokenStore
+from mlx_spec.verify.batch import BatchVerifier
+
+CANDIDATES = {
+    least: Candidate("grounded", f"grounded {least}+", prior, limit=2 * least - 1, host_text=True)
+    for least, prior in ((DEPTH, 0.7), (8, 0.6), (5, 0.35))
+}
+"""By the length of the match, at least. Among millions of tokens shorter ones occur by chance, and longer
+ones are less sure than in the text itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What followed the ending of one text."""
+
+    candidate: Candidate
+    copy: list[int]
+    """At least one token, if the store is whole."""
+
+
+class GroundedDrafter(Drafter):
+    """Copies from stores of documents."""
+
+    name = "grounded"
+
+    def __init__(self, stores: Sequence[TokenStore]) -> None:
+        self._stores = stores
+        self._read: list[int] = []
+        """Tokens of each text that were read, and what was found after them."""
+        self._found: list[Found | None] = []
+
+    def begin(self, prompts: Texts, documents: Texts) -> None:
+        self._read = [len(prompt) for prompt in prompts]
+        self._found = [self._search(prompt) for prompt in prompts]
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        candidates = [found.candidate for found in self._found if found]
+        return [max(candidates, key=lambda candidate: candidate.prior)] if candidates else []
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        copies = [found.copy[:depth] if found else [] for found in self._found]
+        longest = max(len(copy) for copy in copies)
+        # Any token is a legal guess: a shorter copy is filled up.
+        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
+        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        return [shadow for i, text in enumerate(texts) for shadow in self._follow(i, text)]
+
+    def _follow(self, i: int, text: Sequence[int]) -> list[Shadow]:
+        """Read what is new, and tell how a copy of one token would have done each time."""
+        shadows: list[Shadow] = []
+        for place in range(self._read[i], len(text)):
+            if found := self._found[i]:
+                shadows.append((found.candidate, [found.copy[:1] == [text[place]]]))
+            self._found[i] = self._search(text[max(0, place + 1 - DEPTH) : place + 1])
+        self._read[i] = len(text)
+        return shadows
+
+    def _search(self, text: Sequence[int]) -> Found | None:
+        """In the store that has the longest match."""
+        matches = [(*store.longest_match(text), store) for store in self._stores]
+        size, place, store = max(matches, key=lambda match: match[0])
+        candidate = next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
+        return Found(candidate, store.following(place, candidate.limit)) if candidate else None

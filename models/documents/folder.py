@@ -1,0 +1,111 @@
+"""The texts that a person names to draft from: a folder of them, or one file."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.errors import BadChoice, BadSource, MachineTrouble
+from models.size_text import size_text
+
+LARGEST_FILE = 4_000_000
+"""Bytes; what is larger is data, not text that an answer repeats."""
+LARGEST_FOLDER = 100_000_000
+"""Bytes of text; indexing takes about 25 times as much memory."""
+MOST_FILES = 50_000
+"""Each is looked at whenever a pair is loaded."""
+_LOOKED_AT = 8192
+"""Bytes at the beginning of a file, in which a binary one shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file that may hold text."""
+
+    path: str
+    size: int
+    changed: int
+    """Nanoseconds since 1970."""
+
+
+def named_documents(text: str) -> str:
+    """The absolute path of a folder or a file, as a person types it; BadSource where there is none."""
+    path = os.path.expanduser(text)
+    if not (os.path.isdir(path) or os.path.isfile(path)):
+        raise BadSource(f"There are no documents {text}. Name a folder of texts, or a text file.")
+    return os.path.realpath(path)
+
+
+def listed(place: Path) -> list[Listed]:
+    """The file, or those of a folder and its folders, by name; hidden and empty ones are left out, and those
+    of more than `LARGEST_FILE` bytes.
+
+    Raises MachineTrouble where the place cannot be looked into, BadChoice where it holds too many.
+    """
+    if os.path.isfile(place):
+        return _facts([str(place)])
+    try:
+        os.listdir(place)
+    except OSError as error:
+        raise MachineTrouble(f"The documents {place} cannot be read: {error.strerror}.") from error
+    paths: list[str] = []
+    for folder, folders, names in os.walk(place):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths += [os.path.join(folder, name) for name in sorted(names) if not name.startswith(".")]
+        if len(paths) > MOST_FILES:
+            raise BadChoice(f"{place} holds more than {MOST_FILES:,} files. Name folders inside it.")
+    return _facts(paths)
+
+
+def read_texts(place: Path, files: list[Listed]) -> tuple[list[str], list[str]]:
+    """The texts of those that hold UTF-8, and notes on files that cannot be read.
+
+    Raises BadChoice where there is no text, or more than `LARGEST_FOLDER` bytes of it.
+    """
+    texts: list[str] = []
+    unread: list[str] = []
+    size = 0
+    for file in files:
+        try:
+            text = _text(file.path)
+        except OSError as error:
+            unread.append(f"{file.path} ({error.strerror})")
+            continue
+        if text is not None:
+            texts.append(text)
+            size += file.size
+        if size > LARGEST_FOLDER:
+            raise BadChoice(
+                f"{place} holds more than {size_text(LARGEST_FOLDER)} of text, too much to draft from. "
+                "Name folders inside it."
+            )
+    notes = [f"{len(unread)} of the documents cannot be read, such as {unread[0]}."] if unread else []
+    if not any(text.strip() for text in texts):
+        raise BadChoice(
+            " ".join([f"{place} holds no text to draft from. Name a folder of UTF-8 texts.", *notes])
+        )
+    return texts, notes
+
+
+def _facts(paths: list[str]) -> list[Listed]:
+    found: list[Listed] = []
+    for path in paths:
+        try:
+            facts = os.stat(path)
+        except OSError:  # gone meanwhile, or a link to nowhere
+            continue
+        if stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= LARGEST_FILE:
+            found.append(Listed(path, facts.st_size, facts.st_mtime_ns))
+    return found
+
+
+def _text(path: str) -> str | None:
+    """None where it is no UTF-8 text."""
+    with open(path, "rb") as file:
+        begin = file.read(_LOOKED_AT)
+        content = begin if b"\0" in begin else begin + file.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text

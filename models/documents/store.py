@@ -1,0 +1,122 @@
+"""The documents of a folder as tokens on disk, indexed once and mapped from then on.
+
+One file per folder and tokenizer, `documents/<both>/<their files>.npy`: its name says what it was made from,
+so a file of that name that can be mapped is the right one, and any other one is made again.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt32
+
+from mlx_spec.token_store import TokenStore, arranged
+from models.documents.folder import Listed, listed, read_texts
+from models.errors import ModelsError
+from models.files import locked, replacing
+from models.paths import data_folder
+
+FORMAT = 1
+"""One more whenever the arrays mean something else."""
+_TOKENIZER_FILES = tuple("tokenizer vocab merges added_tokens special_tokens sentencepiece spiece".split())
+_TOLD = 50
+"""Files between two words of progress."""
+
+Show = Callable[[str], object]
+Array = UInt32[np.ndarray, "2 n"]
+
+
+def open_stores(
+    places: Iterable[str],
+    tokenizer: Path,
+    encode: Callable[[str], Sequence[int]],
+    show: Show = lambda text: None,
+) -> tuple[list[TokenStore], list[str]]:
+    """As `open_store`, for several. What is wrong with one costs only its drafts: it is among the notes."""
+    stores: list[TokenStore] = []
+    notes: list[str] = []
+    for place in places:
+        try:
+            store, more = open_store(Path(place), tokenizer, encode, show)
+        except ModelsError as error:
+            notes.append(str(error))
+        else:
+            stores.append(store)
+            notes += more
+    return stores, notes
+
+
+def open_store(
+    place: Path, tokenizer: Path, encode: Callable[[str], Sequence[int]], show: Show = lambda text: None
+) -> tuple[TokenStore, list[str]]:
+    """The store of a folder or a file, indexed where it is new or a file changed; and notes for the user.
+
+    Args:
+        tokenizer: the folder of the tokenizer's files.
+        encode: its token ids of a text.
+        show: called with what is being done, where that takes long.
+
+    Raises:
+        BadChoice: there is no text, or too much of it.
+        MachineTrouble: the place cannot be read.
+    """
+    files = listed(place)
+    folder = data_folder() / "documents" / _name(place, _fingerprint(tokenizer))
+    file = folder / f"{_name(FORMAT, *files)}.npy"
+    if (array := _mapped(file)) is not None:
+        return TokenStore(array), []
+    with ExitStack() as stack:
+        with suppress(OSError):  # what cannot be kept can be used
+            stack.enter_context(locked(folder))
+        if (array := _mapped(file)) is not None:  # another program was first
+            return TokenStore(array), []
+        array, notes = _indexed(place, files, encode, show)
+        return TokenStore(_kept(array, file, notes)), notes
+
+
+def _indexed(
+    place: Path, files: list[Listed], encode: Callable[[str], Sequence[int]], show: Show
+) -> tuple[Array, list[str]]:
+    texts, notes = read_texts(place, files)
+    documents: list[np.ndarray] = []
+    for done, text in enumerate(texts):
+        if done % _TOLD == 0:
+            show(f"Indexing {place}, once: {done} of {len(texts)} files")
+        documents.append(np.array(encode(text), np.uint32))
+    show(f"Indexing {place}, once: sorting {sum(map(len, documents)):,} tokens")
+    return arranged(documents), notes
+
+
+def _kept(array: Array, file: Path, notes: list[str]) -> Array:
+    """The array, mapped from the disk if that takes it; what was kept before is removed."""
+    try:
+        with replacing(file) as out:
+            np.save(out, array)
+        for other in file.parent.iterdir():
+            if other != file:
+                other.unlink()
+    except OSError as error:
+        notes.append(f"The index of the documents is not kept in {file.parent}: {error.strerror}.")
+    mapped = _mapped(file)
+    return array if mapped is None else mapped
+
+
+def _mapped(file: Path) -> Array | None:
+    """None where the file is not there, cut, or none of ours."""
+    try:
+        array = np.load(file, mmap_mode="r")
+    except (OSError, ValueError, EOFError):
+        return None
+    ours = array.dtype == np.uint32 and array.ndim == 2 and len(array) == 2 and array.flags.c_contiguous
+    return array if ours else None
+
+
+def _fingerprint(tokenizer: Path) -> str:
+    files = sorted(file for file in tokenizer.iterdir() if file.name.startswith(_TOKENIZER_FILES))
+    return _name(*(sha256(file.read_bytes()).hexdigest() for file in files))
+
+
+def _name(*facts: object) -> str:
+    return sha256(repr(facts).encode()).hexdigest()[:16]

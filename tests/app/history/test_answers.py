@@ -1,0 +1,65 @@
+"""Saved answers as documents: as the chats are now, and untouched where nothing changed."""
+
+from pathlib import Path
+
+import pytest
+
+from app.commands.arguments import PairArguments
+from app.history.answers import answers_folder
+from app.history.database import history_file
+from app.history.store import History
+from app.shell.errors import MachineFailed
+from models.paths import data_folder
+from tests.app.history.some_chat import answer, branching, chat, prompt
+
+
+def texts() -> dict[str, tuple[str, int]]:
+    folder = answers_folder()
+    return {f.name: (f.read_text(), f.stat().st_mtime_ns) for f in folder.iterdir()} if folder else {}
+
+
+@pytest.fixture
+def history() -> History:
+    data_folder().mkdir(parents=True)
+    history = History(history_file())
+    history.save([chat()], branching())
+    history.save([chat("../c2")], [prompt("p", "a prompt", chat_id="../c2")])
+    history.save([], [answer("a", "p", "an answer", chat_id="../c2")])
+    return history
+
+
+def test_every_chat_is_a_file_of_its_answers(history: History) -> None:
+    found = texts()
+    assert sorted(text for text, _ in found.values()) == [
+        "The target decides 日本 👩‍💻.\n\nanother answer\n\nthe third", "an answer"
+    ]  # fmt: skip
+    assert texts() == found, "what did not change keeps its time"
+
+
+def test_a_deleted_chat_is_gone_and_one_that_goes_on_is_written_again(history: History) -> None:
+    texts()
+    history.delete("c1")
+    history.save([], [answer("b", "p", "and more", chat_id="../c2")])
+    assert [text for text, _ in texts().values()] == ["an answer\n\nand more"]
+    history.delete("../c2")
+    assert texts() == {} and list((data_folder() / "answers").iterdir()) == []
+
+
+def test_chats_are_among_the_documents_once_there_are_any(history: History, tmp_path: Path) -> None:
+    arguments = PairArguments(pair="builtin", documents=["chats", str(tmp_path), "chats"])
+    assert arguments.chosen().documents == (str(data_folder() / "answers"), str(tmp_path))
+    history.delete("c1")
+    history.delete("../c2")
+    assert arguments.chosen().documents == (str(tmp_path),)
+
+
+def test_no_history_is_none_begun() -> None:
+    assert answers_folder() is None and not history_file().exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said(history: History) -> None:
+    (data_folder() / "answers").write_text("a file in its place")
+    with pytest.raises(
+        MachineFailed, match="answers cannot be written to .*: Not a directory. Leave `chats`"
+    ):
+        answers_folder()

@@ -1,0 +1,99 @@
+"""Grounded copies from stores of documents, and changes no word whatever they hold."""
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.arrays import Length
+from mlx_spec.drafters import Context, Drafter
+from mlx_spec.drafters.grounded import GroundedDrafter
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.token_store import TokenStore, arranged
+from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.verifiers import Verifier
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama, tokens
+
+
+def drafter_of(*stores: list[list[int]]) -> GroundedDrafter:
+    return GroundedDrafter([TokenStore(arranged(documents)) for documents in stores])
+
+
+def copied(drafter: Drafter, text: list[int], depth: int) -> list[int]:
+    """What it drafts after `text`; nothing where it is no candidate."""
+    if not drafter.candidates(Length.exact(len(text))):
+        return []
+    context = Context([text], mx.array([text]), Length.exact(len(text)))
+    verifier = BatchVerifier([Verifier(Options(), 100)], context.tokens, context.length, depth)
+    drafted: list[list[int]] = drafter.draft(context, depth, verifier).tokens.tolist()  # type: ignore[assignment]
+    return drafted[0]
+
+
+def test_what_followed_the_longest_match_of_all_stores_is_drafted_to_the_end_of_its_document():
+    drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7], [8, 9]], [[0, 1, 2, 3, 4, 5, 60, 61]])
+    drafter.begin([[80, 1, 2, 3, 4, 5]], [])
+    assert copied(drafter, [80, 1, 2, 3, 4, 5], 8) in ([6, 7], [60, 61])
+    drafter.begin([[0, 1, 2, 3, 4, 5]], [])
+    assert copied(drafter, [0, 1, 2, 3, 4, 5], 8) == [60, 61]
+
+
+@pytest.mark.parametrize("ending", [[2, 3, 4, 5], [90, 2, 3, 4, 5], [3, 4, 5, 6, 7], [4, 5, 6, 7, 8]])
+def test_it_rests_after_a_short_match_at_the_end_of_a_document_and_across_two(ending):
+    drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11]])
+    drafter.begin([ending], [])
+    assert not drafter.candidates(Length.exact(len(ending)))
+
+
+def test_shadows_tell_token_by_token_what_it_would_have_drafted():
+    drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7, 8]])
+    drafter.begin([[1, 2, 3, 4]], [])
+    shadows = drafter.commit([[1, 2, 3, 4, 5, 6, 90, 7]])
+    assert [(candidate.kind, right) for candidate, right in shadows] == [
+        ("grounded 5+", [True]), ("grounded 5+", [False])
+    ]  # fmt: skip
+    assert drafter.commit([[1, 2, 3, 4, 5, 6, 90, 7]]) == []
+
+
+TARGET = tiny_llama(0)
+IDS = prompt(6, 1)
+
+
+def stores(kind: str, answer: list[int]) -> list[list[int]]:
+    return {
+        "right": [prompt(30, 5), IDS + answer],
+        "wrong": [[token for pair in zip(answer, prompt(len(answer), 9), strict=True) for token in pair]],
+        "another vocabulary": [[*answer[: i + 8], VOCAB + i, 2**31 - 2 - i] for i in range(40)],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["right", "wrong", "another vocabulary"])
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("length", [1, 7, None])
+def test_text_is_the_plain_one_whatever_the_store_holds(kind, temperature, length):
+    options = {"max_tokens": 80, "temperature": temperature, "seed": 3}
+    wanted = text(Engine(TARGET, context_limit=400), IDS, **options)
+    engine = Engine(TARGET, [LookupDrafter(), drafter_of(stores(kind, wanted))], context_limit=400)
+    for drafter in ("grounded", "auto"):
+        assert text(engine, IDS, drafter=drafter, draft_length=length, **options) == wanted
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_store_that_holds_the_answer_makes_it_cheap(temperature):
+    options = {"max_tokens": 80, "temperature": temperature, "seed": 3}
+    wanted = text(Engine(TARGET, context_limit=400), IDS, **options)
+    engine = Engine(TARGET, [drafter_of(stores("right", wanted))], context_limit=400)
+    rounds = list(engine.generate(IDS, Options(drafter="grounded", draft_length=7, **options)))
+    assert tokens(rounds) == wanted and len(rounds) < 30
+
+
+def test_three_texts_copy_each_from_what_it_needs():
+    prompts = [prompt(9, 1), prompt(9, 2), prompt(9, 3)]
+    plain = Engine(TARGET, context_limit=200)
+    wanted = {i: text(plain, ids, max_tokens=40, seed=i) for i, ids in enumerate(prompts)}
+    engine = Engine(TARGET, [drafter_of([prompts[i] + wanted[i] for i in (0, 2)])], context_limit=200)
+    options = [Options(max_tokens=40, seed=seed, draft_length=5) for seed in range(3)]
+    read: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    accepted = [0, 0, 0]
+    for which, played in engine.generate_batch(prompts, options):
+        read[which] += played.tokens
+        accepted[which] += played.accepted
+    assert read == wanted and accepted[0] > 20 and accepted[2] > 20

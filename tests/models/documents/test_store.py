@@ -1,0 +1,236 @@
+"""Documents on disk: indexed once, again where something changed, and whole whatever happens."""
+
+import errno
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.documents import folder as documents_folder
+from models.documents.folder import named_documents
+from models.documents.store import open_store, open_stores
+from models.errors import BadChoice, BadSource, MachineTrouble
+from models.paths import data_folder
+
+TEXT = "the target checks what the draft guessed"
+
+
+class Place:
+    """A folder of texts, a tokenizer of bytes, and how often texts were read with it."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder, self.tokenizer = root / "texts", root / "model"
+        self.read: list[str] = []
+        self.told: list[str] = []
+        self.write("notes.md", TEXT)
+        self.tokenizer.mkdir()
+        (self.tokenizer / "tokenizer.json").write_text("{}")
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return file
+
+    def encode(self, text: str) -> list[int]:
+        self.read.append(text)
+        return list(text.encode())
+
+    def holds(self, text: str) -> bool:
+        """Whether the second half of a text is drafted after its first half."""
+        store, _ = open_store(self.folder, self.tokenizer, self.encode, self.told.append)
+        half = text.encode()[: len(text.encode()) // 2]
+        _, found = store.longest_match(list(half))
+        return bytes(store.following(found, 200)).startswith(text.encode()[len(half) :])
+
+    def kept(self) -> list[Path]:
+        return sorted((data_folder() / "documents").rglob("*.npy"))
+
+
+@pytest.fixture
+def place(home: Path) -> Place:
+    return Place(home)
+
+
+def test_documents_are_indexed_once_and_mapped_from_then_on(place: Place) -> None:
+    assert place.holds(TEXT) and place.read == [TEXT]
+    assert place.told[0] == f"Indexing {place.folder}, once: 0 of 1 files" and "sorting" in place.told[-1]
+    place.told.clear()
+    assert place.holds(TEXT) and place.read == [TEXT] and not place.told
+    assert len(place.kept()) == 1
+
+
+def add(place: Place) -> None:
+    place.write("inside/more.txt", "another text that is quite new")
+
+
+def edit(place: Place) -> None:
+    place.write("notes.md", TEXT.replace("target", "TARGET"))
+
+
+def edit_to_the_same_size_and_an_older_time(place: Place) -> None:
+    os.utime(place.write("notes.md", TEXT.upper()), (1, 1))
+
+
+def rename(place: Place) -> None:
+    (place.folder / "notes.md").rename(place.folder / "other.md")
+
+
+def another_tokenizer(place: Place) -> None:
+    (place.tokenizer / "tokenizer.json").write_text('{"other": 1}')
+
+
+def cut(place: Place) -> None:
+    (file,) = place.kept()
+    file.write_bytes(file.read_bytes()[:-4])
+
+
+def empty(place: Place) -> None:
+    place.kept()[0].write_bytes(b"")
+
+
+def foreign(place: Place) -> None:
+    np.save(place.kept()[0], np.zeros((3, 5)))
+
+
+def pickled(place: Place) -> None:
+    np.save(place.kept()[0], np.array([{"not": "numbers"}]), allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        add,
+        edit,
+        edit_to_the_same_size_and_an_older_time,
+        rename,
+        another_tokenizer,
+        cut,
+        empty,
+        foreign,
+        pickled,
+    ],
+)
+def test_what_changed_or_was_damaged_is_indexed_again(place: Place, change: Callable[[Place], None]) -> None:
+    assert place.holds(TEXT)
+    change(place)
+    place.read.clear()
+    now = (place.folder / ("other.md" if change is rename else "notes.md")).read_text()
+    assert place.holds(now) and place.read
+    folders = {file.parent for file in place.kept()}
+    assert len(place.kept()) == len(folders) == (2 if change is another_tokenizer else 1)
+
+
+def test_an_edit_leaves_a_store_in_use_as_it_is(place: Place) -> None:
+    store, _ = open_store(place.folder, place.tokenizer, place.encode)
+    edit(place)
+    assert place.holds((place.folder / "notes.md").read_text())
+    _, found = store.longest_match(list(b"the targ"))
+    assert bytes(store.following(found, 30)).startswith(b"et checks")
+
+
+def test_hidden_binary_other_and_huge_files_are_left_out(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_folder, "LARGEST_FILE", 1000)
+    place.write(".hidden.md", "hidden")
+    place.write(".git/config", "hidden too")
+    place.write("picture.png", b"\x89PNG\0\0")
+    place.write("late.bin", b"text " * 100 + b"\0")
+    place.write("latin.txt", "Größe".encode("latin-1"))
+    place.write("huge.csv", "1,2," * 1000)
+    place.write("nothing.txt", "")
+    (place.folder / "nowhere").symlink_to("/no/such/file")
+    place.write("marked.txt", "\ufeffwith a mark")
+    assert place.holds(TEXT) and place.read == ["with a mark", TEXT]
+
+
+def test_one_file_may_be_named(place: Place) -> None:
+    store, _ = open_store(place.folder / "notes.md", place.tokenizer, place.encode)
+    assert len(store) == len(TEXT) + 1
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_named(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = place.write("secret.txt", "not for you")
+
+    def refuse(path: str) -> str:
+        if path == str(secret):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return Path(path).read_text()
+
+    monkeypatch.setattr(documents_folder, "_text", refuse)
+    _, notes = open_store(place.folder, place.tokenizer, place.encode)
+    assert notes == [f"1 of the documents cannot be read, such as {secret} (Permission denied)."]
+    assert place.read == [TEXT]
+
+
+def test_a_place_that_is_not_there_is_refused_when_it_is_named(place: Place) -> None:
+    assert named_documents(str(place.folder)) == str(place.folder)
+    with pytest.raises(BadSource, match="There are no documents /no/such. Name a folder of texts"):
+        named_documents("/no/such")
+
+
+def test_nothing_too_much_and_a_folder_that_is_gone_are_said(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(kind: type[Exception], words: str) -> None:
+        with pytest.raises(kind, match=words):
+            open_store(place.folder, place.tokenizer, place.encode)
+
+    monkeypatch.setattr(documents_folder, "LARGEST_FOLDER", 10)
+    refused(BadChoice, "more than 10 B of text, too much to draft from. Name folders inside it")
+    monkeypatch.setattr(documents_folder, "MOST_FILES", 0)
+    refused(BadChoice, "holds more than 0 files")
+    monkeypatch.undo()
+    place.write("notes.md", "  \n")
+    refused(BadChoice, "texts holds no text to draft from. Name a folder of UTF-8 texts.")
+    (place.folder / "notes.md").unlink()
+    refused(BadChoice, "holds no text to draft from")
+    place.folder.rmdir()
+    refused(MachineTrouble, "cannot be read: No such file or directory")
+
+
+def test_what_is_wrong_with_one_place_costs_only_its_drafts(place: Place, home: Path) -> None:
+    stores, notes = open_stores([str(home / "gone"), str(place.folder)], place.tokenizer, place.encode)
+    assert len(stores) == 1 and len(notes) == 1 and "gone cannot be read" in notes[0]
+
+
+@pytest.mark.parametrize("full", ["disk", "folder"])
+def test_an_index_that_cannot_be_kept_is_used_all_the_same(
+    place: Place, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    def is_full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if full == "disk":
+        monkeypatch.setattr(os, "fsync", is_full)
+    else:
+        data_folder().mkdir(parents=True)
+        (data_folder() / "documents").write_text("a file in its place")
+    store, notes = open_store(place.folder, place.tokenizer, place.encode)
+    assert len(store) == len(TEXT) + 1
+    assert len(notes) == 1 and "is not kept in" in notes[0]
+    assert not list(data_folder().rglob("*.npy*")) and not list(data_folder().rglob(".*"))
+
+
+def test_an_interrupted_indexing_leaves_nothing(place: Place) -> None:
+    def interrupted(text: str) -> list[int]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_store(place.folder, place.tokenizer, interrupted)
+    assert not place.kept() and place.holds(TEXT)
+
+
+def test_of_two_that_open_it_at_once_one_indexes_and_both_can_draft(place: Place) -> None:
+    """A lock is of an open file: threads meet it as processes do."""
+    for name in range(200):
+        place.write(f"{name}.txt", f"document {name:03} | which is short")
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(place.holds, ["document 077 | which is short"] * 4))
+    assert len(place.read) == 201 and len(place.kept()) == 1
