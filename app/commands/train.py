@@ -5,18 +5,21 @@ from typing import Annotated, Any
 
 import typer
 
+from app.history.answers import answers_folder
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.machine import circumstances
 from app.shell.output import Progress, data, talk
+from models.documents.folder import named_documents
 from models.pairs.resolve import target_spec
 from models.size_text import size_text
 
 EXAMPLE = """\b
 Examples:
   mlx-spec train smollm2-135m --dry-run
-  mlx-spec train smollm2-135m --tokens 2000000 --hours 8"""
+  mlx-spec train smollm2-135m --tokens 2000000 --hours 8
+  mlx-spec train ~/models/qwen3-4b --texts ~/notes"""
 
 KINDS = ("eagle",)
 
@@ -32,6 +35,13 @@ def command(
     ],
     kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="What is made.")] = "eagle",
     tokens: Annotated[int, typer.Option(min=1000, help="Tokens of text that it learns from.")] = 1_000_000,
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER|FILE", help="Texts to learn from before its own. Repeatable."),
+    ] = None,
+    from_chats: Annotated[
+        bool, typer.Option("--from-chats", help="Learn from your saved answers before its own texts.")
+    ] = False,
     hours: Annotated[
         float | None, typer.Option(min=0.01, help="End after so long, with what there is.")
     ] = None,
@@ -49,7 +59,11 @@ def command(
         raise BadInput(f"--kind is {kind}; it must be one of: {', '.join(KINDS)}.")
     if bits not in (None, 4, 8):
         raise BadInput(f"--bits is {bits}; it must be 8 or 4, or left out.")
-    spec = target_spec(target)
+    spec, places = target_spec(target), [named_documents(place) for place in texts or ()]
+    if from_chats:
+        if (answers := answers_folder()) is None:
+            raise BadInput("--from-chats: no answer is saved yet. Leave it out.")
+        places.append(str(answers))
     with Progress() as line, Interrupt() as interrupt:
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
@@ -60,7 +74,7 @@ def command(
         if dry_run:
             _print_estimate(shop.estimate(tokens, writes=True), tokens, str(shop.folder))
             return exit_codes.DONE
-        job = shop.job(shop.own_texts(), tokens, hours)
+        job = shop.job(shop.texts(places), tokens, hours)
         shown = time.monotonic()
 
         def report(step: Any) -> None:
@@ -88,7 +102,11 @@ def command(
     }
     shop.finish(module, about, bits)
     data(f"{shop.folder} is ready: every command uses it with {spec.name}.")
-    data(_accepted(acceptance))
+    data(
+        _accepted(acceptance)
+        if acceptance
+        else "How often it is right was not looked at: it has no text of the target's own."
+    )
     return exit_codes.DONE
 
 

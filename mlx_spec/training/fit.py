@@ -90,14 +90,14 @@ class Fit:
 
     def acceptance(self, files: Sequence[Path]) -> list[float]:
         """How likely the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that were
-        not learnt from."""
+        not learnt from; none where they hold no greedy choices of the target."""
         right, drafts = np.zeros(DEPTHS), 0
         for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
             batch = Batch(texts, self.table)
             guesses = self.learner.guesses(batch, DEPTHS)
             found, count = unroll.accepted(guesses, batch.labels[..., 0], batch.greedy)
             right, drafts = right + found, drafts + count
-        return (right / max(drafts, 1)).tolist()
+        return (right / drafts).tolist() if drafts else []
 
     def learn(self, batch: "Batch") -> float:
         """One step; the loss before it."""

@@ -44,8 +44,8 @@ class Step:
     """Tokens."""
     seconds_left: float
     acceptance: tuple[float, ...] = ()
-    """Of the first 1, 2, ... drafted tokens at temperature 0, on texts that were kept out; where it was
-    looked at."""
+    """Of the first 1, 2, ... drafted tokens at temperature 0, on the target's own texts that were kept out;
+    none where it was not looked at, or there are none."""
 
 
 Report = Callable[[Step], None]
@@ -73,7 +73,6 @@ class Job:
         self._target, self._kind, self._texts = target, kind, texts
         self._folder, self._tokens = folder, tokens
         self._begun, self._hours = time.monotonic(), hours
-        folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def files(self) -> list[Path]:
@@ -101,6 +100,7 @@ class Job:
 
     def _read(self, report: Report) -> None:
         """Let the target read texts until there are enough."""
+        self._folder.mkdir(parents=True, exist_ok=True)
         done = self.tokens_read
         pace = Pace(done)
         tapped = Model(self._target, taps=self._kind.taps(self._target))

@@ -4,6 +4,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
@@ -16,6 +18,7 @@ from mlx_spec.target.model import Model
 from mlx_spec.training import own_text, study
 from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
+from models.documents.folder import listed, read_texts
 from models.load.checkpoint import on_cpu, opened
 from models.load.tokenizers import LOCAL_ONLY
 from models.pairs.installed import installed_folder
@@ -23,7 +26,7 @@ from models.pairs.own_drafters import target_name
 from models.pairs.pair import PairSpec
 from models.paths import own_drafters_folder
 from models.training import kinds
-from models.training.job import EPOCHS, Job
+from models.training.job import EPOCHS, LONGEST, Job
 from models.training.template import chat_template
 
 PROBE = 256
@@ -66,18 +69,25 @@ class Workshop:
         self.unfinished = self.folder.with_name(f".{kind}")
         """Where it is made."""
 
-    def own_texts(self) -> Iterator[Text]:
-        """What the target writes; other texts each time, so that a job that goes on gets no text twice."""
-        return own_text.own_texts(self.target, chat_template(self.tokenizer), seed=time.time_ns())
+    def texts(self, places: Iterable[str]) -> Iterator[Text]:
+        """What is to be learnt from: texts of these folders and files, then what the target writes itself.
 
-    def documents(self, texts: Iterable[str]) -> Iterator[Text]:
-        """Given texts, cut to what is learnt from."""
-        for text in texts:
-            ids = list(self.tokenizer.encode(text, add_special_tokens=False))
-            for first in range(0, len(ids), 512):
-                yield Text(ids[first : first + 512])
+        Raises:
+            ModelsError: no text in a place, or the target cannot write chats once it has to.
+        """
+        count = sum(1 for file in self.job((), 0).files for _ in study.read(file))
+        yield from islice(self._documents(places), count, None)
+        # Other texts each time, so that a job that goes on gets no text twice.
+        yield from own_text.own_texts(self.target, chat_template(self.tokenizer), seed=time.time_ns())
 
-    def job(self, texts: Iterable[Text], tokens: int, hours: float | None) -> Job:
+    def _documents(self, places: Iterable[str]) -> Iterator[Text]:
+        for place in map(Path, places):
+            for text in read_texts(place, listed(place))[0]:
+                ids = list(self.tokenizer.encode(text, add_special_tokens=False))
+                for first in range(0, len(ids), LONGEST):
+                    yield Text(ids[first : first + LONGEST])
+
+    def job(self, texts: Iterable[Text], tokens: int, hours: float | None = None) -> Job:
         return Job(self.target, self.kind, texts, self.unfinished, tokens, hours)
 
     def finish(self, module: nn.Module, about: dict[str, Any], bits: int | None) -> None:

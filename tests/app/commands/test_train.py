@@ -86,3 +86,29 @@ def test_what_cannot_be_trained_gets_a_sentence(
     given = [text.format(target=tiny_pair.target) for text in arguments]
     assert main(["train", *given]) == 2
     assert wanted in capfd.readouterr().err
+
+
+def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for i in range(12):
+        (texts / f"{i}.txt").write_text(f"{chr(97 + i)}" * 60 + " abc" * 10)
+    honest, begun = job.study.study, []
+
+    def study(target, text):
+        begun.append(text.tokens[0])
+        if len(begun) == 6:
+            raise KeyboardInterrupt
+        return honest(target, text)
+
+    monkeypatch.setattr(job.study, "study", study)
+    given = ["train", str(tiny_pair.target), "--tokens", "1000", "--texts", str(texts)]
+    assert main(given) == 130
+    assert main(given) == 0
+    assert begun[6] == begun[4], "the file that was not finished is read again, and no other"
+    kept = [begun[0], *begun[1:4], *begun[6:]]
+    assert len(set(kept[:10])) == 10
+    assert main(["train", str(tiny_pair.target), "--from-chats"]) == 2
+    assert "no answer is saved yet" in capfd.readouterr().err
