@@ -107,7 +107,7 @@ class Model:
         Such a pass reads as many rows as `capacity_for` gives the text and finds its place on the device, so
         that nothing in its graph changes from round to round until the text has grown past them.
         """
-        if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
+        if not (self.compiles and any(buffer.arrays for buffer in self.buffers)):
             return self.forward(p)
         self._fit(p.start, p.ids.shape[1])
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
