@@ -16,7 +16,7 @@ import mlx.nn as nn
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import UnsupportedModel
-from mlx_spec.target.cache import make_entries
+from mlx_spec.target.cache import Buffer, leaves, make_entries
 from mlx_spec.target.taps import Tap
 
 CANDIDATE = Candidate("layer_skip", kind="layer_skip", prior=0.5, limit=15)
@@ -48,8 +48,6 @@ class LayerSkipDrafter(ModelDrafter):
             super().__init__(view, context_limit)
         except UnsupportedModel as error:
             raise _refused(target, str(error)) from error
-        if self.cached.recurrent:
-            raise _refused(target, "Some carry a state from token to token.")
         self.candidate = replace(CANDIDATE, prior=acceptance)
 
 
@@ -79,8 +77,11 @@ def with_layers(target: Any, layers: Collection[int]) -> nn.Module:
     view = _replaced(target, target.layers, few)
     if view is None:
         raise _refused(target, "Its code keeps them in no plain list.")
-    if len(make_entries(view)) != len(stack):
+    entries = make_entries(view)
+    if len(entries) != len(stack):
         raise _refused(target, "Some share keys and values.")
+    if not all(isinstance(leaf, Buffer) for leaf in leaves(entries)):
+        raise _refused(target, "Some carry a state from token to token.")
     return view
 
 

@@ -1,4 +1,4 @@
-"""Lookahead decoding: the target guesses several places ahead at once, and what it once guessed is tried again.
+"""Lookahead decoding: the target guesses several places ahead at once, and old guesses are tried again.
 
 Fu et al., ICML 2024 (arXiv 2402.02057). Beside the draft, each pass of the target carries a window of
 guesses for the places to come, which it makes better one step at a time (Jacobi iteration). What a column
@@ -16,7 +16,7 @@ import mlx.core as mx
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict
 from mlx_spec.candidate import Candidate
-from mlx_spec.drafters import Context, Drafter, Shadow, Texts
+from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.verify.batch import BatchVerifier
 
 WINDOW, NGRAM, GUESSES = 4, 3, 3
@@ -96,7 +96,7 @@ class LookaheadDrafter(Drafter):
         return Draft(tokens, reach, mx.broadcast_to(mx.array([parents], mx.int32), tokens.shape))
 
     def _keep(self, grams: mx.array) -> None:
-        """Take n-grams `[n, ngram]`: each in place of one that begins alike, or of the one whose turn it is."""
+        """Take n-grams `[n, ngram]`: in place of one that begins alike, else of the one whose turn it is."""
         assert self._known is not None
         keys, tokens = grams[:, 0], grams[:, 1:]
         alike, turn = self._known[keys, :, 0] == tokens[:, :1], self._turn[keys]

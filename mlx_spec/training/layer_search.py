@@ -21,6 +21,8 @@ LONGEST = 7
 """Draft lengths that are weighed."""
 TRIED_ANEW = 4
 """Layers tried for each one that is left out: those that seemed to be missed least the last time."""
+WORTH = 1.1
+"""A set that would not gain as much if it drafted in no time is not made smaller."""
 TIMED_AT, TIMES = 64, 5
 """Context at which passes are timed, and how often."""
 
@@ -44,6 +46,10 @@ class Found:
     """Expected tokens per second over plain decoding's; under 1 it does not pay."""
     ceiling: float
     """The gain if drafting took no time."""
+
+
+NONE = Found((), (), 0.0, 0, 0.0, 0.0)
+"""Before any set was tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +85,30 @@ def search(target: nn.Module, texts: Sequence[Text], costs: Costs | None = None)
     """
     judge = Judge(target, texts, costs or timed(target))
     count = len(target.layers)
-    best = judge.found(range(1))
-    yield best
-    for first in range(2, count):
-        best = max(best, judge.found(range(first)), key=lambda found: found.gain)
+    best = NONE
+    for first in range(count - 1, 0, -1):
+        found = judge.found(range(first))
+        best = max(best, found, key=_gain)
         yield best
+        if found.ceiling <= max(best.gain, WORTH):
+            break  # with fewer layers it is right less often
     kept, missed = set(range(count)), dict.fromkeys(range(count), 0.0)
     while len(kept) > 1:
         anew = sorted(kept, key=missed.__getitem__)[: TRIED_ANEW if len(kept) < count else count]
-        without = {}
+        without: dict[int, Found] = {}
         for layer in anew:
-            without[layer] = judge.found(kept - {layer})
-            missed[layer] = without[layer].loss
-            best = max(best, without[layer], key=lambda found: found.gain)
+            without[layer] = found = judge.found(kept - {layer})
+            missed[layer] = found.loss
+            best = max(best, found, key=_gain)
             yield best
         least = min(anew, key=missed.__getitem__)
-        if without[least].ceiling <= best.gain:
-            return  # with fewer layers it is right less often
+        if without[least].ceiling <= max(best.gain, WORTH):
+            return
         kept.remove(least)
+
+
+def _gain(found: Found) -> float:
+    return found.gain
 
 
 class Judge:

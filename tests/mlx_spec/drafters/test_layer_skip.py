@@ -1,0 +1,106 @@
+"""Some of the target's own layers draft for it: the same text and weights, and a target left as it was."""
+
+import shutil
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.drafters import layer_skip
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
+from mlx_spec.target import model as cached_model
+from tests.mlx_spec.model_types import build
+from tests.mlx_spec.proof_drafters import Head
+from tests.mlx_spec.tiny_models import (
+    ARCHITECTURES,
+    VOCAB,
+    prompt,
+    reference,
+    text,
+    tiny_gemma3,
+    tiny_llama,
+    tiny_qwen3,
+    tiny_sliding_llama,
+    tokens,
+)
+
+KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [1, 2, 3]}
+"""Layers of each kind are left out: with a window and without, the first and the last."""
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("name", KEPT)
+def test_text_is_the_plain_one_at_every_length(name, temperature):
+    target, ids = ARCHITECTURES[name](0), prompt(40, 3)
+    options = {"max_tokens": 60, "temperature": temperature, "seed": 2}
+    wanted = text(Engine(target, context_limit=400), ids, **options)
+    engine = Engine(target, [LayerSkipDrafter(target, KEPT[name])], context_limit=400)
+    accepted = set()
+    for length in (1, 3, 7, None):
+        rounds = list(engine.generate(ids, Options(drafter="layer_skip", draft_length=length, **options)))
+        assert tokens(rounds) == wanted
+        accepted |= {r.accepted for r in rounds}
+    assert len(accepted) > 1, "rounds that all accept alike prove nothing"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
+def test_compiled_passes_with_layers_left_out_give_the_plain_text(monkeypatch):
+    monkeypatch.setattr(cached_model, "COMPILES", True)
+    mx.enable_compile()
+    target, ids = tiny_qwen3(0), prompt(40, 3)
+    drafter = LayerSkipDrafter(target, [0, 2])
+    engine = Engine(target, [drafter], context_limit=400)
+    for _ in range(2):
+        assert text(engine, ids, max_tokens=60, draft_length=3) == reference(target, ids, 60)
+    mx.disable_compile()
+    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
+
+
+def test_it_shares_the_weights_reads_only_what_it_keeps_and_leaves_the_target_whole():
+    target, ids = tiny_llama(0, layers=4), prompt(20, 1)
+    stack = list(target.layers)
+    drafter = LayerSkipDrafter(target, [0, 3])
+    engine = Engine(target, [drafter], context_limit=400)
+    text(engine, ids, max_tokens=20, draft_length=3)
+    assert list(target.layers) == stack and target.model.layers is target.layers
+    view = drafter.cached.model
+    assert view.layers[3] is stack[3] and view.model.embed_tokens is target.model.embed_tokens
+    assert [bool(buffer.arrays) for buffer in drafter.cached.buffers] == [True, False, False, True]
+
+
+def test_the_first_layers_alone_are_the_early_exit_of_the_target():
+    whole, first = tiny_llama(0, layers=4), tiny_llama(0, layers=4)
+    first.model.layers = first.model.layers[:2]
+    ids = mx.array([prompt(20, 1)])
+    assert mx.array_equal(with_layers(whole, range(2))(ids), first(ids))
+
+
+def test_a_drafter_that_taps_the_same_layers_sees_the_target_alone():
+    target, ids = tiny_llama(0), prompt(20, 1)
+    raw, wanted = target.layers[0], reference(target, ids, 40)
+    head = Head(0, mx.random.normal((32, VOCAB), key=mx.random.key(1)))
+    engine = Engine(target, [LayerSkipDrafter(target, [0]), head], context_limit=400)
+    for drafter in ("layer_skip", "head", "auto"):
+        assert text(engine, ids, max_tokens=40, drafter=drafter, draft_length=2) == wanted
+    assert target.layers[0] is not raw and with_layers(target, [0]).layers[0] is raw
+
+
+@pytest.mark.parametrize("name", ["gemma4_text", "qwen3_next", "mamba", "lfm2"])
+def test_a_target_whose_layers_hang_together_is_refused_by_name(name):
+    target = ARCHITECTURES["gemma4_shared"](0) if name == "gemma4_text" else build(name)
+    with pytest.raises(UnsupportedModel, match=f"No layer of {name} can be left out"):
+        LayerSkipDrafter(target, [0])
+
+
+@pytest.mark.parametrize("layers", [[], [0, 1], [2], [-1]])
+def test_layers_that_the_target_does_not_have_are_refused(layers):
+    with pytest.raises(UnsupportedModel, match="of a target that has 2"):
+        LayerSkipDrafter(tiny_llama(0), layers)
+
+
+@pytest.mark.parametrize("make", [tiny_sliding_llama, tiny_gemma3])
+def test_a_target_that_lost_its_layers_to_the_drafter_is_caught(monkeypatch, make):
+    wanted, target = reference(make(0), prompt(40, 3), 30), make(0)
+    monkeypatch.setattr(layer_skip, "copy", lambda module: module)
+    engine = Engine(target, [LayerSkipDrafter(target, [1])], context_limit=400)
+    assert text(engine, prompt(40, 3), max_tokens=30, draft_length=3) != wanted
