@@ -69,7 +69,7 @@ class LookaheadDrafter(Drafter):
         return self._own
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
-        if verdict is None or p.draft is not self._own or not self._grid.size:
+        if verdict is None or p.draft is None or p.draft is not self._own or not self._grid.size:
             return
         rows = self._grid + (p.ids.shape[1] - 1 - p.draft.tokens.shape[1])
         best = mx.argmax(output.logits[:, rows[-1]], axis=-1).astype(mx.int32)

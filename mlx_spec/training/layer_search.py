@@ -8,6 +8,7 @@ Layers are left out one by one, the one whose loss is least first; first layers 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -73,7 +74,7 @@ class Costs:
         return np.interp(np.arange(LONGEST + 1) + 1, list(self.rows), list(self.rows.values()))
 
 
-def search(target: nn.Module, texts: Sequence[Text], costs: Costs | None = None) -> Iterator[Found]:
+def search(target: Any, texts: Sequence[Text], costs: Costs | None = None) -> Iterator[Found]:
     """The best set so far, after each that was tried; may be left at any time.
 
     Args:
@@ -114,7 +115,7 @@ def _gain(found: Found) -> float:
 class Judge:
     """Tells sets of layers apart by one pass over each text."""
 
-    def __init__(self, target: nn.Module, texts: Sequence[Text], costs: Costs):
+    def __init__(self, target: Any, texts: Sequence[Text], costs: Costs):
         self._target, self._costs = target, costs
         self._texts = [(mx.array([list(ids)], mx.int32), start) for ids, start in texts]
         self._own = [mx.argmax(self._logits(target, i), axis=-1) for i in range(len(texts))]
@@ -161,7 +162,7 @@ def _alive(right: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(shares)
 
 
-def timed(target: nn.Module) -> Costs:
+def timed(target: Any) -> Costs:
     """Time passes of the target over a few rows, and of its first layer."""
     whole, one = Model(target), LayerSkipDrafter(target, [0]).cached
     return Costs({rows: _seconds(whole, rows) for rows in (1, 2, 4, 8)}, _seconds(one, 1), len(target.layers))

@@ -1,6 +1,7 @@
 """Some of the target's own layers draft for it: the same text and weights, and a target left as it was."""
 
 import shutil
+from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -57,32 +58,36 @@ def test_compiled_passes_with_layers_left_out_give_the_plain_text(monkeypatch):
 
 
 def test_it_shares_the_weights_reads_only_what_it_keeps_and_leaves_the_target_whole():
-    target, ids = tiny_llama(0, layers=4), prompt(20, 1)
+    target: Any = tiny_llama(0, layers=4)
+    ids = prompt(20, 1)
     stack = list(target.layers)
     drafter = LayerSkipDrafter(target, [0, 3])
     engine = Engine(target, [drafter], context_limit=400)
     text(engine, ids, max_tokens=20, draft_length=3)
     assert list(target.layers) == stack and target.model.layers is target.layers
-    view = drafter.cached.model
+    view: Any = drafter.cached.model
     assert view.layers[3] is stack[3] and view.model.embed_tokens is target.model.embed_tokens
     assert [bool(buffer.arrays) for buffer in drafter.cached.buffers] == [True, False, False, True]
 
 
 def test_the_first_layers_alone_are_the_early_exit_of_the_target():
-    whole, first = tiny_llama(0, layers=4), tiny_llama(0, layers=4)
+    whole: Any = tiny_llama(0, layers=4)
+    first: Any = tiny_llama(0, layers=4)
     first.model.layers = first.model.layers[:2]
     ids = mx.array([prompt(20, 1)])
     assert mx.array_equal(with_layers(whole, range(2))(ids), first(ids))
 
 
 def test_a_drafter_that_taps_the_same_layers_sees_the_target_alone():
-    target, ids = tiny_llama(0), prompt(20, 1)
+    target: Any = tiny_llama(0)
+    ids = prompt(20, 1)
     raw, wanted = target.layers[0], reference(target, ids, 40)
     head = Head(0, mx.random.normal((32, VOCAB), key=mx.random.key(1)))
     engine = Engine(target, [LayerSkipDrafter(target, [0]), head], context_limit=400)
     for drafter in ("layer_skip", "head", "auto"):
         assert text(engine, ids, max_tokens=40, drafter=drafter, draft_length=2) == wanted
-    assert target.layers[0] is not raw and with_layers(target, [0]).layers[0] is raw
+    view: Any = with_layers(target, [0])
+    assert target.layers[0] is not raw and view.layers[0] is raw
 
 
 @pytest.mark.parametrize("name", ["gemma4_text", "qwen3_next", "mamba", "lfm2"])
