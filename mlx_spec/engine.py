@@ -255,4 +255,6 @@ class Engine:
             raise BadOption(f"There is no drafter {options.drafter} in this pair. Use one of: {listed}.")
         if options.draft_length == 0:
             return []
-        return [drafter for drafter in self.drafters if options.drafter in ("auto", drafter.name)]
+        if options.drafter == "auto":
+            return [drafter for drafter in self.drafters if not drafter.by_name]
+        return [drafter for drafter in self.drafters if drafter.name == options.drafter]

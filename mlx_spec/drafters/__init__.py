@@ -51,6 +51,8 @@ class Drafter(ABC):
     """Layers of the target whose hidden states it wants to observe."""
     trees: bool = False
     """Whether it may propose trees, where the target can read them."""
+    by_name: bool = False
+    """Whether it drafts only where it is asked for by name, not in `auto`."""
 
     def begin(self, prompts: Texts, documents: Texts) -> None:
         """Answers to these prompts begin; `documents` are other texts they may copy from.

@@ -17,6 +17,7 @@ from mlx_lm.utils import load_tokenizer, maybe_set_recommended_wired_limit
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.draft_head import restrict_head
+from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
@@ -74,7 +75,9 @@ def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
     except Exception as error:
         raise tokenizer_trouble(first.path, error) from error
     # Lookup first: it costs nothing. A draft model knows more than what the target found likely before.
-    drafters: list[Drafter] = [LookupDrafter(), *([RecyclingDrafter()] if spec.draft is None else [])]
+    drafters: list[Drafter] = [LookupDrafter()]
+    if spec.draft is None:
+        drafters += [RecyclingDrafter(), LookaheadDrafter()]
     memory = _weight_bytes(target)
     if spec.draft is not None:
         draft, draft_config = files[-1].load(as_float32=_on_cpu())

@@ -8,6 +8,7 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length
 from mlx_spec.drafters.lookahead import LookaheadDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.target import model as cached_model
 from mlx_spec.verify import batch as verify_batch
 from tests.mlx_spec.model_types import build
@@ -55,7 +56,7 @@ def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same(temperature)
         keys = mx.random.split(mx.random.key(seed))
         drafter._known = mx.random.randint(-5, 2 * VOCAB, (VOCAB, 3, 2), key=keys[0])
         drafter._turn = mx.random.randint(0, 3, (VOCAB,), key=keys[1])
-        assert text(engine, ids, draft_length=31, **options) == wanted
+        assert text(engine, ids, drafter="lookahead", draft_length=31, **options) == wanted
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
@@ -65,14 +66,16 @@ def test_compiled_passes_give_the_plain_text(monkeypatch):
     target, ids = repeating(), prompt(40, 1)
     engine = Engine(target, [LookaheadDrafter()], context_limit=400)
     for _ in range(2):
-        assert text(engine, ids, max_tokens=60, draft_length=31) == reference(target, ids, 60)
+        assert text(engine, ids, max_tokens=60, drafter="lookahead", draft_length=31) == reference(
+            target, ids, 60
+        )
     mx.disable_compile()
     assert engine.target.compiles
 
 
 def test_two_texts_share_the_pool_and_are_those_of_single_runs():
     target, prompts = repeating(), [prompt(5, 1), prompt(9, 2)]
-    options = [Options(max_tokens=40, seed=seed, draft_length=31) for seed in range(2)]
+    options = [Options(max_tokens=40, seed=seed, drafter="lookahead", draft_length=31) for seed in range(2)]
     engine = Engine(target, [LookaheadDrafter()], context_limit=200)
     read: dict[int, list[int]] = {0: [], 1: []}
     for which, played in engine.generate_batch(prompts, options):
@@ -86,7 +89,7 @@ def test_a_column_of_the_window_becomes_an_n_gram_of_its_first_token():
     drafter = LookaheadDrafter(window=2, ngram=3, guesses=1)
     engine = Engine(target, [drafter], context_limit=200)
     engine.drafts_in_flight = False
-    answer = engine.generate(ids, Options(max_tokens=9, draft_length=31))
+    answer = engine.generate(ids, Options(max_tokens=9, drafter="lookahead", draft_length=31))
     first = next(answer).tokens
     next(answer)
     # The second round's window: its cell (0, 0) is the text's last token, the others the prompt's last.
@@ -95,6 +98,18 @@ def test_a_column_of_the_window_becomes_an_n_gram_of_its_first_token():
     for begins, guess in columns.items():
         path = [*ids, *dict.fromkeys((first[0], begins)), guess]
         assert drafter._known[begins, 0].tolist() == [guess, *reference(target, path, 1)]
+
+
+def test_auto_leaves_to_others_what_drafts_by_name_only():
+    engine, ids = (
+        Engine(repeating(), [LookaheadDrafter(), RecyclingDrafter()], context_limit=200),
+        prompt(6, 1),
+    )
+    drafted = {
+        name: {r.drafter for r in engine.generate(ids, Options(max_tokens=30, drafter=name, draft_length=3))}
+        for name in ("auto", "lookahead")
+    }
+    assert drafted == {"auto": {"none", "recycling"}, "lookahead": {"none", "lookahead"}}
 
 
 def test_where_the_target_reads_no_trees_it_offers_nothing_and_the_text_is_written():
@@ -113,4 +128,4 @@ def test_a_walk_that_takes_any_guess_is_caught(monkeypatch):
         return mx.array(depth), mx.arange(depth + 1)
 
     monkeypatch.setattr(verify_batch, "walk", gullible)
-    assert text(engine, ids, max_tokens=30, draft_length=31) != wanted
+    assert text(engine, ids, max_tokens=30, drafter="lookahead", draft_length=31) != wanted
