@@ -142,7 +142,7 @@ class Engine:
 
     @property
     def drafter_names(self) -> list[str]:
-        """Names that `Options.drafter` may have, beside `auto` and `none`."""
+        """Names that `Options.drafter` may have, alone or joined by `+`, beside `auto` and `none`."""
         return [drafter.name for drafter in self.drafters]
 
     @property
@@ -250,11 +250,14 @@ class Engine:
 
     def _drafters(self, options: Options) -> list[Drafter]:
         """Those that may draft in this generation."""
-        if options.drafter not in ("auto", "none", *self.drafter_names):
-            listed = ", ".join(["auto", *self.drafter_names, "none"])
-            raise BadOption(f"There is no drafter {options.drafter} in this pair. Use one of: {listed}.")
+        usual = [drafter.name for drafter in self.drafters if not drafter.by_name]
+        names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
+        if unknown := [name for name in names if name not in self.drafter_names]:
+            listed = ", ".join(self.drafter_names)
+            raise BadOption(
+                f"There is no drafter {unknown[0]} in this pair. "
+                f"Use auto or none, or one or more of these joined by +: {listed}."
+            )
         if options.draft_length == 0:
             return []
-        if options.drafter == "auto":
-            return [drafter for drafter in self.drafters if not drafter.by_name]
-        return [drafter for drafter in self.drafters if drafter.name == options.drafter]
+        return [drafter for drafter in self.drafters if drafter.name in names]

@@ -18,7 +18,8 @@ Rule = Literal["coupled", "token", "block"]
 """How drafted tokens are verified above temperature 0. At 0 the three coincide."""
 
 DrafterName = str
-"""`auto`: each round by the drafter that promises most. `none`: plain decoding. Else a drafter's name."""
+"""`auto`: each round by the drafter that promises most. `none`: plain decoding. Else a drafter's
+name, or several joined by `+`, among which each round chooses as in `auto`."""
 
 MAX_DRAFT_LENGTH = 31
 """With the token before it, a draft fills a matrix tile of 32 rows."""

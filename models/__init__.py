@@ -3,6 +3,7 @@
 A catalogue of pairs, not of architectures: those are mlx-lm's.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,9 +11,14 @@ if TYPE_CHECKING:
 
 
 def load_pair(
-    name: str | None = None, *, target: str | None = None, draft: str | None = None
+    name: str | None = None,
+    *,
+    target: str | None = None,
+    draft: str | None = None,
+    drafters: Sequence[str] = (),
 ) -> "LoadedPair":
-    """A pair in memory: one of the catalogue by name, or a target with a draft (repository, folder, `none`).
+    """A pair in memory: one of the catalogue by name, or a target with a draft (repository, folder, `none`),
+    and folders of other drafters.
 
     Raises:
         ModelsError: it is not known, not installed, broken, or target and draft do not fit.
@@ -21,4 +27,4 @@ def load_pair(
     from models.load.engine import load
     from models.pairs.resolve import resolve
 
-    return load(resolve(name, target, draft))
+    return load(resolve(name, target, draft, drafters=drafters))

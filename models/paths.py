@@ -43,6 +43,16 @@ def packaged_folder() -> Path:
     return data_folder() / "models"
 
 
+def own_drafters_folder() -> Path:
+    """Drafters that were trained here: `TARGET/KIND/` (`models.pairs.own_drafters`)."""
+    return data_folder() / "drafters"
+
+
+def shipped_drafters_folder() -> Path:
+    """Drafters that ship with the program, in folders named after their targets."""
+    return Path(__file__).parent / "heads"
+
+
 def builtin_folder() -> Path:
     """The pair that ships with the program: folders `target` and `draft`."""
     return Path(__file__).parent / "builtin"

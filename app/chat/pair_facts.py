@@ -6,6 +6,7 @@ from app.shell.expected_speed import SOURCE, with_range
 from app.shell.printable import one_line
 from models.pairs.catalogue import Pair, package_of
 from models.pairs.installed import find_folder, installed
+from models.pairs.own_drafters import own_drafters
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import Fit, fit
@@ -26,6 +27,8 @@ class Facts:
     """None where nothing is predicted: no Mac, or unknown models."""
     measured: str = ""
     """The last speed measured on this machine; empty if there is none."""
+    drafters: tuple[str, ...] = ()
+    """Kinds of those that belong to the target."""
 
 
 def first_facts(pair: Pair) -> Facts:
@@ -39,7 +42,8 @@ def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) ->
     here = any(map(find_folder, pulled))
     removable = removable_bytes(pair.spec) if here else 0
     expected = expect(pair, chip) if chip else None
-    return Facts(pair, installed(pair.spec), removable, fit(pair, machine), expected, measured)
+    drafters = tuple(own_drafters(pair.target)[0])
+    return Facts(pair, installed(pair.spec), removable, fit(pair, machine), expected, measured, drafters)
 
 
 def matches(facts: Facts, words: str) -> bool:
@@ -56,6 +60,7 @@ def details(facts: Facts) -> str:
         f"{pair.name}: {pair.good_for}",
         f"target {pair.target}",
         f"draft  {pair.draft or 'none'}",
+        *([f"also   {', '.join(facts.drafters)}"] if facts.drafters else []),
     ]
     sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"
     lines.append(f"{sizes}, {size_text(facts.removable_bytes)} on disk" if facts.removable_bytes else sizes)

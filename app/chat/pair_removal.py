@@ -15,7 +15,7 @@ Ask = Callable[[str, str, str], Awaitable[bool]]
 
 async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, ask: Ask) -> str:
     """Remove a pair unless it is in use or the person keeps it; the outcome as a sentence."""
-    if pair.spec == in_use:
+    if pair.spec.sources == in_use.sources:
         return f"{pair.name} is in use. Use another pair first, then remove it."
     if (job := pulls.of(pair.spec)) and job.unfinished:
         return f"{pair.name} is being downloaded. Cancel the download first, then remove it."

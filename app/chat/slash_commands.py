@@ -1,9 +1,11 @@
 """The `/` commands as data: one list serves typing, completion, help and the command palette."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from app.chat.settings import FIELDS
+from app.settings.options import AUTO, DRAFTER
 from app.shell.errors import BadInput
 
 
@@ -104,3 +106,14 @@ def completions(text: str) -> list[SlashCommand]:
     if not text.startswith("/") or any(c.isspace() for c in text):
         return []
     return [command for command in SLASH_COMMANDS if command.name.startswith(text[1:].lower())]
+
+
+def drafter_completions(text: str, drafters: Sequence[str]) -> list[str]:
+    """What `/drafter na` may become, among the names that the pair has; after a `+` also the next name."""
+    begun = text.removeprefix(f"/{DRAFTER.command} ").lstrip()
+    if begun == text or any(c.isspace() for c in begun):
+        return []
+    before, plus, typed = begun.rpartition("+")
+    names = [name for name in drafters if name not in before.split("+")] if plus else [AUTO, *drafters]
+    found = [name for name in names if name.startswith(typed.lower())]
+    return [f"/{DRAFTER.command} {before}{plus}{name}" for name in found if name != typed]

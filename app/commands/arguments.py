@@ -2,8 +2,9 @@
 
 import functools
 import inspect
+import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.settings.config import read_config
-from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
+from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting, check_drafters
 from app.shell import runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from mlx_spec.types import Options
 from models.hub.endpoint import check_endpoint
+from models.pairs.drafter_folder import drafter_source, kind_of
 from models.pairs.pair import PairSpec
 from models.pairs.resolve import resolve
 
@@ -70,9 +72,11 @@ class PairArguments:
             "steps where its vocabulary is large.",
         ),
     ] = None
+    drafters: tuple[str, ...] = ()
+    """Folders that `--drafter` named."""
 
     def chosen(self) -> PairSpec:
-        spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head)
+        spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head, self.drafters)
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
         return spec
@@ -94,7 +98,9 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
     made_of = {
-        "pair": [*inspect.signature(PairArguments).parameters.values()],
+        "pair": [
+            flag for flag in inspect.signature(PairArguments).parameters.values() if flag.name != "drafters"
+        ],
         "options": [_flag(setting, defaults) for setting in settings],
     }
     if not names:
@@ -107,9 +113,11 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         @functools.wraps(command)
         def run(**given: Any) -> int | None:
             named = {field.name: given.pop(field.name, None) for field in fields(PairArguments)}
+            named["drafters"], drafter = _drafters(given.pop("drafter", None) or ())
             if "options" in wanted:
-                typed = ((setting, given.pop(setting.field, None)) for setting in settings)
+                typed = [(setting, given.pop(setting.field, None)) for setting in settings]
                 values = {setting.field: setting.read(text) for setting, text in typed if text is not None}
+                values |= {"drafter": drafter} if drafter else {}
                 plain, head = given.pop("no_draft", False), named["draft_head"]
                 given["options"] = _options({**defaults, **values}, no_draft=plain, draft_head=head)
             return command(pair=PairArguments(**named), **given)
@@ -124,8 +132,25 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
 def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parameter:
     drawn = setting.field == "seed" and "seed" not in defaults
     default = None if drawn else setting.shown(replace(Options(), **defaults))
+    if setting == DRAFTER:
+        help = f"{setting.help} Repeatable. A folder is a drafter of your own."  # noqa: A001
+        option = typer.Option(metavar=f"{setting.value}|FOLDER", help=help)
+        return _parameter(setting.field, Annotated[list[str] | None, option], [default])
     option = typer.Option(metavar=setting.value, help=setting.help)
     return _parameter(setting.field, Annotated[str | None, option], default)
+
+
+def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The folders among what `--drafter` was given, and the names, those of the folders' kinds too."""
+    folders = tuple(text for text in given if _is_folder(text))
+    names = [text for text in given if text not in folders]
+    names += [kind_of(Path(drafter_source(folder).repo)) for folder in folders]
+    return folders, DRAFTER.read("+".join(names)) if names else ""
+
+
+def _is_folder(text: str) -> bool:
+    """Not a name, however wrong: a path, or a folder that is there."""
+    return text not in DRAFTER.choices and ("/" in text or os.path.isdir(text))
 
 
 def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
@@ -139,9 +164,10 @@ def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) 
     length = f"--draft-length {options.draft_length}" if options.draft_length else ""
     if no_draft and (drafted := drafter or length or head):
         raise BadInput(f"--no-draft and {drafted} contradict each other. Give one of them.")
-    if head and options.drafter == "lookup":
+    if head and drafter and "model" not in options.drafter.split("+"):
         raise BadInput(
-            f"{drafter} and {head} contradict each other: lookup has no draft model. Give one of them."
+            f"{drafter} and {head} contradict each other: {options.drafter} has no draft model. "
+            "Give one of them."
         )
     return replace(options, drafter="none") if no_draft else options
 
@@ -169,9 +195,7 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
 def tuned_pair(spec: PairSpec, options: Options) -> Iterator["LoadedPair"]:
     """As `loaded_pair`; an adaptive draft length is measured before, and what it learns is kept after."""
     pair = loaded_pair(spec)
-    known = pair.engine.drafter_names
-    if options.drafter not in (AUTO, "none", *known):
-        raise BadInput(f"{spec.name} has no drafter {options.drafter}. It has: {', '.join(known)}.")
+    check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
     if options.draft_length is not None or options.drafter == "none":
         yield pair
         return

@@ -1,6 +1,7 @@
 """`check`: is the drafted text the target's own, on this machine?"""
 
 from app.commands import arguments as args
+from app.settings.options import check_drafters
 from app.shell import exit_codes
 from app.shell.machine import circumstances
 from app.shell.number_text import counted
@@ -11,7 +12,7 @@ from mlx_spec.types import Options
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
 
-@args.with_flags("max_tokens", "seed", max_tokens=48, seed=0)
+@args.with_flags("max_tokens", "seed", "drafter", max_tokens=48, seed=0)
 def command(
     *,
     prompts: args.Prompts = None,
@@ -22,7 +23,7 @@ def command(
 ) -> int:
     """Prove that drafting keeps the text.
 
-    Greedy and sampled answers with and without drafting, over all drafters and lengths.
+    Greedy and sampled answers with and without drafting, over lengths and all drafters or those named.
     Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
     """
     from app.compare import check
@@ -32,7 +33,8 @@ def command(
 
     questions = read_prompts(prompts) if prompts else check.default_prompts()
     loaded = args.loaded_pair(pair.chosen())
-    plan = check.check_plan(loaded, questions, options.max_tokens, options.seed)
+    check_drafters(options.drafter, loaded.spec.name, loaded.engine.drafter_names)
+    plan = check.check_plan(loaded, questions, options.max_tokens, options.seed, options.drafter)
     collector, complete = run_until_stopped(loaded, plan, raw=raw)
     measured = collector.measured()
     if not measured:

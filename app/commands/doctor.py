@@ -17,6 +17,7 @@ from app.shell.printable import one_line
 from models.hub.endpoint import endpoint, is_web_address
 from models.pairs import installed
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
+from models.pairs.own_drafters import own_drafters
 from models.paths import data_folder, hub_cache
 from models.size_text import size_text
 from models.speed.machine import free_disk, this_machine
@@ -103,6 +104,12 @@ def _pairs() -> Iterator[Finding]:
     yield _checked("real pair", str(real.target) if here else "not here", "" if here else missing)
     others = (pair for pair in all_pairs() if pair.name not in (BUILTIN_PAIR, REAL_PAIR))
     yield Finding("pulled pairs", ", ".join(p.name for p in others if installed.installed(p.spec)) or "none")
+    for pair in all_pairs():
+        drafters, trouble = own_drafters(pair.target)
+        if drafters:
+            yield Finding(f"drafters of {pair.name}", ", ".join(f"{k} ({f})" for k, f in drafters.items()))
+        for what in trouble:
+            yield Finding(f"drafters of {pair.name}", what, "note", "Train it again, or delete the folder.")
 
 
 def _hub() -> Iterator[Finding]:

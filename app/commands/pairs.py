@@ -13,6 +13,7 @@ from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
 from models.pairs.catalogue import Pair, all_pairs, find
 from models.pairs.installed import installed
+from models.pairs.own_drafters import own_drafters
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import fit
@@ -83,6 +84,7 @@ def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:
         "good_for": pair.good_for,
         "target": str(pair.target),
         "draft": str(pair.draft) if pair.draft else None,
+        "drafters": {kind: str(folder) for kind, folder in own_drafters(pair.target)[0].items()},
         "quantization": pair.quantization,
         "download_bytes": pair.download_bytes,
         "memory_bytes": pair.memory_bytes,
@@ -101,8 +103,10 @@ def _shown(key: str, value: Any) -> str:
         return "none"
     if key.endswith("_bytes"):
         return size_text(value)
-    if value is None:
+    if value is None or value == {}:
         return "none"
+    if isinstance(value, dict):
+        return ", ".join(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return one_line(str(value))
@@ -125,5 +129,7 @@ def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
     for pair in facts:
         if pair["fits"] != "fits":
             data(one_line(f"{pair['name']}: {pair['fits']}, {pair['why']}."))
+        if pair["drafters"]:
+            data(one_line(f"{pair['name']}: drafted by {', '.join(pair['drafters'])} too."))
     if not all(pair["verified"] for pair in facts):
         data(f"* {NOT_VERIFIED}")

@@ -9,6 +9,7 @@ from app.compare.export import difference_json
 from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.words import unexplained
+from app.settings.options import AUTO
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -27,10 +28,14 @@ def default_prompts() -> list[BenchPrompt]:
     return [prompt for prompt in read_prompts(DEFAULT_PROMPTS) if prompt.id in PROMPTS]
 
 
-def check_plan(pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: int, seed: int = 0) -> Plan:
-    """Every prompt by every drafter the pair has, at every length, greedy and sampled; length 0 only once."""
-    names = pair.engine.drafter_names
-    drafters = [*names, "auto"] if len(names) > 1 else names
+def check_plan(
+    pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: int, seed: int = 0, drafter: str = AUTO
+) -> Plan:
+    """Every prompt by every drafter that the pair has (or `drafter` names) and by all together, at every
+    length, greedy and sampled; length 0 only once.
+    """
+    names = pair.engine.drafter_names if drafter == AUTO else drafter.split("+")
+    drafters = [*names, drafter] if len(names) > 1 else names
     settings = [
         Setting(drafter, length, temperature)
         for temperature, drafter, length in product(MODES, drafters, LENGTHS)

@@ -8,7 +8,7 @@ from app.chat.conversation import Conversation
 from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.engine.chat_prompt import Message
-from app.settings.options import AUTO, DRAFTERS
+from app.settings.options import DRAFTER
 from app.shell.errors import BadInput
 from app.shell.named_file import plain_file
 from mlx_spec.errors import OutOfRange
@@ -29,7 +29,8 @@ def read_compare(text: str, conversation: Conversation, options: Options) -> Pla
 def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
-    What is left out: lengths 0 to 8, drafter and temperature of the chat, its last prompt.
+    A comma parts settings; drafters joined by `+` share one. What is left out: lengths 0 to 8, drafter and
+    temperature of the chat, its last prompt.
     """
     given: dict[str, str] = {}
     for word in text.split():
@@ -71,10 +72,10 @@ def _lengths(text: str) -> Sequence[int | None]:
 
 
 def _drafters(text: str) -> list[DrafterName]:
-    asked = text.split(",")
-    if unknown := set(asked).difference((AUTO, *DRAFTERS)):
-        raise BadInput(f"'{unknown.pop()}' is none of {', '.join((AUTO, *DRAFTERS))}.")
-    return asked
+    try:
+        return [DRAFTER.read(part) for part in text.split(",")]
+    except OutOfRange as error:
+        raise BadInput(str(error)) from None
 
 
 def _temperatures(text: str) -> list[float]:

@@ -1,7 +1,7 @@
 """What was learned about drafting with a pair on this machine: measured at its first use, kept on disk.
 
 One small file per pair, written whole and moved into place: of two processes the later one's stays. Ignored
-when the device, the BLAS, the models, the versions, or whether passes are compiled, are others.
+when the device, the BLAS, the models, the drafters, the versions, or whether passes are compiled, are others.
 """
 
 import json
@@ -71,7 +71,8 @@ def state_file(pair: "LoadedPair") -> Path:
 def _pair_key(pair: "LoadedPair") -> str:
     spec = pair.spec
     head = f" ({spec.draft_head} tokens)" if spec.draft_head else ""
-    return f"{spec.target} + {spec.draft}{head}" if spec.draft else str(spec.target)
+    draft = (f"{spec.draft}{head}",) if spec.draft else ()
+    return " + ".join((str(spec.target), *draft, *map(str, spec.drafters)))
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
@@ -82,6 +83,7 @@ def _circumstances(pair: "LoadedPair") -> dict[str, Any]:
         "blas": runtime.blas(),
         "compiled": COMPILES,
         "weights": pair.memory_bytes,
+        "drafters": list(pair.engine.drafter_names),
         **{package: found.get(package) for package in ("mlx-spec", "mlx", "mlx-lm")},
     }
 

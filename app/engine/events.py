@@ -19,6 +19,8 @@ class PairInfo:
     device: str
     memory_bytes: int
     can_draft: bool
+    drafters: tuple[str, ...] = ()
+    """Names that `Options.drafter` may have."""
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     blas: str = ""

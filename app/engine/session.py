@@ -47,6 +47,7 @@ class Session:
             device=device_name(),
             memory_bytes=self._pair.memory_bytes,
             can_draft="model" in self._pair.engine.drafter_names,
+            drafters=tuple(self._pair.engine.drafter_names),
             notes=self._pair.notes,
             versions=versions(),
             blas=blas(),

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from app.settings.options import AUTO, OPTION_SETTINGS, OptionSetting
+from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 from models.errors import UnknownPair
@@ -52,7 +52,11 @@ class Config:
         words = {argument.partition("=")[0] for argument in given}
         ruled_out = {option for flag in words & _RULED_OUT.keys() for option in _RULED_OUT[flag]}
         options = {SCHEMA[name].option: str(value) for name, value in self.values.items()}
-        return {option: value for option, value in options.items() if option and option not in ruled_out}
+        return {
+            option: [value] if option == DRAFTER.field else value  # a list, as its flag may be repeated
+            for option, value in options.items()
+            if option and option not in ruled_out
+        }
 
 
 def read_config() -> Config:

@@ -3,17 +3,22 @@
 The type, the default and the range are those of the field of `Options`.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, get_args, get_type_hints
 
+from app.shell.errors import BadInput
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 AUTO = "auto"
 """In place of None where that leaves the value to the engine."""
-DRAFTERS = ("model", "lookup", "recycling")
+DRAFTERS = (
+    "model", "lookup", "recycling", "eagle", "medusa", "layer_skip", "lookahead", "grounded",
+)  # fmt: skip
+"""That there are; which of them a pair has depends on its files."""
 _TYPES = get_type_hints(Options)
 
 
@@ -27,6 +32,8 @@ class OptionSetting:
     help: str
     command: str
     choices: tuple[str, ...] = ()
+    joins: bool = False
+    """Whether several choices may be joined by `+`."""
 
     @property
     def takes_auto(self) -> bool:
@@ -45,10 +52,7 @@ class OptionSetting:
         if self.takes_auto and value == AUTO:
             return None
         if self.choices:
-            if value not in self.choices:
-                wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
-                near = get_close_matches(str(value), self.choices, n=1)
-                raise OutOfRange(self.field, value, wanted + (f" ({near[0]}?)" if near else ""))
+            value = self._chosen(value)
         elif isinstance(value, bool) or not isinstance(value, (int, self._kind)):
             wanted = "a number" if self._kind is float else "a whole number"
             raise OutOfRange(self.field, value, wanted + (f" or {AUTO}" if self.takes_auto else ""))
@@ -56,6 +60,18 @@ class OptionSetting:
             with suppress(OverflowError):  # more than a float may hold is out of range as it is
                 value = self._kind(value)
         return getattr(replace(Options(), **{self.field: value}), self.field)
+
+    def _chosen(self, value: object) -> str:
+        """One of the choices, or several: each once, joined by `+` (`,` is understood too)."""
+        text = str(value)
+        names = [name.strip() for name in text.replace(",", "+").split("+")] if self.joins else [text]
+        if unknown := [name for name in names if name not in self.choices]:
+            wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+            near = get_close_matches(unknown[0], self.choices, n=1)
+            raise OutOfRange(self.field, value, wanted + (f" ({near[0]}?)" if near else ""))
+        if len(set(names)) > 1 and AUTO in names:
+            raise OutOfRange(self.field, value, f"{AUTO} alone (all that the pair has), or names without it")
+        return "+".join(dict.fromkeys(names))
 
     def shown(self, options: Options) -> str:
         """The value as it is typed: `0`, not `0.0`."""
@@ -81,10 +97,14 @@ _LENGTH = (
     "auto is what pays here, measured at a pair's first use."
 )
 _DRAFTER = (
-    "Who drafts: the draft model, lookup in the text so far, recycling of the target's own likeliest tokens "
-    "(pairs without a draft model), or whichever fits (auto)."
+    f"Who drafts: whichever of the pair's drafters fits (auto), or those named: {', '.join(DRAFTERS)}; "
+    "several are joined by +."
 )
 _VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."
+
+DRAFTER = replace(
+    _drafting("drafter", "drafter", _DRAFTER, AUTO, *DRAFTERS, value=f"{AUTO}|NAME"), joins=True
+)
 
 OPTION_SETTINGS = (
     _sampling("temperature", "T", "Randomness; 0 is greedy, it always takes the likeliest token."),
@@ -95,7 +115,14 @@ OPTION_SETTINGS = (
     _sampling("seed", "N", "Same seed, same text, drafted or not. If none is set, one is drawn and shown."),
     _sampling("max_tokens", "N", "Longest answer, in tokens."),
     _drafting("draft_length", "length", _LENGTH, value="N|auto"),
-    _drafting("drafter", "drafter", _DRAFTER, AUTO, *DRAFTERS),
+    DRAFTER,
     _drafting("verify", "verify", _VERIFY, *get_args(_TYPES["verify"])),
 )
 """In the order of `--help`."""
+
+
+def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
+    """Raise BadInput where `Options.drafter` names a drafter that the pair has not."""
+    for name in wanted.split("+"):
+        if name not in (AUTO, "none", *known):
+            raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.")

@@ -60,8 +60,13 @@ class Checkpoint:
                 model = dequantize_model(model)
             mx.eval(model.parameters())
         except Exception as error:
-            raise _trouble(self.path, error) from error
+            raise trouble(self.path, error) from error
         return model, config
+
+
+def on_cpu() -> bool:
+    """Whether weights become float32: quantized products are slow there."""
+    return mx.default_device() == mx.Device(mx.cpu)
 
 
 @contextmanager
@@ -82,7 +87,7 @@ def _count(weights: dict[str, mx.array]) -> Counter[str]:
     return stored
 
 
-def _trouble(path: Path, error: Exception) -> ModelsError:
+def trouble(path: Path, error: Exception) -> ModelsError:
     """The error in the user's words: mlx-lm raises whatever its parts raise."""
     text, reason = str(error), reason_of(error)
     if is_lack_of_memory(error):

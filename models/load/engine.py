@@ -23,8 +23,9 @@ from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
 from models.errors import MachineTrouble
-from models.load.checkpoint import Checkpoint, opened
+from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit, target_shape
+from models.load.drafters import load_drafters
 from models.load.tokenizers import LOCAL_ONLY, check_folders, tokenizer_trouble
 from models.pairs.catalogue import fitting_draft
 from models.pairs.installed import installed_folder
@@ -51,10 +52,11 @@ class LoadedPair:
 
 
 def load(spec: PairSpec) -> LoadedPair:
-    """Load both models and the target's tokenizer.
+    """Load both models, the target's tokenizer and what else drafts for the target.
 
     Raises:
         ModelsError: not here, broken, too large, of an unknown kind, or the draft reads text differently.
+            A drafter that belongs to the target and is not named in `spec` is left out instead, with a note.
         SpecError: the engine refuses the models.
     """
     paths = [installed_folder(source, spec) for source in spec.sources]
@@ -66,9 +68,9 @@ def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
     notes, first = [each.note for each in files if each.note], files[0]
     if spec.draft is not None:
         notes += check_folders(first.folder, files[-1].folder, fitting=fitting_draft(spec.target))
-    check_memory(files, _capacity(), as_float32=_on_cpu())
+    check_memory(files, _capacity(), as_float32=on_cpu())
     maybe_set_recommended_wired_limit()
-    target, config = first.load(as_float32=_on_cpu())
+    target, config = first.load(as_float32=on_cpu())
     try:
         # mlx-lm has merged the ends of text of generation_config.json into `config`.
         tokenizer = load_tokenizer(first.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
@@ -80,14 +82,17 @@ def _load(spec: PairSpec, files: list[Checkpoint]) -> LoadedPair:
         drafters += [RecyclingDrafter(), LookaheadDrafter()]
     memory = _weight_bytes(target)
     if spec.draft is not None:
-        draft, draft_config = files[-1].load(as_float32=_on_cpu())
+        draft, draft_config = files[-1].load(as_float32=on_cpu())
         memory += _weight_bytes(draft)
         if spec.draft_head is not None:
             restrict_head(draft, frequent_tokens(tokenizer, spec.draft_head))
         drafters.append(ModelDrafter(draft, context_limit(draft_config)))
+    others, left_out = load_drafters(spec, target, config)
+    drafters += others
+    notes += left_out
     limit, shape = context_limit(config), target_shape(config)
     engine = Engine(target, drafters, context_limit=limit)
-    if shape is not None and not _on_cpu():
+    if shape is not None and not on_cpu():
         engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(
         spec=spec,
@@ -125,14 +130,10 @@ def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool
         )
 
 
-def _on_cpu() -> bool:
-    return mx.default_device() == mx.Device(mx.cpu)
-
-
 def _capacity() -> int:
     """Bytes that weights may take: all memory on a CPU, else what the device recommends."""
     recommended = mx.device_info().get("max_recommended_working_set_size")
-    return int(recommended) if recommended and not _on_cpu() else physical_memory()
+    return int(recommended) if recommended and not on_cpu() else physical_memory()
 
 
 def _weight_bytes(model: nn.Module) -> int:

@@ -13,13 +13,13 @@ from models.files import atomic_write
 from models.load.configuration import context_limit
 from models.pairs.folder import read_json
 
-KIND = "layer_skip"
+LAYER_SKIP = "layer_skip"
 
 
 def save_layer_skip(folder: Path, found: Found, target: str) -> None:
     """Write what the search found for the target of this name; OSError leaves what was there."""
     config = {
-        "model_type": KIND,
+        "model_type": LAYER_SKIP,
         "layers": list(found.layers),
         "acceptance": list(found.acceptance),
         "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length},

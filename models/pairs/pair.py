@@ -4,6 +4,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from models.errors import BadSource
 
@@ -41,25 +42,27 @@ class PairSpec:
     """A target and the draft that guesses ahead for it; without one lookup and plain decoding remain.
 
     The name is the catalogue's, else the target's. `draft_head`: among how many of the most frequent tokens
-    the draft guesses; None: all.
+    the draft guesses; None: all. `drafters`: folders of others (`drafter_folder.py`), one of a kind.
     """
 
     name: str
     target: Source
     draft: Source | None
     draft_head: int | None = None
+    drafters: tuple[Source, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The different models of the pair, the target first."""
+        """The different models of the pair, the target first: what is pulled and removed."""
         if self.draft is None or self.draft == self.target:
             return (self.target,)
         return (self.target, self.draft)
 
-    def as_json(self) -> dict[str, str | None]:
+    def as_json(self) -> dict[str, Any]:
         """Name and sources, as reports of measurements name the pair."""
         draft = str(self.draft) if self.draft else None
-        return {"name": self.name, "target": str(self.target), "draft": draft}
+        named = {"drafters": [str(source) for source in self.drafters]} if self.drafters else {}
+        return {"name": self.name, "target": str(self.target), "draft": draft, **named}
 
 
 def read_source(text: str, revision: str | None = None) -> Source:

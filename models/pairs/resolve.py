@@ -1,10 +1,12 @@
 """From what a person names (a pair, a target, a draft, a revision) to a PairSpec."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from models.errors import BadSource
 from models.pairs.catalogue import find, fitting_draft
+from models.pairs.drafter_folder import MODEL, check_drafter, drafter_source
 from models.pairs.installed import default_pair
 from models.pairs.pair import PairSpec, Source, read_source
 
@@ -15,6 +17,7 @@ def resolve(
     draft: str | None = None,
     revision: str | None = None,
     draft_head: int | None = None,
+    drafters: Sequence[str] = (),
 ) -> PairSpec:
     """A pair of the catalogue by its name, or a target with a draft; without both the default one.
 
@@ -22,11 +25,15 @@ def resolve(
         draft: Hub repository, folder, or `none`; beside a name it replaces the pair's own draft.
         revision: of the target. A draft's own is written `org/name@revision`.
         draft_head: how many of the most frequent tokens the draft guesses among; None is all.
+        drafters: folders of drafters, one of a kind; one that holds a model is the draft.
 
     Raises:
         UnknownPair: no pair of that name.
         BadSource: what was named contradicts itself, or is neither a folder nor a repository name.
+        ModelsError: a drafter's folder is not whole.
     """
+    if drafters:
+        return _with_drafters(name, target, draft, revision, draft_head, drafters)
     if revision is not None and not revision.strip():
         raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
     if draft_head is not None:
@@ -47,6 +54,30 @@ def resolve(
             )
         spec = replace(spec, target=replace(spec.target, revision=revision))
     return spec if draft is None else replace(spec, draft=_draft(draft))
+
+
+def _with_drafters(
+    name: str | None,
+    target: str | None,
+    draft: str | None,
+    revision: str | None,
+    draft_head: int | None,
+    drafters: Sequence[str],
+) -> PairSpec:
+    """A target named with them needs no draft."""
+    sources = dict[str, Source]()
+    for source in map(drafter_source, drafters):
+        kind = check_drafter(Path(source.repo))
+        if sources.setdefault(kind, source) != source:
+            raise BadSource(f"{sources[kind]} and {source} are both of the kind {kind}. Name one of them.")
+    if (model := sources.pop(MODEL, None)) is not None:
+        if draft is not None:
+            raise BadSource(f"--draft {draft} and --drafter {model} both name a draft model. Name one.")
+        draft = str(model)
+    if draft is None and target is not None:
+        draft = "none"
+    spec = resolve(name, target, draft, revision, draft_head)
+    return replace(spec, drafters=tuple(sources.values()))
 
 
 def _from_sources(target: str, draft: str | None, revision: str | None) -> PairSpec:

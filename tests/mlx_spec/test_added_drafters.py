@@ -11,7 +11,10 @@ from mlx_spec import Engine, Options, SpecError
 from mlx_spec.arrays import Draft
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
+from mlx_spec.errors import BadOption
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, reference, settled, text, tiny_llama, tokens
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"
@@ -35,6 +38,20 @@ def test_the_drafter_of_the_docs_works_and_changes_no_word(temperature):
     assert tokens(rounds) == wanted
     assert temperature or sum(r.accepted for r in rounds) > 20
     assert text(engine, ids, **options) == wanted
+
+
+def test_names_joined_by_a_plus_let_those_drafters_take_part_and_no_other():
+    target, ids = settled(tiny_llama(0), 0, spread=0.7), prompt(6, 1)
+    drafters = [LookupDrafter(), example(), RecyclingDrafter()]
+    engine = Engine(target, drafters, context_limit=400)
+    wanted = text(engine, ids, max_tokens=60, drafter="none")
+    for joined in ("lookup+bigram", "bigram+lookup"):
+        rounds = list(engine.generate(ids, Options(drafter=joined, draft_length=3, max_tokens=60)))
+        assert tokens(rounds) == wanted
+        assert {r.drafter for r in rounds} - {"none"} == {"lookup", "bigram"}
+    for wrong, named in (("lookup+eagle", "eagle"), ("auto+lookup", "auto"), ("lookup+none", "none")):
+        with pytest.raises(BadOption, match=f"no drafter {named} in this pair"):
+            engine.generate(ids, Options(drafter=wrong))
 
 
 class Foreign(Drafter):

@@ -110,6 +110,7 @@ class ChatScreen(Screen[None]):
             case PairLoading() if idle:
                 self.state.count_context()
             case Loaded(info):
+                self.prompt.drafters = info.drafters
                 for note in info.notes:
                     self.view.note(note)
             case TuningEnded(skipped=skipped):

@@ -9,6 +9,7 @@ from app.chat.attachments import attach
 from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
+from app.settings.options import DRAFTER, check_drafters
 from app.shell.errors import AppError, BadInput
 from app.shell.number_text import counted
 from app.shell.pull_text import warning
@@ -96,9 +97,15 @@ class CommandRunner:
             self._view.note(str(error), "error")
 
     def _set(self, command: SlashCommand, value: str) -> None:
-        if value:
-            self._chat.change_settings(change(self._chat.settings, command.name, value.lower()))
+        info = self._chat.link.info if command.name == DRAFTER.command else None
         when = " from the next answer on" if value else f". Change it with {command.usage}"
+        if value:
+            settings = change(self._chat.settings, command.name, value.lower())
+            if info is not None:
+                check_drafters(settings.options.drafter, info.name, info.drafters)
+            self._chat.change_settings(settings)
+        elif info is not None:
+            when += f"; {info.name} has {', '.join(info.drafters)}"
         text = describe(self._chat.settings, command.name)
         self._view.note(f"{text[0].upper()}{text[1:]}{when}.")
 

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
 from app.chat.past_prompts import PastFiles, PastPrompts
-from app.chat.slash_commands import completions
+from app.chat.slash_commands import completions, drafter_completions
 from app.history.records import Attachment
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
@@ -46,6 +46,8 @@ class Prompt(Vertical):
         self.past_files = PastFiles()
         self.others_wait = False
         """Prompts wait for the answer in progress; Up takes the last of them back."""
+        self.drafters: tuple[str, ...] = ()
+        """Those of the loaded pair."""
         self._files = AttachmentList()
         self._given_back = ""
         self._given_back_title = ""
@@ -120,7 +122,8 @@ class Prompt(Vertical):
 
     def _offer_commands(self) -> None:
         self._offered_for = self.area.text
-        self.menu.offer(completions(self.area.text))
+        text = self.area.text
+        self.menu.offer(completions(text) or drafter_completions(text, self.drafters))
 
     def _takes_key(self, key: str) -> bool:
         """Use a key that is not about the text itself; return whether it was one."""
@@ -168,7 +171,9 @@ class Prompt(Vertical):
     def _choose(self) -> None:
         choice = self.menu.chosen
         self.menu.offer(())
-        if isinstance(choice, str):
+        if isinstance(choice, str) and self._typed_path is None:
+            self.fill(choice)
+        elif isinstance(choice, str):
             self._complete(choice)
         elif choice is not None:
             self.area.clear()

@@ -47,6 +47,17 @@ def test_without_a_draft_model_all_that_needs_none_is_checked(
     assert {row["drafter"] for row in report["rows"]} == {"lookup", "recycling", "lookahead", "auto"}
 
 
+def test_drafters_that_are_named_are_checked_alone_and_together(
+    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    named = ["--target", str(tiny_pair.target), "--drafter", str(tiny_pair.draft), "--drafter", "lookup"]
+    code, report = run(named, one_prompt, capfd)
+    assert code == 0
+    assert {row["drafter"] for row in report["rows"]} == {"lookup", "model", "lookup+model"}
+    assert main(["check", *tiny_pair.arguments, "--drafter", "eagle"]) == 2
+    assert "target has no drafter eagle. It has: lookup, model." in capfd.readouterr().err
+
+
 def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     right = verify.coupled
 

@@ -191,6 +191,8 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         "lookup 1", "lookup 2", "lookup (length auto)", "lookup 1 at 0.8", "lookup 2 at 0.8",
         "lookup (length auto) at 0.8",
     ]  # fmt: skip
+    joined = read_sweep("length=2 drafter=lookup,eagle+lookup", CHAT, Options())
+    assert [setting.label for setting in joined.settings if setting.drafts] == ["lookup 2", "eagle+lookup 2"]
     assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
     assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
     assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
@@ -206,7 +208,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         (f"length=0-{'9' * 5000}", "is no length"),
         (f"length={'9' * 5000},1", "is no length"),
         (f"repeats={'9' * 5000}", "between 1 and"),
-        ("drafter=none", "none of auto, model, lookup"),
+        ("drafter=none", "drafter is none; it must be auto, model, lookup"),
         ("temperature=hot", "are no temperatures"),
         ("length=0", "Nothing there drafts"),
         ("repeats=0", "between 1 and"),

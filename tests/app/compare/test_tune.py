@@ -21,6 +21,7 @@ from mlx_spec.calibrate import Calibration, Kind
 from mlx_spec.policy.controller import PLAIN_FIRST
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
+from models.pairs.pair import PairSpec, Source
 from tests.app.tiny_pair import TinyPair
 
 
@@ -79,11 +80,13 @@ def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
 
 def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.shell.machine.device_name", lambda: "test")
-    spec = SimpleNamespace(target="t", draft="d", draft_head=None)
+    spec = PairSpec("tiny", Source("t"), Source("d"))
 
     def pair(letter: str) -> Any:
         controller = SimpleNamespace(as_json=lambda: {"costs": letter * 20_000})
-        return SimpleNamespace(spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller))
+        return SimpleNamespace(
+            spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller, drafter_names=())
+        )
 
     def keep_often(letter: str) -> bool:
         return all(drafting_state.keep(pair(letter)) for _ in range(15))

@@ -188,11 +188,16 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
-    pair = PairSpec("tiny", Source(str(tiny_pair.target)), Source(str(tiny_pair.draft)))
+    drafters = (Source(str(tiny_pair.draft)),)
+    pair = PairSpec("tiny", Source(str(tiny_pair.target)), None, drafters=drafters)
     client = EngineClient(tmp_path / "engine.log")
     client.start()
-    exchange(client, Load(pair), until=has(Tuning))
-    drafting, plain = Options(max_tokens=24, draft_length=3), Options(max_tokens=24, drafter="none")
+    loaded = next(e for e in exchange(client, Load(pair), until=has(Tuning)) if isinstance(e, Loaded))
+    assert loaded.info.drafters == ("lookup", "recycling", "model")
+    drafting, plain = (
+        Options(max_tokens=24, draft_length=3, drafter="model+lookup"),
+        Options(max_tokens=24, drafter="none"),
+    )
     events = exchange(client, SkipTuning(), ask(1, "hi", drafting), ask(2, "hi", plain), until=ended(2))
     assert has(TuningEnded)(events)
     first, second = answer_of(events, 1), answer_of(events, 2)

@@ -43,7 +43,7 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
         ("sampling.top-k = true", "sampling.top-k", "a whole number"),
         ("sampling.max-tokens = 0", "sampling.max-tokens", "at least 1"),
         ("drafting.length = 99", "drafting.length", "between 0 and 31"),
-        ("drafting.drafter = 'modle'", "drafting.drafter", "auto, model, lookup or recycling (model?)"),
+        ("drafting.drafter = 'modle'", "drafting.drafter", "lookahead or grounded (model?)"),
         ("keys.chat.comprae = 'f6'", "keys.chat.comprae", "Did you mean keys.chat.compare?"),
         ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),
         ("keys.chat.compare = 'x'", "keys.chat.compare", "typed into the prompt"),
@@ -103,6 +103,19 @@ def test_the_command_line_wins_over_the_file(write: Any, monkeypatch: pytest.Mon
     assert [options.draft_length for _, options in opened] == [5, 5, None]
     assert {options.seed for _, options in opened} == {7}
     assert opened[2][1].drafter == "none"
+
+
+def test_drafters_of_the_file_and_of_flags_that_are_repeated_become_one_text(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(chat, "_open", lambda spec, options, *_, **__: opened.append(options.drafter))
+    write("drafting.drafter = 'eagle,lookup+eagle'")
+    assert main([]) == 0
+    assert main(["chat", "builtin"]) == 0
+    assert main(["chat", "builtin", "--drafter", "model+lookup", "--drafter=medusa,model"]) == 0
+    assert main(["chat", "builtin", "--no-draft"]) == 0
+    assert opened == ["eagle+lookup", "eagle+lookup", "model+lookup+medusa", "none"]
 
 
 def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(

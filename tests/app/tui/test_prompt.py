@@ -65,6 +65,25 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
+async def test_drafters_are_chosen_among_those_that_the_pair_has(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        menu = chat.app.chat.prompt.menu
+        await chat.until(lambda: chat.app.state.link.info is not None)
+        chat.area.load_text("/drafter ")
+        await chat.until(lambda: menu.is_open)
+        await chat.press("down", "down", "enter")
+        assert chat.area.text == "/drafter model"
+        await chat.press("+", "enter", "enter")
+        await chat.noticed("Drafter is model+lookup from the next answer on.")
+        assert chat.app.state.settings.options.drafter == "model+lookup"
+        await chat.type("/drafter eagle")
+        await chat.noticed("scripted has no drafter eagle. It has: lookup, model.")
+        assert chat.app.state.settings.options.drafter == "model+lookup"
+        chat.area.load_text("/drafter ")
+        await chat.press("escape", "enter")
+        await chat.noticed("Drafter is model+lookup. Change it with /drafter auto|NAME; scripted has lookup,")
+
+
 async def test_a_slash_offers_commands_and_mistakes_are_explained(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         menu = chat.app.chat.prompt.menu

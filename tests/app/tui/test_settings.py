@@ -3,7 +3,7 @@
 import pytest
 
 from app.chat.settings import FIELDS, Settings, change, describe, setup_rows
-from app.chat.slash_commands import SLASH_COMMANDS, completions, parse
+from app.chat.slash_commands import SLASH_COMMANDS, completions, drafter_completions, parse
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 
@@ -39,7 +39,8 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
         ("top-p", "1.5", "/top-p is 1.5; it must be"),
         ("temperature", "abc", r"^/temperature is abc; it must be a number\.$"),
         ("drafter", "none", "/draft off"),
-        ("drafter", "eagle", "auto, model, lookup or recycling"),
+        ("drafter", "egle", r"lookahead or grounded \(eagle\?\)"),
+        ("drafter", "lookup+auto", "auto alone"),
         ("temperature", "0.00001", r"is 0.00001; it must be 0 \(no sampling\) or between 0.0001 and 10\."),
         ("seed", "-1", "between 0 and"),
     ],
@@ -77,6 +78,18 @@ def test_commands_are_completed_by_their_beginning_and_not_inside_a_value() -> N
     assert [command.name for command in completions("/dra")] == ["draft", "drafter"]
     assert completions("/draft o") == [] and completions("draft") == []
     assert parse("/Draft  on") == (next(c for c in SLASH_COMMANDS if c.name == "draft"), "on")
+
+
+def test_drafters_are_completed_by_name_one_after_another() -> None:
+    has = ("lookup", "recycling", "eagle")
+    assert drafter_completions("/drafter ", has) == [f"/drafter {name}" for name in ("auto", *has)]
+    assert drafter_completions("/drafter e", has) == ["/drafter eagle"]
+    assert drafter_completions("/drafter eagle+", has) == [
+        "/drafter eagle+lookup",
+        "/drafter eagle+recycling",
+    ]
+    for nothing in ("/drafter", "/drafter eagle", "/drafter eagle l", "/draft e", "e", ""):
+        assert drafter_completions(nothing, has) == []
 
 
 def test_a_value_may_begin_on_the_next_line() -> None:

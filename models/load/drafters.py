@@ -1,0 +1,79 @@
+"""Drafters from folders, loaded for a target."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+
+from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.errors import SpecError
+from models.errors import BadChoice, ModelsError
+from models.load.checkpoint import on_cpu, opened, trouble
+from models.load.configuration import context_limit
+from models.load.layer_skip import LAYER_SKIP, load_layer_skip
+from models.pairs.drafter_folder import MODEL, kind_of
+from models.pairs.own_drafters import own_drafters
+from models.pairs.pair import PairSpec
+
+Loader = Callable[[Path, nn.Module, dict[str, Any]], Drafter]
+"""From the drafter's folder, target and the target's config. SpecError or ModelsError: it does not fit."""
+
+
+def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> Drafter:
+    with opened(folder) as files:
+        draft, draft_config = files.load(as_float32=on_cpu())
+    return ModelDrafter(draft, context_limit(draft_config))
+
+
+LOADERS: dict[str, Loader] = {MODEL: load_model, LAYER_SKIP: load_layer_skip}
+"""By kind (`models.pairs.drafter_folder`)."""
+
+
+def load_drafters(
+    spec: PairSpec, target: nn.Module, config: dict[str, Any]
+) -> tuple[list[Drafter], list[str]]:
+    """What drafts for the target beside the pair's draft model: the pair's other drafters, and of the
+    target's own those of other kinds. And notes on own ones that are left out.
+
+    Raises:
+        ModelsError: one of the pair's does not fit, or cannot be read.
+    """
+    named = {kind_of(folder): folder for folder in (Path(source.repo) for source in spec.drafters)}
+    own, notes = own_drafters(spec.target)
+    drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]
+    for kind, folder in own.items():
+        if kind == MODEL and spec.draft is not None:
+            notes.append(f"This pair has a draft model. To use yours in its place: --drafter {folder}")
+        elif kind not in named:
+            try:
+                drafters.append(load_drafter(folder, kind, target, config))
+            except ModelsError as error:
+                notes.append(f"The drafter in {folder} is left out: {error}")
+    return drafters, notes
+
+
+def load_drafter(folder: Path, kind: str, target: Any, config: dict[str, Any]) -> Drafter:
+    """The drafter in a folder, with its weights in memory.
+
+    Raises:
+        ModelsError: it does not fit the target, cannot be read, or is of a kind that is not loaded yet.
+    """
+    if kind not in LOADERS:
+        raise BadChoice(f"{folder} holds a drafter of the kind {kind}, which this version cannot load.")
+    try:
+        drafter = LOADERS[kind](folder, target, config)
+    except SpecError as error:
+        raise BadChoice(f"The drafter in {folder} does not fit this target: {error}") from error
+    except ModelsError:
+        raise
+    except Exception as error:
+        raise trouble(folder, error) from error
+    layers = len(target.layers)
+    if beyond := [layer for layer in drafter.taps if not 0 <= layer < layers]:
+        raise BadChoice(
+            f"The drafter in {folder} reads layer {beyond[0]}, and the target has {layers} layers. "
+            "Use the drafter that was made for this target."
+        )
+    return drafter

@@ -1,0 +1,51 @@
+"""Drafters that belong to a target without being named: shipped with the program, or trained here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from models.errors import BadChoice, ModelsError
+from models.pairs.catalogue import all_pairs
+from models.pairs.drafter_folder import check_drafter
+from models.pairs.folder import read_json
+from models.pairs.pair import Source
+from models.paths import own_drafters_folder, shipped_drafters_folder
+
+
+def target_name(target: Source) -> str:
+    """The name under which a target's drafters are kept: the pair's in the catalogue, else its own."""
+    pairs = (pair.name for pair in all_pairs() if pair.target == target and not pair.own)
+    return next(pairs, Path(target.repo).name.removesuffix(".gguf"))
+
+
+def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
+    """Folders by the kind of drafter in them, a person's own in the place of shipped ones; and what is wrong
+    with those that are left out.
+
+    `mlx_spec.target` in a folder's config.json names the target it was made for, as `target_name`, repository
+    or folder; without it, the folder's place says so.
+    """
+    found, trouble = dict[str, Path](), list[str]()
+    for folder in _folders(target_name(target)):
+        try:
+            kind = check_drafter(folder)
+            _check_target(folder, target)
+            found[kind] = folder
+        except (ModelsError, OSError) as error:
+            trouble.append(f"The drafter in {folder} is left out: {error}")
+    return found, trouble
+
+
+def _folders(name: str) -> Iterator[Path]:
+    """Later ones take the place of earlier ones."""
+    shipped, own = shipped_drafters_folder() / name, own_drafters_folder() / name
+    if shipped.is_dir():
+        yield shipped
+    if own.is_dir():
+        yield from sorted(folder for folder in own.iterdir() if not folder.name.startswith("."))
+
+
+def _check_target(folder: Path, target: Source) -> None:
+    facts = (read_json(folder / "config.json") or {}).get("mlx_spec")
+    made_for = facts.get("target") if isinstance(facts, dict) else None
+    if made_for is not None and made_for not in (target_name(target), target.repo, str(target)):
+        raise BadChoice(f"it was made for {made_for}.")

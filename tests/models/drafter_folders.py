@@ -1,0 +1,40 @@
+"""Folders of drafters as a person has them, and a drafter in the place of those that are not loaded yet."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Draft, Length
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context, Drafter
+from mlx_spec.verify.batch import BatchVerifier
+
+EAGLE = {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 32}
+MEDUSA = {"medusa_num_heads": 2, "hidden_size": 32}
+LAYER_SKIP = {"model_type": "layer_skip", "layers": [0]}
+
+
+def make_drafter(folder: Path, config: dict[str, Any], *, target: str | None = None) -> Path:
+    """Write a config.json and, beside it, weights that nobody reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made_for = {"mlx_spec": {"target": target}} if target else {}
+    (folder / "config.json").write_text(json.dumps(config | made_for))
+    if config is not LAYER_SKIP:
+        mx.save_safetensors(str(folder / "model.safetensors"), {"fc.weight": mx.zeros((4, 4))})
+    return folder
+
+
+class Repeating(Drafter):
+    """The last token again and again."""
+
+    def __init__(self, name: str, folder: Path, taps: Sequence[int] = ()):
+        self.name, self.folder, self.taps = name, folder, taps
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        return [Candidate(self.name, self.name, prior=0.5, limit=4)]
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        return Draft.chain(mx.repeat(context.last(1), depth, axis=1))
