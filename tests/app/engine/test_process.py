@@ -193,7 +193,7 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     client = EngineClient(tmp_path / "engine.log")
     client.start()
     loaded = next(e for e in exchange(client, Load(pair), until=has(Tuning)) if isinstance(e, Loaded))
-    assert loaded.info.drafters == ("lookup", "recycling", "model")
+    assert loaded.info.drafters == ("lookup", "recycling", "lookahead", "model")
     drafting, plain = (
         Options(max_tokens=24, draft_length=3, drafter="model+lookup"),
         Options(max_tokens=24, drafter="none"),
