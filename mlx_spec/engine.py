@@ -65,6 +65,8 @@ class Engine:
         self.target = Model(target, kv_bits, [layer for drafter in drafters for layer in drafter.taps])
         if any(drafter.trees for drafter in drafters):
             self.target.allow_trees()
+        for drafter in drafters:
+            drafter.meet(self.target)
         self.context_limit = context_limit
         self._models = [self.target, *(model for drafter in drafters for model in drafter.models)]
         self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)

@@ -54,6 +54,10 @@ class Drafter(ABC):
     by_name: bool = False
     """Whether it drafts only where it is asked for by name, not in `auto`."""
 
+    def meet(self, target: Model) -> None:
+        """This is the target, whose rows it may use."""
+        return None
+
     def begin(self, prompts: Texts, documents: Texts) -> None:
         """Answers to these prompts begin; `documents` are other texts they may copy from.
 

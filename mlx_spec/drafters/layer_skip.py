@@ -1,8 +1,9 @@
 """The target's own layers, some left out, draft for the target: self-speculation without training.
 
 Draft & Verify (Zhang et al., ACL 2024, arXiv 2309.08168), here with whole layers; the first few alone are
-LayerSkip's early exit (Elhoushi et al., ACL 2024, arXiv 2404.16710). Weights are the target's; keys and
-values are its own, for rows that a layer reads without those before it are not the target's.
+LayerSkip's early exit (Elhoushi et al., ACL 2024, arXiv 2404.16710). Weights are the target's, and so are
+keys and values: a draft reads those of the text, writes its own behind them, and the target's pass, which
+begins where the draft began, overwrites these. So there is nothing to read before a draft.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,21 +14,23 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
+from mlx_spec.arrays import Draft, Length, Pass
 from mlx_spec.candidate import Candidate
-from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.errors import UnsupportedModel
-from mlx_spec.target.cache import Buffer, leaves, make_entries
+from mlx_spec.target.cache import Buffer, make_entries
+from mlx_spec.target.model import Model
 from mlx_spec.target.taps import Tap
+from mlx_spec.verify.batch import BatchVerifier
 
 CANDIDATE = Candidate("layer_skip", kind="layer_skip", prior=0.5, limit=15)
 
 
-class LayerSkipDrafter(ModelDrafter):
+class LayerSkipDrafter(Drafter):
     """A draft model made of some of the target's layers.
 
     Args:
         layers: those that are kept.
-        context_limit: as in `ModelDrafter`.
         acceptance: of a first token, as the search measured it.
 
     Raises:
@@ -36,19 +39,37 @@ class LayerSkipDrafter(ModelDrafter):
 
     name = "layer_skip"
 
-    def __init__(
-        self,
-        target: nn.Module,
-        layers: Collection[int],
-        context_limit: int | None = None,
-        acceptance: float = CANDIDATE.prior,
-    ):
+    def __init__(self, target: nn.Module, layers: Collection[int], acceptance: float = CANDIDATE.prior):
         view = with_layers(target, layers)
         try:
-            super().__init__(view, context_limit)
+            self.cached = Model(view)
         except UnsupportedModel as error:
             raise _refused(target, str(error)) from error
+        self.models = (self.cached,)
         self.candidate = replace(CANDIDATE, prior=acceptance)
+        self._layers = frozenset(layers)
+
+    def meet(self, target: Model) -> None:
+        self.cached.share(target, self._layers)
+
+    def begin(self, prompts: Texts, documents: Texts) -> None:
+        self.cached.resize(len(prompts))
+        for i, tokens in enumerate(prompts):
+            self.cached.resume(tokens, 0, i)
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        return (self.candidate,)
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        p = Pass(context.last(1), context.length.plus(-1))
+        drafted, probs = p.ids[:, :0], []
+        for index in range(depth):
+            ids, q = verifier.propose(self.cached.decode(p).logits[:, -1], index, drafted)
+            mx.async_eval(ids)  # the device begins while the host builds the next step
+            drafted = mx.concatenate([drafted, ids], axis=1)
+            probs += [] if q is None else [q]
+            p = Pass(ids, p.start.plus(1))
+        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
 
 class Skipped(Tap):
@@ -78,10 +99,8 @@ def with_layers(target: Any, layers: Collection[int]) -> nn.Module:
     if view is None:
         raise _refused(target, "Its code keeps them in no plain list.")
     entries = make_entries(view)
-    if len(entries) != len(stack):
-        raise _refused(target, "Some share keys and values.")
-    if not all(isinstance(leaf, Buffer) for leaf in leaves(entries)):
-        raise _refused(target, "Some carry a state from token to token.")
+    if len(entries) != len(stack) or not all(isinstance(entry, Buffer) for entry in entries):
+        raise _refused(target, "They have more, or less, than keys and values of their own.")
     return view
 
 

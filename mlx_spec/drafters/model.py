@@ -33,7 +33,6 @@ class ModelDrafter(Drafter):
     """
 
     name = "model"
-    candidate = CANDIDATE
 
     def __init__(self, model: nn.Module, context_limit: int | None = None):
         self.cached = Model(model)
@@ -60,13 +59,12 @@ class ModelDrafter(Drafter):
         self._assumed.clear()
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        usual = self.candidate
-        room = usual.room if self._context_limit is None else self._context_limit - length.high
+        room = CANDIDATE.room if self._context_limit is None else self._context_limit - length.high
         if room <= 0:
             return ()
         behind = max(0, self._lag - STEADY_LAG)
         far = self._is_far(length)
-        name, kind, prior, limit = usual.drafter, usual.kind, usual.prior, usual.limit
+        name, kind, prior, limit = CANDIDATE.drafter, CANDIDATE.kind, CANDIDATE.prior, CANDIDATE.limit
         return [Candidate(name, kind, prior, limit, self._others, behind, host_text=far, room=room)]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:

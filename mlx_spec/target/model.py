@@ -1,7 +1,7 @@
 """A model of mlx-lm with caches that go back, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -64,6 +64,8 @@ class Model:
         self._taps = Taps(model, taps) if taps else None
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
+        self._lender: Model | None = None
+        """Whose rows it reads and writes."""
         self._bounds = Length.exact(0)
         self._compiled: Callable[..., Any] = mx.compile(self._pure)
         self._short_passes: dict[int, Callable[..., Any]] = {}
@@ -90,6 +92,12 @@ class Model:
         if self.batches and not self.trees:
             place_rows(self.model)
             self.trees = self._probe.trees()
+
+    def share(self, lender: "Model", layers: Collection[int]) -> None:
+        """Use the rows that `lender` has for these layers. What is written there is for it to write over."""
+        pairs = enumerate(zip(lender._entries, self._entries, strict=True))
+        self._entries = [theirs if i in layers else own for i, (theirs, own) in pairs]
+        self.buffers, self._lender = buffers_in(self._entries), lender
 
     def forward(self, p: Pass) -> Output:
         """Read the rows of `p`. Lazy.
@@ -139,6 +147,8 @@ class Model:
             buffer.drop()
         self.forget()
         self._bounds = Length.exact(0)
+        if self._lender is not None:
+            self._lender.drop()
 
     def forget(self) -> None:
         """Read the next prompt from its first token, as after loading."""

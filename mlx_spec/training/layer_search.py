@@ -1,8 +1,9 @@
 """Which layers of a target to leave out so that the others draft for it best.
 
-SWIFT (Xia et al., ICLR 2025, arXiv 2410.06916) tells a set's worth by one pass over a text; here the pass is
-over texts of the target's own, so that runs of right choices are what rounds of each length would accept.
-Layers are left out one by one, the one whose loss is least first; first layers alone are tried too.
+SWIFT (Xia et al., ICLR 2025, arXiv 2410.06916) tells a set's worth by one pass over a text in which each row
+reads what the target made of those before it, as a draft's first step does; the texts are the target's own,
+so that runs of right choices are about what rounds of each length would accept. Layers are left out one by
+one, the one whose loss is least first; first layers alone are tried too.
 """
 
 import time
@@ -118,6 +119,7 @@ class Judge:
     def __init__(self, target: Any, texts: Sequence[Text], costs: Costs):
         self._target, self._costs = target, costs
         self._texts = [(mx.array([list(ids)], mx.int32), start) for ids, start in texts]
+        self._rows = [_rows(target, ids) for ids, _ in texts]
         self._own = [mx.argmax(self._logits(target, i), axis=-1) for i in range(len(texts))]
         mx.eval(self._own)
 
@@ -150,7 +152,34 @@ class Judge:
     def _logits(self, model: nn.Module, i: int) -> mx.array:
         """`[tokens, vocab]`, of what comes where the target's own tokens are."""
         ids, start = self._texts[i]
-        return model(ids)[0, start - 1 : -1].astype(mx.float32)
+        return model(ids, cache=self._rows[i])[0, start - 1 : -1].astype(mx.float32)
+
+
+class Beside:
+    """In place of a layer's cache: the target's rows of a text, of which each row sees those before it, and
+    itself.
+    """
+
+    offset = 0
+
+    def __init__(self, keys: mx.array, values: mx.array, window: int | None):
+        self._keys, self._values, self._window = keys, values, window
+
+    def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> mx.array:
+        """mlx-lm's contract: `[N, 2 N]`, the target's rows and then those of the pass."""
+        window = min((w for w in (window_size, self._window) if w), default=N)
+        back = mx.arange(N)[:, None] - mx.arange(N)
+        return mx.concatenate([(back > 0) & (back < window), back == 0], axis=1)
+
+    def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
+        """mlx-lm's contract: all keys and values that may be looked at."""
+        return mx.concatenate([self._keys, keys], axis=2), mx.concatenate([self._values, values], axis=2)
+
+
+def _rows(target: Any, ids: Sequence[int]) -> list[Beside]:
+    model = Model(target)
+    model.prefill(list(ids), len(ids))
+    return [Beside(*buffer.read(0, len(ids)), buffer.window) for buffer in model.buffers]
 
 
 def _alive(right: Sequence[np.ndarray]) -> np.ndarray:

@@ -10,7 +10,6 @@ from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
 from models.files import atomic_write
-from models.load.configuration import context_limit
 from models.pairs.folder import read_json
 
 LAYER_SKIP = "layer_skip"
@@ -48,4 +47,4 @@ def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> 
         raise BrokenFiles(
             f"{file} does not tell which layers to keep ({error!r}). Make it again: mlx-spec train.", file
         ) from error
-    return LayerSkipDrafter(target, layers, context_limit(config), acceptance)
+    return LayerSkipDrafter(target, layers, acceptance)

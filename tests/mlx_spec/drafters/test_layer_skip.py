@@ -1,15 +1,18 @@
 """Some of the target's own layers draft for it: the same text and weights, and a target left as it was."""
 
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import mlx.core as mx
 import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.arrays import Length
 from mlx_spec.drafters import layer_skip
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
 from mlx_spec.target import model as cached_model
+from mlx_spec.target.model import Model
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import Head
 from tests.mlx_spec.tiny_models import (
@@ -57,7 +60,46 @@ def test_compiled_passes_with_layers_left_out_give_the_plain_text(monkeypatch):
     assert drafter.cached.compiles and drafter.cached.graphs_built > 2
 
 
-def test_it_shares_the_weights_reads_only_what_it_keeps_and_leaves_the_target_whole():
+@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
+def test_a_draft_that_could_not_be_finished_leaves_no_row_that_is_taken_for_read(monkeypatch):
+    monkeypatch.setattr(cached_model, "COMPILES", True)
+    mx.enable_compile()
+    target, ids = tiny_qwen3(0), prompt(40, 3)
+    drafter = LayerSkipDrafter(target, [0, 2])
+    engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 30)
+    honest = Model._pass
+
+    def interrupted(self, ids, at, recurrent, tree=None):
+        output = honest(self, ids, at, recurrent, tree)
+        if self is drafter.cached:
+            raise KeyboardInterrupt
+        return output
+
+    with monkeypatch.context() as context:
+        context.setattr(Model, "_pass", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            text(engine, ids, max_tokens=30, draft_length=3)
+    assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
+    mx.disable_compile()
+
+
+@pytest.mark.parametrize("bits", [None, 8])
+def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
+    target = tiny_llama(0, layers=2, dim=128, heads=2)
+    engine = Engine(target, [LayerSkipDrafter(target, [0])], context_limit=600, kv_bits=bits)
+    plain, ids = Engine(target, context_limit=600, kv_bits=bits), prompt(230, 1)
+    for turn in range(3):  # over a border where buffers grow
+        out = text(engine, ids, max_tokens=30, draft_length=3)
+        assert out == text(plain, ids, max_tokens=30)
+        ids = ids + out + prompt(3, turn)
+    prompts, options = [prompt(5, 1), prompt(9, 2)], [Options(max_tokens=30, draft_length=3)] * 2
+    read: dict[int, list[int]] = {0: [], 1: []}
+    for which, played in engine.generate_batch(prompts, options):
+        read[which] += played.tokens
+    assert read == {i: text(plain, each, max_tokens=30) for i, each in enumerate(prompts)}
+
+
+def test_it_shares_weights_and_the_rows_of_what_it_keeps_and_leaves_the_target_whole():
     target: Any = tiny_llama(0, layers=4)
     ids = prompt(20, 1)
     stack = list(target.layers)
@@ -67,7 +109,12 @@ def test_it_shares_the_weights_reads_only_what_it_keeps_and_leaves_the_target_wh
     assert list(target.layers) == stack and target.model.layers is target.layers
     view: Any = drafter.cached.model
     assert view.layers[3] is stack[3] and view.model.embed_tokens is target.model.embed_tokens
-    assert [bool(buffer.arrays) for buffer in drafter.cached.buffers] == [True, False, False, True]
+    assert [a is b for a, b in zip(drafter.cached.buffers, engine.target.buffers, strict=True)] == [
+        1,
+        0,
+        0,
+        1,
+    ]
 
 
 def test_the_first_layers_alone_are_the_early_exit_of_the_target():
@@ -109,3 +156,22 @@ def test_a_target_that_lost_its_layers_to_the_drafter_is_caught(monkeypatch, mak
     monkeypatch.setattr(layer_skip, "copy", lambda module: module)
     engine = Engine(target, [LayerSkipDrafter(target, [1])], context_limit=400)
     assert text(engine, prompt(40, 3), max_tokens=30, draft_length=3) != wanted
+
+
+def test_a_draft_that_begins_one_token_too_early_is_caught(monkeypatch):
+    """It would write over a row that the target does not write again."""
+    target, ids = tiny_llama(0), prompt(40, 3)
+    engine, wanted = (
+        Engine(target, [LayerSkipDrafter(target, [1])], context_limit=400),
+        reference(target, ids, 30),
+    )
+    honest = LayerSkipDrafter.draft
+
+    def early(self, context, depth, verifier):
+        back = replace(
+            context, length=Length(context.length.value - 1, context.length.low - 1, context.length.high)
+        )
+        return honest(self, back, depth, verifier)
+
+    monkeypatch.setattr(LayerSkipDrafter, "draft", early)
+    assert text(engine, ids, max_tokens=30, draft_length=3) != wanted
