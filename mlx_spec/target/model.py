@@ -119,9 +119,7 @@ class Model:
             return self.forward(p)
         self._fit(p.start, p.ids.shape[1])
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
-        start = p.start.value
-        if isinstance(start, int):
-            start = mx.full((p.ids.shape[0],), start, mx.int32)
+        start = mx.broadcast_to(mx.array(p.start.value, mx.int32), p.ids.shape[:1])
         try:
             output, rows = self._compiled(p.ids, start, [buffer.take() for buffer in self.buffers], tree)
         except BaseException:
@@ -219,7 +217,8 @@ class Model:
         return common if self._history is None else self._history.reach(common)
 
     def _common(self, tokens: Sequence[int], sequence: int) -> int:
-        return _common_prefix(self.texts[sequence][: self.seen[sequence]], tokens)
+        ours = list(self.texts[sequence][: self.seen[sequence]])
+        return len(os.path.commonprefix([ours, list(tokens)]))  # it takes any lists
 
     def _fit(self, start: Length, rows: int) -> None:
         """Buffers and bounds for a compiled pass."""
@@ -299,10 +298,3 @@ class Model:
         except ValueError:
             return False  # MLX: "Attempting to eval an array during function transformations"
         return True
-
-
-def _common_prefix(ours: Sequence[int], theirs: Sequence[int]) -> int:
-    for i, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-        if a != b:
-            return i
-    return min(len(ours), len(theirs))
