@@ -1,7 +1,7 @@
 """A model of mlx-lm with caches that go back, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -64,6 +64,8 @@ class Model:
         self._taps = Taps(model, taps) if taps else None
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
+        self._lender: Model | None = None
+        """Whose rows it reads and writes."""
         self._bounds = Length.exact(0)
         self._compiled: Callable[..., Any] = mx.compile(self._pure)
         self._short_passes: dict[int, Callable[..., Any]] = {}
@@ -91,6 +93,12 @@ class Model:
             place_rows(self.model)
             self.trees = self._probe.trees()
 
+    def share(self, lender: "Model", layers: Collection[int]) -> None:
+        """Use the rows that `lender` has for these layers. What is written there is for it to write over."""
+        pairs = enumerate(zip(lender._entries, self._entries, strict=True))
+        self._entries = [theirs if i in layers else own for i, (theirs, own) in pairs]
+        self.buffers, self._lender = buffers_in(self._entries), lender
+
     def forward(self, p: Pass) -> Output:
         """Read the rows of `p`. Lazy.
 
@@ -107,13 +115,11 @@ class Model:
         Such a pass reads as many rows as `capacity_for` gives the text and finds its place on the device, so
         that nothing in its graph changes from round to round until the text has grown past them.
         """
-        if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
+        if not (self.compiles and any(buffer.arrays for buffer in self.buffers)):
             return self.forward(p)
         self._fit(p.start, p.ids.shape[1])
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
-        start = p.start.value
-        if isinstance(start, int):
-            start = mx.full((p.ids.shape[0],), start, mx.int32)
+        start = mx.broadcast_to(mx.array(p.start.value, mx.int32), p.ids.shape[:1])
         try:
             taken = [buffer.take() for buffer in self.buffers]
             output, rows = self._compiled(p.ids, start, taken, tree, p.hidden)
@@ -140,6 +146,8 @@ class Model:
             buffer.drop()
         self.forget()
         self._bounds = Length.exact(0)
+        if self._lender is not None:
+            self._lender.drop()
 
     def forget(self) -> None:
         """Read the next prompt from its first token, as after loading."""
@@ -215,7 +223,8 @@ class Model:
         return common if self._history is None else self._history.reach(common)
 
     def _common(self, tokens: Sequence[int], sequence: int) -> int:
-        return _common_prefix(self.texts[sequence][: self.seen[sequence]], tokens)
+        ours = list(self.texts[sequence][: self.seen[sequence]])
+        return len(os.path.commonprefix([ours, list(tokens)]))  # it takes any lists
 
     def _fit(self, start: Length, rows: int) -> None:
         """Buffers and bounds for a compiled pass."""
@@ -308,10 +317,3 @@ class Model:
         except ValueError:
             return False  # MLX: "Attempting to eval an array during function transformations"
         return True
-
-
-def _common_prefix(ours: Sequence[int], theirs: Sequence[int]) -> int:
-    for i, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-        if a != b:
-            return i
-    return min(len(ours), len(theirs))
