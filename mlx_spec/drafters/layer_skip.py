@@ -20,7 +20,7 @@ from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.cache import Buffer, make_entries
 from mlx_spec.target.model import Model
-from mlx_spec.target.taps import Tap
+from mlx_spec.target.taps import InPlace, Tap
 from mlx_spec.verify.batch import BatchVerifier
 
 CANDIDATE = Candidate("layer_skip", kind="layer_skip", prior=0.5, limit=15)
@@ -72,11 +72,8 @@ class LayerSkipDrafter(Drafter):
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
 
-class Skipped(Tap):
-    """In place of a layer that is left out; what the model's code asks of it is as before."""
-
-    def __init__(self, layer: nn.Module):
-        super().__init__(layer, [])
+class Skipped(InPlace):
+    """A layer that is left out."""
 
     def __call__(self, x: mx.array, *args: Any, **kwargs: Any) -> mx.array:
         return x

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.cache import ArraysCache
 
 from mlx_spec.arrays import Length, Output, Pass, Tree, Verdict
-from mlx_spec.target.cache import CAPACITY_STEP, buffers_in, capacity_for, make_entries, only
+from mlx_spec.target.cache import buffers_in, capacity_for, make_entries, only
+from mlx_spec.target.compiled import CompiledPasses
 from mlx_spec.target.positions import place_rows
 from mlx_spec.target.probe import Probe
 from mlx_spec.target.recording import States
@@ -66,10 +66,7 @@ class Model:
         self.buffers = buffers_in(self._entries)
         self._lender: Model | None = None
         """Whose rows it reads and writes."""
-        self._bounds = Length.exact(0)
-        self._compiled: Callable[..., Any] = mx.compile(self._pure)
-        self._short_passes: dict[int, Callable[..., Any]] = {}
-        """By the rows they read, all there are."""
+        self._passes = CompiledPasses(self._pure)
         self.compiles = True
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
         nor where a model asks the device while it builds."""
@@ -117,12 +114,12 @@ class Model:
         """
         if not (self.compiles and any(buffer.arrays for buffer in self.buffers)):
             return self.forward(p)
-        self._fit(p.start, p.ids.shape[1])
+        self._passes.fit(p, self.buffers)
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
         start = mx.broadcast_to(mx.array(p.start.value, mx.int32), p.ids.shape[:1])
         try:
             taken = [buffer.take() for buffer in self.buffers]
-            output, rows = self._compiled(p.ids, start, taken, tree, p.hidden)
+            output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)
         except BaseException:
             # The rows were given away, and what a graph that was not finished left here is none.
             self.drop()
@@ -145,7 +142,7 @@ class Model:
         for buffer in self.buffers:
             buffer.drop()
         self.forget()
-        self._bounds = Length.exact(0)
+        self._passes.reset()
         if self._lender is not None:
             self._lender.drop()
 
@@ -201,9 +198,9 @@ class Model:
             kept = self._history.resume(kept)
             self._history.mark()
         self.texts[sequence], self.seen[sequence] = tokens, kept
-        if len(self.texts) == 1 and capacity_for(len(tokens)) < self._bounds.high:
+        if len(self.texts) == 1 and capacity_for(len(tokens)) < self._passes.bounds.high:
             # After a longer text, or a calibration, passes would read all the rows there are.
-            self._bounds = Length.exact(0)
+            self._passes.reset()
             for buffer in self.buffers:
                 buffer.cut(len(tokens))
         return kept
@@ -226,31 +223,14 @@ class Model:
         ours = list(self.texts[sequence][: self.seen[sequence]])
         return len(os.path.commonprefix([ours, list(tokens)]))  # it takes any lists
 
-    def _fit(self, start: Length, rows: int) -> None:
-        """Buffers and bounds for a compiled pass."""
-        needed = capacity_for(start.high + rows)
-        low = start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
-        if low != self._bounds.low or self._bounds.high < needed:
-            self._bounds = Length(0, low, needed)
-            self._compiled = self._short_passes.get(needed) or mx.compile(self._pure)
-            if needed <= CAPACITY_STEP:
-                # Texts begin short again and again; the graphs of longer ones would hardly be used again.
-                self._short_passes[needed] = self._compiled
-        for buffer in self.buffers:
-            buffer.grow(self._bounds.high)
-
     def _pure(
-        self,
-        ids: mx.array,
-        start: mx.array,
-        rows: Rows,
-        tree: tuple[mx.array, ...],
-        hidden: mx.array | None,
+        self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...], hidden: mx.array | None
     ) -> tuple[tuple[mx.array, dict[int, mx.array]], Rows]:
-        """`forward` as a function of arrays alone, within `_bounds`. Run once per graph."""
+        """`forward` as a function of arrays alone. Run once per graph."""
         self.graphs_built += 1
         self._hold(rows)
-        at = Length(start, self._bounds.low, self._bounds.high - ids.shape[1])
+        bounds = self._passes.bounds
+        at = Length(start, bounds.low, bounds.high - ids.shape[1])
         output = self._pass(ids, at, (), Tree(*tree) if tree else None, hidden)
         return (output.logits, dict(output.hidden)), [buffer.take() for buffer in self.buffers]
 

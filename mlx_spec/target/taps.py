@@ -9,18 +9,12 @@ import mlx.nn as nn
 from mlx_spec.errors import UnsupportedModel
 
 
-class Tap(nn.Module):
-    """A layer whose output is noted too; everything else of it is as before."""
+class InPlace(nn.Module):
+    """In the place of a layer; what a model's code asks of the layer is as before."""
 
-    def __init__(self, layer: nn.Module, taps: "Taps"):
+    def __init__(self, layer: nn.Module):
         super().__init__()
         self.layer = layer
-        self._taps = taps
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        output = self.layer(*args, **kwargs)
-        self._taps.note(output[0] if isinstance(output, tuple) else output)
-        return output
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
@@ -28,6 +22,19 @@ class Tap(nn.Module):
         if "layer" not in self:
             raise AttributeError(name)
         return getattr(self["layer"], name)
+
+
+class Tap(InPlace):
+    """A layer whose output is noted too."""
+
+    def __init__(self, layer: nn.Module, taps: "Taps"):
+        super().__init__(layer)
+        self._taps = taps
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        output = self.layer(*args, **kwargs)
+        self._taps.note(output[0] if isinstance(output, tuple) else output)
+        return output
 
 
 class Taps:
