@@ -22,7 +22,7 @@ class CompiledPasses:
         """The next pass reads no more rows than it needs."""
         self.bounds = Length.exact(0)
         """The first and the last row that passes read."""
-        self.run: Callable[..., Any] = mx.compile(self._function)
+        self.run = self._anew()
 
     def fit(self, p: Pass, buffers: Sequence[Buffer]) -> None:
         """Bring bounds and buffers to a pass."""
@@ -31,9 +31,13 @@ class CompiledPasses:
         low = p.start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in buffers) else 0
         if low != self.bounds.low or self.bounds.high < needed:
             self.bounds = Length(0, low, needed)
-            self.run = self._short.get(needed) or mx.compile(self._function)
+            self.run = self._short.get(needed) or self._anew()
             if needed <= CAPACITY_STEP:
                 # Texts begin short again and again; the graphs of longer ones would hardly be used again.
                 self._short[needed] = self.run
         for buffer in buffers:
             buffer.grow(self.bounds.high)
+
+    def _anew(self) -> Callable[..., Any]:
+        # MLX knows graphs by the function's identity: one function would keep those of other bounds.
+        return mx.compile(lambda *given: self._function(*given))
