@@ -50,7 +50,7 @@ def command(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes, and end.")] = False,
 ) -> int:
-    """Make a drafter for a target, from text that the target writes itself.
+    """Make a drafter for a target from its own text.
 
     It may be stopped at any time (Ctrl+C) and goes on where it was. When it is done every command uses it
     with this target.
