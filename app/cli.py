@@ -20,6 +20,7 @@ from app.commands import (
     pull,
     remove,
     report,
+    train,
     tune,
 )
 from app.settings.config import read_config
@@ -38,7 +39,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (chat, generate, bench, check, tune, report, pull, remove, doctor):
+for module in (chat, generate, bench, check, tune, report, pull, train, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 for module in (pairs, history, comparisons, config):
     cli.add_typer(module.group, name=module.__name__.rpartition(".")[2])

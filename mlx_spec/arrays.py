@@ -104,6 +104,8 @@ class Pass:
     tree: Tree | None = None
     sequence: int | None = None
     """The one sequence that is read, in prefill; None: all."""
+    hidden: Float[mx.array, "b rows dim"] | None = None
+    """What a head reads beside the ids."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,9 @@ class Batch:
             self.tokens[i, : len(s.tokens)] = mx.array(s.tokens, mx.int32)
         self._settle()
 
-    def context(self, trees: bool = False) -> Context:
+    def context(self, nodes: int) -> Context:
         """What a drafter is shown."""
-        return Context([s.tokens for s in self.sequences], self.tokens, self.length, trees)
+        return Context([s.tokens for s in self.sequences], self.tokens, self.length, nodes)
 
     def verifier(self, depth: int) -> BatchVerifier:
         """For a round that drafts `depth` tokens after one another."""

@@ -22,8 +22,8 @@ FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
 """Draft lengths by what leaving out would cost; the others lie between them."""
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
-"""Draft lengths at which the draft model is timed, to its longest: each step costs the same, the first
-a little more."""
+"""Draft lengths at which drafters with models of their own are timed, to the longest: each step costs the
+same, the first a little more."""
 TIMED_ROUNDS = 2
 """Rounds of a kind in one go; there are as many goes as time allows."""
 GOES = 6
@@ -59,6 +59,8 @@ class Calibration:
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
         if not engine.can_pretend:
             self.far = self.near  # to read a long text takes longer than there is
+        self.stepping = [drafter.name for drafter in engine.drafters if drafter.models]
+        """Drafters that take a step of a model for each token."""
         self.plain: list[float] = []
         """Seconds of plain rounds at the near context, again and again."""
         self.times: dict[Kind, list[float]] = {}
@@ -130,9 +132,9 @@ class Calibration:
             longer = min(longer, timed[k])
         return dict(sorted(smoothed.items()))
 
-    def draft_step(self, context: int) -> float | None:
-        """Seconds of one more drafted token; None where there is no draft model or too little was timed."""
-        drafting = self._drafting(context)
+    def draft_step(self, name: str, context: int) -> float | None:
+        """Seconds of one more drafted token; None where too little was timed."""
+        drafting = self._drafting(name, context)
         return drafting[1] if drafting else None
 
     def _kinds(self) -> list[Kind]:
@@ -143,8 +145,10 @@ class Calibration:
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
                 kinds += [Kind("lookup", k, context) for k in fitting]
-                if lengths is FIRST and "model" in self.engine.drafter_names:
-                    kinds += [Kind("model", k, context) for k in DRAFTED if k in fitting]
+                if lengths is FIRST:
+                    kinds += [
+                        Kind(name, k, context) for name in self.stepping for k in DRAFTED if k in fitting
+                    ]
         return kinds
 
     def _time_plain(self, warm: bool) -> None:
@@ -193,29 +197,29 @@ class Calibration:
         }
         return {0: plain, **timed} if (drafter, context) == ("none", self.near) else timed
 
-    def _drafting(self, context: int) -> tuple[float, float] | None:
+    def _drafting(self, name: str, context: int) -> tuple[float, float] | None:
         """Seconds that drafting adds to the pass over the tokens: once, and for each of them.
 
-        The line nearest to what was timed, never falling. None where there is no draft model or too
-        little was timed.
+        The line nearest to what was timed, never falling. None where too little was timed.
         """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
-        extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at("model", context).items()}
+        extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at(name, context).items()}
         if len(extra) < 2:
             return None
         step, once = np.polyfit(list(extra), list(extra.values()), 1)
         return max(0.0, float(once)), max(0.0, float(step))
 
     def _rounds(self, context: int) -> dict[str, dict[int, float]]:
-        """Seconds of plain rounds (k = 0) and of each drafter's, those of the model filled in between."""
+        """Seconds of plain rounds (k = 0) and of each drafter's, those of models filled in between."""
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
         rounds = {"plain": {0: passes.pop(0)}} if 0 in passes else {}
         if passes:
             rounds["lookup"] = passes
-        if passes and (drafting := self._drafting(context)):
-            once, step = drafting
-            reach = range(1, min(max(passes), max(DRAFTED)) + 1)
-            rounds["model"] = {k: _on_line(passes, k) + once + step * k for k in reach}
+        for name in self.stepping if passes else ():
+            if drafting := self._drafting(name, context):
+                once, step = drafting
+                reach = range(1, min(max(passes), max(DRAFTED)) + 1)
+                rounds[name] = {k: _on_line(passes, k) + once + step * k for k in reach}
         return rounds
 
     def _cost(self, seconds: float, growth: float) -> RoundCost:

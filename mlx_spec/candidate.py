@@ -24,6 +24,13 @@ class Candidate:
     """Whether it needs the host to know the whole text first."""
     room: int = MAX_DRAFT_LENGTH
     """Tokens that it is able to draft here."""
+    nodes: int = 0
+    """Tokens of a tree, all branches together; 0: a chain, of as many as are drafted after one another."""
+
+    @property
+    def costs_as(self) -> str:
+        """The name that its rounds' costs are kept by."""
+        return f"{self.drafter}, trees of {self.nodes}" if self.nodes else self.drafter
 
 
 NO_CANDIDATE = Candidate("none", "none", 0.0, 0)

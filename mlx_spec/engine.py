@@ -65,6 +65,8 @@ class Engine:
         self.target = Model(target, kv_bits, [layer for drafter in drafters for layer in drafter.taps])
         if any(drafter.trees for drafter in drafters):
             self.target.allow_trees()
+        for drafter in drafters:
+            drafter.meet(self.target)
         self.context_limit = context_limit
         self._models = [self.target, *(model for drafter in drafters for model in drafter.models)]
         self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)
@@ -250,7 +252,8 @@ class Engine:
 
     def _drafters(self, options: Options) -> list[Drafter]:
         """Those that may draft in this generation."""
-        names = {"auto": self.drafter_names, "none": []}.get(options.drafter, options.drafter.split("+"))
+        usual = [drafter.name for drafter in self.drafters if not drafter.by_name]
+        names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
         if unknown := [name for name in names if name not in self.drafter_names]:
             listed = ", ".join(self.drafter_names)
             raise BadOption(

@@ -93,7 +93,7 @@ class Loop:
         verifier = batch.verifier(plan.depth)
         draft = Draft.none(len(batch.sequences))
         if plan.drafter:
-            draft = plan.drafter.draft(batch.context(self.target.trees), plan.depth, verifier)
+            draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
         drafter = plan.drafter if draft.depth else None
         seconds = (
             self.timer.draft_seconds(draft.tokens, start, plan.number) if plan.timed and drafter else None

@@ -52,7 +52,9 @@ def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, 
         "plain_seconds": plain,
         "contexts": list(contexts),
         "verify": {str(c): calibration.verifying(c) for c in contexts},
-        "draft_step": {str(c): calibration.draft_step(c) for c in contexts},
+        "draft_step": {
+            name: {str(c): calibration.draft_step(name, c) for c in contexts} for name in calibration.stepping
+        },
         "costs": costs.as_json(),
         "relative": relative,
         "best": best,
@@ -70,12 +72,14 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
         return
     yield _curve(calibration)
     for context in (near, calibration.far):
-        step, plain = calibration.draft_step(context), calibration.verifying(context).get(1)
-        if step is not None and plain:
-            yield (
-                f"With {context} tokens in the context, one more drafted token costs {step * 1000:.2f} ms, "
-                f"{step / plain:.2f} of a plain round."
-            )
+        plain = calibration.verifying(context).get(1)
+        for name in calibration.stepping:
+            step = calibration.draft_step(name, context)
+            if step is not None and plain:
+                yield (
+                    f"With {context} tokens in the context, one more token drafted by {name} costs "
+                    f"{step * 1000:.2f} ms, {step / plain:.2f} of a plain round."
+                )
     for name in costs.rounds:
         share = pays_from(costs, name, near)
         drafter = "The draft model" if name == "model" else name.capitalize()

@@ -32,8 +32,8 @@ class Context:
     tokens: Int[mx.array, "b capacity"]
     """The texts on the device; meaningless from `length` on."""
     length: Length
-    trees: bool = False
-    """Whether a draft may be a tree."""
+    nodes: int = 0
+    """Tokens of the tree that is asked for, where the candidate was one of trees; 0: a chain."""
 
     def last(self, count: int) -> Int[mx.array, "b {count}"]:
         """The last `count` tokens of each, lazily."""
@@ -50,7 +50,13 @@ class Drafter(ABC):
     taps: Sequence[int] = ()
     """Layers of the target whose hidden states it wants to observe."""
     trees: bool = False
-    """Whether it may propose trees, where the target can read them."""
+    """Whether it may propose trees; `meet` takes that back where the target cannot read them."""
+    by_name: bool = False
+    """Whether it drafts only where it is asked for by name, not in `auto`."""
+
+    def meet(self, target: Model) -> None:
+        """This is the target, whose rows it may use."""
+        self.trees = self.trees and target.trees
 
     def begin(self, prompts: Texts, documents: Texts) -> None:
         """Answers to these prompts begin; `documents` are other texts they may copy from.

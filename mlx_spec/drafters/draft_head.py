@@ -10,6 +10,7 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
+from jaxtyping import Float, Int
 
 from mlx_spec.errors import BadOption, UnsupportedModel
 from mlx_spec.token_ids import token_ids
@@ -28,12 +29,7 @@ class FrequentLinear(nn.Module):
         self.tokens = tokens
 
     def __call__(self, x: mx.array) -> mx.array:
-        return self._spread(self.few(x))
-
-    def _spread(self, logits: mx.array) -> mx.array:
-        whole = mx.full((*logits.shape[:-1], self.rows), -mx.inf, logits.dtype)
-        places = mx.broadcast_to(self.tokens, logits.shape)
-        return mx.put_along_axis(whole, places, logits, axis=-1)
+        return spread(self.few(x), self.tokens, self.rows)
 
 
 class FrequentEmbedding(FrequentLinear):
@@ -47,7 +43,28 @@ class FrequentEmbedding(FrequentLinear):
         return self.whole(x)
 
     def as_linear(self, x: mx.array) -> mx.array:
-        return self._spread(self.few.as_linear(x))
+        return spread(self.few.as_linear(x), self.tokens, self.rows)
+
+
+def spread(
+    logits: Float[mx.array, "*rows few"], tokens: Int[mx.array, " few"], vocab: int
+) -> Float[mx.array, "*rows vocab"]:
+    """The logits of some tokens among all; -inf for the others."""
+    whole = mx.full((*logits.shape[:-1], vocab), -mx.inf, logits.dtype)
+    return mx.put_along_axis(whole, mx.broadcast_to(tokens, logits.shape), logits, axis=-1)
+
+
+def embedding_of(model: nn.Module) -> Any:
+    """The layer that embeds tokens: of all such layers the one with most rows.
+
+    Raises:
+        UnsupportedModel: it has none.
+    """
+    tables = [table for _, _, table in _children(model) if isinstance(table, EMBEDDINGS)]
+    if not tables:
+        kind = type(model).__module__.rpartition(".")[2]
+        raise UnsupportedModel(f"{kind} has no layer that embeds tokens. Use a drafter that reads none.")
+    return max(tables, key=_height)
 
 
 def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:

@@ -133,7 +133,7 @@ class Controller:
             return NO_CANDIDATE, 0
         if self._look_left and self._look:
             for candidate in (NO_CANDIDATE, *candidates):
-                if candidate.drafter == self._look[0]:
+                if candidate.costs_as == self._look[0]:
                     return candidate, min(self._look[1], candidate.limit)
         if self._rests and all(candidate.kind in self._weighed for candidate in candidates):
             return NO_CANDIDATE, 0
@@ -159,7 +159,7 @@ class Controller:
         else:
             self._review_after *= 2
         if read.steady:
-            self._learn(read, length)
+            self._learn(read, candidate.costs_as if k else PLAIN, length)
 
     def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
         """Take which of the latest tokens a drafter would have drafted."""
@@ -187,8 +187,8 @@ class Controller:
 
     def _value(self, candidate: Candidate, length: int) -> Value:
         # Beyond what was timed, one token at a time.
-        limit = min(candidate.limit, self.costs.timed(candidate.drafter) + 1)
-        seconds = self.costs.curve(candidate.drafter, limit, length)
+        limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1)
+        seconds = self.costs.curve(candidate.costs_as, limit, length)
         if self.edges:
             seconds[1:] *= AS_GOOD ** np.searchsorted(self.edges, np.arange(1, len(seconds)) + 1)
         return Value(
@@ -210,12 +210,12 @@ class Controller:
         paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
         first = int(np.argmin(paces))
         value, k = values[first], lengths[first]
-        if k and paces[first] * (1 + self.costs.doubt(value.candidate.drafter, k)) > plain:
+        if k and paces[first] * (1 + self.costs.doubt(value.candidate.costs_as, k)) > plain:
             k = 0
         if self._quiet >= self._look_after and (
             looked := self._next_look(values, value if k else None, k, left)
         ):
-            self._look_at(looked[0].drafter, looked[1])
+            self._look_at(looked[0].costs_as, looked[1])
             self._look_after = min(2 * self._look_after, LOOK_LAST)
             return looked
         if k:
@@ -248,17 +248,17 @@ class Controller:
         value, j = turns[self._looks % len(turns)]
         if not j:
             return NO_CANDIDATE, 0
-        pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.drafter, j)
+        pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
         return (value.candidate, j) if pays and min(value.risk(j), START) <= left else None
 
     def _look_at(self, drafter: str, k: int) -> None:
         self._look, self._look_left, self._quiet = (drafter, k), LOOK_ROUNDS, 0
 
-    def _learn(self, read: Round, length: int) -> None:
+    def _learn(self, read: Round, name: str, length: int) -> None:
         """Take a steady round's time; it ends a look, unless it was grossly unlike what was thought."""
         k = read.draft_length
-        surprise = self.costs.learn(read.drafter, k, read.seconds, length)
-        if self._look and read.drafter == self._look[0] and surprise != "gross":
+        surprise = self.costs.learn(name, k, read.seconds, length)
+        if self._look and name == self._look[0] and surprise != "gross":
             self._look_left = 0
         if surprise == "believed":
             self._look_after = LOOK_FIRST
@@ -271,7 +271,7 @@ class Controller:
         if candidate is NO_CANDIDATE:
             self.budget.rest(len(read.tokens), plain)
             return
-        expected = self.costs.of(candidate.drafter, max(k, 1), length)
+        expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
         self.budget.spend(len(read.tokens), seconds - max(0.0, once - START / 2 * plain))

@@ -1,15 +1,15 @@
 """A model of mlx-lm with caches that go back, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.cache import ArraysCache
 
 from mlx_spec.arrays import Length, Output, Pass, Tree, Verdict
-from mlx_spec.target.cache import CAPACITY_STEP, buffers_in, capacity_for, make_entries, only
+from mlx_spec.target.cache import buffers_in, capacity_for, make_entries, only
+from mlx_spec.target.compiled import CompiledPasses
 from mlx_spec.target.positions import place_rows
 from mlx_spec.target.probe import Probe
 from mlx_spec.target.recording import States
@@ -64,10 +64,9 @@ class Model:
         self._taps = Taps(model, taps) if taps else None
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
-        self._bounds = Length.exact(0)
-        self._compiled: Callable[..., Any] = mx.compile(self._pure)
-        self._short_passes: dict[int, Callable[..., Any]] = {}
-        """By the rows they read, all there are."""
+        self._lender: Model | None = None
+        """Whose rows it reads and writes."""
+        self._passes = CompiledPasses(self._pure)
         self.compiles = True
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
         nor where a model asks the device while it builds."""
@@ -91,13 +90,19 @@ class Model:
             place_rows(self.model)
             self.trees = self._probe.trees()
 
+    def share(self, lender: "Model", layers: Collection[int]) -> None:
+        """Use the rows that `lender` has for these layers. What is written there is for it to write over."""
+        pairs = enumerate(zip(lender._entries, self._entries, strict=True))
+        self._entries = [theirs if i in layers else own for i, (theirs, own) in pairs]
+        self.buffers, self._lender = buffers_in(self._entries), lender
+
     def forward(self, p: Pass) -> Output:
         """Read the rows of `p`. Lazy.
 
         What is before `p.start` is final: later passes begin there or later, unless `prefill` goes back.
         """
         if self._history is None:
-            return self._pass(p.ids, p.start, (), p.tree)
+            return self._pass(p.ids, p.start, (), p.tree, p.hidden)
         self._history.go(p.start, p.ids.shape[1])
         return self._recorded(p.ids)
 
@@ -107,15 +112,14 @@ class Model:
         Such a pass reads as many rows as `capacity_for` gives the text and finds its place on the device, so
         that nothing in its graph changes from round to round until the text has grown past them.
         """
-        if not (self.compiles and all(buffer.arrays for buffer in self.buffers)):
+        if not (self.compiles and any(buffer.arrays for buffer in self.buffers)):
             return self.forward(p)
-        self._fit(p.start, p.ids.shape[1])
+        self._passes.fit(p, self.buffers)
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
-        start = p.start.value
-        if isinstance(start, int):
-            start = mx.full((p.ids.shape[0],), start, mx.int32)
+        start = mx.broadcast_to(mx.array(p.start.value, mx.int32), p.ids.shape[:1])
         try:
-            output, rows = self._compiled(p.ids, start, [buffer.take() for buffer in self.buffers], tree)
+            taken = [buffer.take() for buffer in self.buffers]
+            output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)
         except BaseException:
             # The rows were given away, and what a graph that was not finished left here is none.
             self.drop()
@@ -138,7 +142,9 @@ class Model:
         for buffer in self.buffers:
             buffer.drop()
         self.forget()
-        self._bounds = Length.exact(0)
+        self._passes.reset()
+        if self._lender is not None:
+            self._lender.drop()
 
     def forget(self) -> None:
         """Read the next prompt from its first token, as after loading."""
@@ -159,8 +165,12 @@ class Model:
         progress: Progress | None = None,
         observe: Observe | None = None,
         sequence: int = 0,
+        hidden: mx.array | None = None,
     ) -> int:
         """Bring one sequence to `tokens[:count]`, keeping the prefix it shares with what is there.
+
+        Args:
+            hidden: `[b, positions, dim]`, what a head reads beside the tokens.
 
         Returns:
             How many of the tokens did not need to be read again.
@@ -169,8 +179,9 @@ class Model:
         while self.seen[sequence] < count:
             first = self.seen[sequence]
             stop = min(first + PREFILL_CHUNK, count)
-            p = Pass(mx.array([list(tokens[first:stop])], mx.int32), Length.exact(first), sequence=sequence)
-            self._read(p, observe)
+            ids = mx.array([list(tokens[first:stop])], mx.int32)
+            beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
+            self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
             if stop - first == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
                 mx.clear_cache()
             self.seen[sequence] = stop
@@ -187,9 +198,9 @@ class Model:
             kept = self._history.resume(kept)
             self._history.mark()
         self.texts[sequence], self.seen[sequence] = tokens, kept
-        if len(self.texts) == 1 and capacity_for(len(tokens)) < self._bounds.high:
+        if len(self.texts) == 1 and capacity_for(len(tokens)) < self._passes.bounds.high:
             # After a longer text, or a calibration, passes would read all the rows there are.
-            self._bounds = Length.exact(0)
+            self._passes.reset()
             for buffer in self.buffers:
                 buffer.cut(len(tokens))
         return kept
@@ -209,29 +220,18 @@ class Model:
         return common if self._history is None else self._history.reach(common)
 
     def _common(self, tokens: Sequence[int], sequence: int) -> int:
-        return _common_prefix(self.texts[sequence][: self.seen[sequence]], tokens)
-
-    def _fit(self, start: Length, rows: int) -> None:
-        """Buffers and bounds for a compiled pass."""
-        needed = capacity_for(start.high + rows)
-        low = start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in self.buffers) else 0
-        if low != self._bounds.low or self._bounds.high < needed:
-            self._bounds = Length(0, low, needed)
-            self._compiled = self._short_passes.get(needed) or mx.compile(self._pure)
-            if needed <= CAPACITY_STEP:
-                # Texts begin short again and again; the graphs of longer ones would hardly be used again.
-                self._short_passes[needed] = self._compiled
-        for buffer in self.buffers:
-            buffer.grow(self._bounds.high)
+        ours = list(self.texts[sequence][: self.seen[sequence]])
+        return len(os.path.commonprefix([ours, list(tokens)]))  # it takes any lists
 
     def _pure(
-        self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...] = ()
+        self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...], hidden: mx.array | None
     ) -> tuple[tuple[mx.array, dict[int, mx.array]], Rows]:
-        """`forward` as a function of arrays alone, within `_bounds`. Run once per graph."""
+        """`forward` as a function of arrays alone. Run once per graph."""
         self.graphs_built += 1
         self._hold(rows)
-        at = Length(start, self._bounds.low, self._bounds.high - ids.shape[1])
-        output = self._pass(ids, at, (), Tree(*tree) if tree else None)
+        bounds = self._passes.bounds
+        at = Length(start, bounds.low, bounds.high - ids.shape[1])
+        output = self._pass(ids, at, (), Tree(*tree) if tree else None, hidden)
         return (output.logits, dict(output.hidden)), [buffer.take() for buffer in self.buffers]
 
     def _hold(self, rows: Rows) -> None:
@@ -244,7 +244,7 @@ class Model:
         if self._history is None:
             end = p.start.high + p.ids.shape[1]
             with only(self.buffers, p.sequence, len(self.texts), end):
-                output = self._pass(p.ids, p.start, ())
+                output = self._pass(p.ids, p.start, (), hidden=p.hidden)
                 if observe:
                     observe(p, output)
                 mx.eval([buffer.arrays for buffer in self.buffers])
@@ -273,11 +273,19 @@ class Model:
         return states_in(caches)
 
     def _pass(
-        self, ids: mx.array, at: Length, recurrent: Iterable[ArraysCache], tree: Tree | None = None
+        self,
+        ids: mx.array,
+        at: Length,
+        recurrent: Iterable[ArraysCache],
+        tree: Tree | None = None,
+        hidden: mx.array | None = None,
     ) -> Output:
         if self.clamps:
             ids = mx.minimum(ids, self.vocab - 1)
-        logits = self.model(ids, cache=views(self._entries, at, iter(recurrent), tree))
+        if self._taps:
+            self._taps.begin()
+        beside = {} if hidden is None else {"hidden": hidden}
+        logits = self.model(ids, cache=views(self._entries, at, iter(recurrent), tree), **beside)
         return Output(logits, self._taps.take() if self._taps else {})
 
     def _traces(self) -> bool:
@@ -289,10 +297,3 @@ class Model:
         except ValueError:
             return False  # MLX: "Attempting to eval an array during function transformations"
         return True
-
-
-def _common_prefix(ours: Sequence[int], theirs: Sequence[int]) -> int:
-    for i, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-        if a != b:
-            return i
-    return min(len(ours), len(theirs))

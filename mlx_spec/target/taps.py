@@ -9,18 +9,12 @@ import mlx.nn as nn
 from mlx_spec.errors import UnsupportedModel
 
 
-class Tap(nn.Module):
-    """A layer whose output is noted too; everything else of it is as before."""
+class InPlace(nn.Module):
+    """In the place of a layer; what a model's code asks of the layer is as before."""
 
-    def __init__(self, layer: nn.Module, noted: list[mx.array]):
+    def __init__(self, layer: nn.Module):
         super().__init__()
         self.layer = layer
-        self._noted = noted
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        output = self.layer(*args, **kwargs)
-        self._noted.append(output[0] if isinstance(output, tuple) else output)
-        return output
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
@@ -28,6 +22,19 @@ class Tap(nn.Module):
         if "layer" not in self:
             raise AttributeError(name)
         return getattr(self["layer"], name)
+
+
+class Tap(InPlace):
+    """A layer whose output is noted too."""
+
+    def __init__(self, layer: nn.Module, taps: "Taps"):
+        super().__init__(layer)
+        self._taps = taps
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        output = self.layer(*args, **kwargs)
+        self._taps.note(output[0] if isinstance(output, tuple) else output)
+        return output
 
 
 class Taps:
@@ -39,7 +46,8 @@ class Taps:
 
     def __init__(self, model: Any, layers: Sequence[int]):
         self.layers = tuple(sorted(set(layers)))
-        self._noted: list[mx.array] = []
+        self._noted: list[mx.array] | None = None
+        """Of the pass that runs; None while others use the model."""
         stack = model.layers
         for index in self.layers:
             if not 0 <= index < len(stack):
@@ -47,7 +55,16 @@ class Taps:
                     f"A drafter reads layer {index}, and the target has {len(stack)} layers. "
                     "Use the drafter that was made for this target."
                 )
-            stack[index] = Tap(stack[index], self._noted)
+            stack[index] = Tap(stack[index], self)
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self._noted = []
+
+    def note(self, state: mx.array) -> None:
+        """What a layer gave, in the order of the layers."""
+        if self._noted is not None:
+            self._noted.append(state)
 
     def take(self) -> dict[int, mx.array]:
         """What the last pass left: `[b, rows, dim]` by layer.
@@ -55,8 +72,7 @@ class Taps:
         Raises:
             UnsupportedModel: the model's code does not run its layers one by one.
         """
-        noted = list(self._noted)
-        self._noted.clear()
+        noted, self._noted = self._noted or [], None
         if len(noted) != len(self.layers):
             raise UnsupportedModel(
                 f"The target's code hides its layers: {len(noted)} of {len(self.layers)} were seen. "

@@ -12,6 +12,8 @@ from mlx_spec.errors import SpecError
 from models.errors import BadChoice, ModelsError
 from models.load.checkpoint import on_cpu, opened, trouble
 from models.load.configuration import context_limit
+from models.load.eagle import load_eagle
+from models.load.layer_skip import LAYER_SKIP, load_layer_skip
 from models.pairs.drafter_folder import MODEL, kind_of
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
@@ -26,7 +28,7 @@ def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> Draft
     return ModelDrafter(draft, context_limit(draft_config))
 
 
-LOADERS: dict[str, Loader] = {MODEL: load_model}
+LOADERS: dict[str, Loader] = {MODEL: load_model, "eagle": load_eagle, LAYER_SKIP: load_layer_skip}
 """By kind (`models.pairs.drafter_folder`)."""
 
 

@@ -18,6 +18,7 @@ from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.draft_head import restrict_head
 from mlx_spec.drafters.grounded import GroundedDrafter
+from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
@@ -80,7 +81,9 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
     except Exception as error:
         raise tokenizer_trouble(first.path, error) from error
     # Lookup first: it costs nothing. A draft model knows more than what the target found likely before.
-    drafters: list[Drafter] = [LookupDrafter(), *([RecyclingDrafter()] if spec.draft is None else [])]
+    drafters: list[Drafter] = [LookupDrafter()]
+    if spec.draft is None:
+        drafters += [RecyclingDrafter(), LookaheadDrafter()]
     stores, more = open_stores(
         spec.documents, first.folder, lambda text: tokenizer.encode(text, add_special_tokens=False), show
     )

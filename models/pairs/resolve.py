@@ -1,5 +1,6 @@
 """From what a person names (a pair, a target, a draft, a revision) to a PairSpec."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,3 +97,11 @@ def _draft(text: str) -> Source | None:
 def _name(source: Source) -> str:
     """A pair's, after its target."""
     return Path(source.repo).name.removesuffix(".gguf")
+
+
+def target_spec(text: str) -> PairSpec:
+    """A target alone: that of a pair, by its name, or a repository, folder or GGUF file."""
+    if "/" in text or os.path.exists(text):
+        return _from_sources(text, "none", None)
+    spec = find(text).spec
+    return replace(spec, draft=None)

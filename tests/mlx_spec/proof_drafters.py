@@ -43,7 +43,7 @@ class Branching(Drafter):
         b = len(context.host_tokens)
         for i, text in enumerate(context.host_tokens):
             self.cached.prefill(text, len(text) - 1, sequence=i)
-        if not context.trees:
+        if not self.trees:
             return Draft.chain(mx.zeros((b, depth), mx.int32))
         nodes = [i for i, d in enumerate(self.depths[1:]) if d <= depth]
         count = len(nodes)

@@ -52,8 +52,8 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
         calibration.times[kind] = [seconds * (2 if kind.context == calibration.far else 1)]
     assert list(calibration.verifying(calibration.near))[:16] == list(range(1, 17)), "v(m) for m = 1 to 16"
     assert list(calibration.verifying(calibration.far))[:16] == list(range(1, 17))
-    assert calibration.draft_step(calibration.near) == pytest.approx(0.05)
-    assert calibration.draft_step(calibration.far) == pytest.approx(0.1)
+    assert calibration.draft_step("model", calibration.near) == pytest.approx(0.05)
+    assert calibration.draft_step("model", calibration.far) == pytest.approx(0.1)
     costs = calibration.costs()
     assert costs.longest("model") == CANDIDATE.limit and costs.longest("lookup") == max(FIRST)
     for k in range(1, CANDIDATE.limit + 1):

@@ -114,8 +114,8 @@ def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch
     broken = engine.target if of == "target" else draft_model(engine)
     honest, left = Model._pass, [1]
 
-    def interrupted(self, ids, at, recurrent, tree=None):
-        logits = honest(self, ids, at, recurrent, tree)
+    def interrupted(self, ids, at, recurrent, tree=None, hidden=None):
+        logits = honest(self, ids, at, recurrent, tree, hidden)
         if self is broken and not isinstance(at.value, int):
             left[0] -= 1
             if left[0] == 0:

@@ -39,12 +39,12 @@ def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
     assert sum(row["accepted"] for row in report["rows"]) > 0
 
 
-def test_without_a_draft_model_lookup_and_recycling_are_checked(
+def test_without_a_draft_model_all_that_needs_none_is_checked(
     tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, report = run(["--target", str(tiny_pair.target), "--draft", "none"], one_prompt, capfd)
     assert code == 0
-    assert {row["drafter"] for row in report["rows"]} == {"lookup", "recycling", "auto"}
+    assert {row["drafter"] for row in report["rows"]} == {"lookup", "recycling", "lookahead", "auto"}
 
 
 def test_drafters_that_are_named_are_checked_alone_and_together(

@@ -201,7 +201,7 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     assert indexing == Indexing(f"Indexing {documents[0]}, once: 0 of 1 files")
     loaded = next(event for event in events if isinstance(event, Loaded))
     assert f"{documents[1]} cannot be read" in loaded.info.notes[-1]
-    assert loaded.info.drafters == ("lookup", "recycling", "grounded", "model")
+    assert loaded.info.drafters == ("lookup", "recycling", "lookahead", "grounded", "model")
     drafting, plain = (
         Options(max_tokens=24, draft_length=3, drafter="model+lookup"),
         Options(max_tokens=24, drafter="none"),

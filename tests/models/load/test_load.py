@@ -55,7 +55,7 @@ def test_a_pair_of_folders_answers_and_loading_opens_no_connection(
     assert loaded.context_limit == 512
 
     alone = load(spec_of(pair[0], None))
-    assert [drafter.name for drafter in alone.engine.drafters] == ["lookup", "recycling"]
+    assert [drafter.name for drafter in alone.engine.drafters] == ["lookup", "recycling", "lookahead"]
     assert alone.memory_bytes < loaded.memory_bytes
 
 

@@ -1,0 +1,129 @@
+"""A head on the target's hidden states drafts (EAGLE-3, Li et al. 2025, arXiv 2503.01840).
+
+Its row t reads the token after position t and what the target made of position t, which is noted of every
+pass. What it drafted is read again once it is accepted, then with what the target made of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isqrt
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict, put_rows, take_rows
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context, Shadow, Texts
+from mlx_spec.drafters.eagle_head import EagleHead
+from mlx_spec.drafters.growing import Growth
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.target.cache import CAPACITY_STEP, round_up
+from mlx_spec.verify.batch import BatchVerifier
+
+NODES = (7, 15)
+"""Sizes of trees: with the text's last token they fill 8 and 16 rows."""
+LIMIT = 7
+"""Heads are trained a few steps deep: the rows that they read of themselves become vaguer."""
+
+
+class EagleDrafter(ModelDrafter):
+    """A head that was made for the target."""
+
+    name = "eagle"
+    candidate = Candidate("eagle", kind="eagle", prior=0.6, limit=LIMIT)
+    skipped = 1  # row 0 reads the second token
+    left = 0
+    usual_lag = 1 + LIMIT
+    reads_again = True
+    trees = True
+
+    def __init__(self, head: EagleHead):
+        super().__init__(head)
+        self.cached.allow_trees()
+        self.cached.vocab = head.shape.args.vocab_size  # its rows are no logits
+        self.head = head
+        self.taps = head.shape.taps
+        self._features = mx.zeros((1, 0, head.shape.args.hidden_size))
+        """`[b, capacity, dim]`, what the target made of each position that it has read."""
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        chain = super().candidates(length)
+        if not (self.trees and self.cached.trees):
+            return chain
+        branching = (replace(c, kind=f"eagle, {n}", nodes=n, shadows=0) for c in chain for n in NODES)
+        return [*chain, *branching]
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        if not (context.nodes and depth):
+            return super().draft(context, depth, verifier)
+        if self._is_far(context.length):
+            self._catch_up(context)
+        self._own = self._tree(context, depth, verifier)
+        return self._own
+
+    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
+        rows = self.head.features([output.hidden[layer] for layer in self.taps])
+        if p.tree is not None and verdict is not None:
+            rows = mx.take_along_axis(rows, verdict.path[:, :, None], axis=1)
+        first = p.sequence or 0
+        self._reserve(first + len(rows), p.start.high + rows.shape[1], rows.dtype)
+        if p.sequence is None:
+            self._features = put_rows(self._features, rows, p.start.value, axis=1)
+        else:
+            self._features[first : first + 1, p.start.high : p.start.high + rows.shape[1]] = rows
+        super().observe(p, output, verdict)
+
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        mx.async_eval(self._features)  # or the graph would grow while others draft
+        return super().commit(texts)
+
+    def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:
+        self.cached.prefill(text, count, sequence=sequence, hidden=self._features)
+
+    def _first(self, context: Context) -> Pass:
+        p = super()._first(context)
+        return replace(p, hidden=take_rows(self._features, p.start.value, p.ids.shape[1], axis=1))
+
+    def _next(self, p: Pass, ids: mx.array, output: Output) -> Pass:
+        return replace(super()._next(p, ids, output), hidden=output.logits[:, -1:])
+
+    def _logits(self, output: Output, rows: slice) -> mx.array:
+        return self.head.logits(output.logits[:, rows])
+
+    def _tree(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        """Each level is a pass over the whole tree so far, after the last row that is true."""
+        width = isqrt(context.nodes) + 1
+        p = self._first(context)
+        begin = p.start.plus(p.ids.shape[1] - 1)
+        token, feature = p.ids[:, -1:], take_rows(self._features, begin.value, 1, axis=1)
+        states = self._step(p).logits[:, -1:]
+        growth = Growth.first(self._logprobs(states, None, verifier)[:, 0], width)
+        hidden = mx.broadcast_to(states, (len(states), width, states.shape[2]))
+        while growth.depth < depth:
+            tree = growth.whole()
+            rows = mx.concatenate([feature, hidden], axis=1)
+            ids = mx.concatenate([token, tree.tokens], axis=1)
+            last = self.cached.decode(Pass(ids, begin, tree=Tree.of(tree), hidden=rows)).logits[:, -width:]
+            growth, on = growth.next(self._logprobs(last, growth.paths, verifier))
+            places = mx.broadcast_to(on[:, :, None], last.shape)
+            hidden = mx.concatenate([hidden, mx.take_along_axis(last, places, axis=1)], axis=1)
+        self._begin_anew(self.left)
+        return growth.likeliest(context.nodes)
+
+    def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: BatchVerifier) -> mx.array:
+        """How likely each token is the target's choice after each row: `[b, rows, vocab]`.
+
+        Above temperature 0 the noise that the choice is made with tells more than the probabilities alone.
+        """
+        logits = self.head.logits(states)
+        level = 0 if paths is None else paths.shape[2]
+        before = mx.zeros((len(states), 1, 0), mx.int32) if paths is None else paths
+        scores = [verifier.scores(logits[:, i], level, before[:, i]) for i in range(states.shape[1])]
+        together = mx.stack(scores, axis=1)
+        return together - mx.logsumexp(together, axis=-1, keepdims=True)
+
+    def _reserve(self, sequences: int, end: int, dtype: mx.Dtype) -> None:
+        b, capacity, _ = self._features.shape
+        more = max(0, round_up(end, CAPACITY_STEP) - capacity)
+        if more or sequences > b:
+            widths = [(0, max(0, sequences - b)), (0, more), (0, 0)]
+            self._features = mx.pad(self._features.astype(dtype), widths)

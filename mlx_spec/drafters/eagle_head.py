@@ -1,0 +1,131 @@
+"""A head on a target's hidden states, laid out as EAGLE-3 checkpoints are (Li et al. 2025, arXiv 2503.01840).
+
+One transformer layer. Its row t reads the token after position t and what the target made of position t: the
+hidden states of a low, a middle and a high layer through `fc`, or, beyond what the target has read, the row
+before. Its output guesses the next token but one, among the draft's own vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float
+from mlx_lm.models.base import create_attention_mask
+from mlx_lm.models.llama import MLP, Attention, ModelArgs
+
+from mlx_spec.drafters.draft_head import embedding_of, spread
+from mlx_spec.errors import UnsupportedModel
+
+
+@dataclass(frozen=True, slots=True)
+class EagleShape:
+    """Sizes of a head."""
+
+    args: ModelArgs
+    """Of the layer; `vocab_size` is the target's."""
+    target_hidden: int
+    taps: tuple[int, ...]
+    """Layers of the target whose outputs `fc` reads, lowest first."""
+    tokens: tuple[int, ...]
+    """The target's id of each token of the draft's vocabulary, ascending."""
+    fc_norm: bool = False
+    """Whether each tap is normalised before `fc` (EAGLE-3.1): states may be of very unlike size."""
+
+
+class EagleLayer(nn.Module):
+    """A decoder layer whose attention reads the token's embedding beside the hidden state."""
+
+    def __init__(self, args: ModelArgs):
+        super().__init__()
+        dim, eps = args.hidden_size, args.rms_norm_eps
+        self.self_attn = Attention(args)
+        for name in ("q_proj", "k_proj", "v_proj"):
+            rows = self.self_attn[name].weight.shape[0]
+            self.self_attn[name] = nn.Linear(2 * dim, rows, bias=args.attention_bias)
+        self.mlp = MLP(args)
+        self.input_layernorm = nn.RMSNorm(dim, eps)
+        self.hidden_norm = nn.RMSNorm(dim, eps)
+        self.post_attention_layernorm = nn.RMSNorm(dim, eps)
+
+    def joined(self, embedded: mx.array, hidden: mx.array) -> mx.array:
+        """What attention reads: `[b, rows, 2 dim]`."""
+        return mx.concatenate([self.input_layernorm(embedded), self.hidden_norm(hidden)], axis=-1)
+
+    def after(self, hidden: mx.array, attended: mx.array) -> mx.array:
+        """The rest of the layer."""
+        hidden = hidden + attended
+        return hidden + self.mlp(self.post_attention_layernorm(hidden))
+
+    def __call__(self, embedded: mx.array, hidden: mx.array, mask: Any, cache: Any) -> mx.array:
+        return self.after(hidden, self.self_attn(self.joined(embedded, hidden), mask, cache))
+
+
+class EagleHead(nn.Module):
+    """The head, with the target's embeddings, which are not its own.
+
+    Raises:
+        UnsupportedModel: it is of another target.
+    """
+
+    def __init__(self, shape: EagleShape, target: nn.Module):
+        super().__init__()
+        args = shape.args
+        self._embed = embedding_of(target)
+        self._tokens, self._vocab = mx.array(shape.tokens, mx.int32), args.vocab_size
+        self._shape = shape
+        rows, width = self._embed.weight.shape[0], _width(self._embed)
+        if width != args.hidden_size or width != shape.target_hidden or rows != args.vocab_size:
+            raise UnsupportedModel(
+                f"This head is of a target with {args.vocab_size} tokens and {shape.target_hidden} numbers "
+                f"per hidden state; this target has {rows} and {width}. Use a head made for this target."
+            )
+        if shape.fc_norm:
+            self.fc_norm = [nn.RMSNorm(shape.target_hidden, args.rms_norm_eps) for _ in shape.taps]
+        self.fc = nn.Linear(len(shape.taps) * shape.target_hidden, args.hidden_size, bias=False)
+        self.midlayer = EagleLayer(args)
+        self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.lm_head = nn.Linear(args.hidden_size, len(shape.tokens), bias=False)
+
+    @property
+    def shape(self) -> EagleShape:
+        return self._shape
+
+    @property
+    def layers(self) -> list[nn.Module]:
+        """As mlx-lm's models have them."""
+        return [self.midlayer]
+
+    def embedded(self, ids: mx.array) -> mx.array:
+        """By the target's embeddings."""
+        return self._embed(ids)
+
+    def features(
+        self, states: Sequence[Float[mx.array, "b rows target_dim"]]
+    ) -> Float[mx.array, "b rows dim"]:
+        """What the target made of each row, from the hidden states of the tapped layers, lowest first."""
+        if self._shape.fc_norm:
+            states = [norm(x) for norm, x in zip(self.fc_norm, states, strict=True)]
+        return self.fc(mx.concatenate(list(states), axis=-1))
+
+    def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
+        """Its rows `[b, rows, dim]`, for `logits` and for rows further on. Called as mlx-lm's models are."""
+        embedded = self.embedded(ids)
+        if hidden is None:  # while it is found out what its code allows
+            hidden = mx.zeros_like(embedded)
+        cache = cache[0] if cache else None
+        embedded = embedded.astype(hidden.dtype)
+        return self.midlayer(embedded, hidden, create_attention_mask(embedded, cache), cache)
+
+    def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:
+        """Logits over the draft's own vocabulary."""
+        return self.lm_head(self.norm(states))
+
+    def logits(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows vocab"]:
+        """Logits over the target's vocabulary: -inf for what the draft does not know."""
+        return spread(self.guesses(states), self._tokens, self._vocab)
+
+
+def _width(embedding: Any) -> int:
+    return embedding(mx.zeros((1,), mx.int32)).shape[-1]

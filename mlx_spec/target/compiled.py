@@ -1,0 +1,43 @@
+"""Compiled passes of a model: one function for all graphs that read the same rows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Length, Pass
+from mlx_spec.target.cache import CAPACITY_STEP, Buffer, capacity_for
+
+
+class CompiledPasses:
+    """A function of arrays alone, compiled anew when the rows that it reads change: they are in its graph."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self._function = function
+        self._short: dict[int, Callable[..., Any]] = {}
+        """By the rows they read, all there are."""
+        self.reset()
+
+    def reset(self) -> None:
+        """The next pass reads no more rows than it needs."""
+        self.bounds = Length.exact(0)
+        """The first and the last row that passes read."""
+        self.run = self._anew()
+
+    def fit(self, p: Pass, buffers: Sequence[Buffer]) -> None:
+        """Bring bounds and buffers to a pass."""
+        needed = capacity_for(p.start.high + p.ids.shape[1])
+        # Where every layer reads the first rows, it does not matter how far the text is.
+        low = p.start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in buffers) else 0
+        if low != self.bounds.low or self.bounds.high < needed:
+            self.bounds = Length(0, low, needed)
+            self.run = self._short.get(needed) or self._anew()
+            if needed <= CAPACITY_STEP:
+                # Texts begin short again and again; the graphs of longer ones would hardly be used again.
+                self._short[needed] = self.run
+        for buffer in buffers:
+            buffer.grow(self.bounds.high)
+
+    def _anew(self) -> Callable[..., Any]:
+        # MLX knows graphs by the function's identity: one function would keep those of other bounds.
+        return mx.compile(lambda *given: self._function(*given))

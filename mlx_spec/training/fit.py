@@ -1,0 +1,209 @@
+"""Fitting a drafter to what its target made of texts, resumable after any stop.
+
+Matrices learn by Muon (Jordan et al. 2024), which learns more from few texts than AdamW; the rest and the
+output rows by AdamW.
+"""
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+import mlx.optimizers as optimizers
+import numpy as np
+from mlx.utils import tree_flatten, tree_unflatten
+
+from mlx_spec.training import study, unroll
+from mlx_spec.training.study import Study
+from mlx_spec.training.unroll import Guesses
+
+STEPS = 3
+"""How deep a draft is unrolled: more costs in proportion, and later tokens are reached seldom."""
+ROWS = 480
+"""Positions of a batch: with few texts many small steps learn more than few large ones."""
+MUON_RATE, ADAM_RATE = 1e-2, 1e-3
+"""Learning rates after warming up."""
+LAST = 0.03
+"""Share of them at the end of a cosine."""
+WARM = 0.05
+"""Share of the whole that the learning rate rises in."""
+BETAS = [0.9, 0.95]
+LONGEST_GRADIENT = 1.0
+FILES = 2
+"""Files whose texts are mixed."""
+DEPTHS = 4
+"""Tokens after one another whose acceptance is measured."""
+
+
+@dataclass
+class Progress:
+    """How far it is."""
+
+    tokens: int = 0
+    """Positions learnt from, each epoch anew."""
+    files: int = 0
+    """Groups of files read."""
+    loss: float = math.nan
+    """Of the last group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """What is fitted."""
+
+    module: nn.Module
+    tokens: Sequence[int]
+    """The target's id of each token that it knows."""
+    vocab: int
+    """Of the target."""
+    guesses: Callable[["Batch", int], Guesses]
+    """Of a batch, so many tokens deep."""
+    steps: int = STEPS
+    """How deep it is trained."""
+
+
+class Fit:
+    """One drafter, the texts it learns from, and how far it is.
+
+    Args:
+        files: of `study.write`.
+        tokens: positions to learn from in all.
+        state: where weights, optimizer and progress are kept; what is there is gone on with.
+    """
+
+    def __init__(self, learner: Learner, files: Sequence[Path], tokens: int, state: Path):
+        self.learner, self.files, self.tokens, self.state = learner, list(files), tokens, state
+        self.progress = Progress()
+        adam = optimizers.AdamW(ADAM_RATE, betas=BETAS, weight_decay=0.0)
+        self._optimizer = optimizers.MultiOptimizer(
+            [optimizers.Muon(MUON_RATE, weight_decay=0.0), adam], [_is_matrix]
+        )
+        self._optimizer.init(learner.module.trainable_parameters())
+        self.table = places(learner.tokens, learner.vocab)
+        self._gradient = nn.value_and_grad(learner.module, self._loss)
+        if state.exists():
+            self._restore()
+
+    def run(self, report: Callable[[Progress], bool]) -> None:
+        """Fit until `tokens` were seen or `report`, called after each group of files, says no more."""
+        while self.progress.tokens < self.tokens:
+            self._read_group()
+            self._save()
+            if not report(self.progress):
+                return
+
+    def acceptance(self, files: Sequence[Path]) -> list[float]:
+        """How likely the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that were
+        not learnt from; none where they hold no greedy choices of the target."""
+        right, drafts = np.zeros(DEPTHS), 0
+        for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
+            batch = Batch(texts, self.table)
+            guesses = self.learner.guesses(batch, DEPTHS)
+            found, count = unroll.accepted(guesses, batch.labels[..., 0], batch.greedy)
+            right, drafts = right + found, drafts + count
+        return (right / drafts).tolist() if drafts else []
+
+    def learn(self, batch: "Batch") -> float:
+        """One step; the loss before it."""
+        for optimizer, rate in zip(self._optimizer.optimizers, (MUON_RATE, ADAM_RATE), strict=True):
+            optimizer.learning_rate = rate * self._pace()
+        loss, gradient = self._gradient(batch)
+        gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
+        self._optimizer.update(self.learner.module, gradient)
+        mx.eval(loss, self.learner.module.parameters(), self._optimizer.state)
+        return loss.item()
+
+    def _read_group(self) -> None:
+        progress = self.progress
+        groups = -(-len(self.files) // FILES)
+        epoch, place = divmod(progress.files, groups)
+        order = list(self.files)
+        random.Random(epoch).shuffle(order)
+        texts = [each for file in order[place * FILES :][:FILES] for each in study.read(file)]
+        losses = []
+        for several in _batches(texts, random.Random(progress.files)):
+            batch = Batch(several, self.table)
+            losses.append(self.learn(batch))
+            progress.tokens += batch.count
+        progress.files, progress.loss = progress.files + 1, float(np.mean(losses))
+        mx.clear_cache()
+
+    def _loss(self, batch: "Batch") -> mx.array:
+        guesses = self.learner.guesses(batch, self.learner.steps)
+        return unroll.loss(guesses, mx.maximum(batch.labels, 0), batch.probs, batch.counted)
+
+    def _pace(self) -> float:
+        """Of the learning rates."""
+        done = min(1.0, self.progress.tokens / self.tokens)
+        if done < WARM:
+            return done / WARM * 0.98 + 0.02
+        return LAST + (1 - LAST) * (1 + math.cos(math.pi * done)) / 2
+
+    def _save(self) -> None:
+        parts = {"module": self.learner.module.trainable_parameters(), "optimizer": self._optimizer.state}
+        arrays: dict[str, mx.array] = {}
+        for part, tree in parts.items():
+            arrays |= {f"{part}.{name}": x for name, x in tree_flatten(tree)}  # type: ignore[misc]
+        unfinished = self.state.with_suffix(".part.safetensors")
+        mx.save_safetensors(str(unfinished), arrays, {"progress": json.dumps(asdict(self.progress))})
+        unfinished.replace(self.state)
+
+    def _restore(self) -> None:
+        arrays, notes = mx.load(str(self.state), return_metadata=True)  # type: ignore[misc]
+        self.progress = Progress(**json.loads(notes["progress"]))  # type: ignore[index, arg-type]
+        parts: dict[str, Any] = tree_unflatten(list(arrays.items()))  # type: ignore[union-attr, assignment]
+        self.learner.module.update(parts["module"])
+        self._optimizer.state = parts["optimizer"]
+
+
+class Batch:
+    """Texts side by side, the shorter ones filled up.
+
+    Args:
+        table: `[vocab]`, the draft's id of each token, -1 for those it does not know.
+    """
+
+    def __init__(self, texts: Sequence[Study], table: mx.array):
+        rows = max(len(text.tokens) for text in texts)
+        lengths = mx.array([len(text.tokens) for text in texts])
+        real = mx.arange(rows)[None] < lengths[:, None]
+        self.count = sum(len(text.tokens) for text in texts)
+        self.tokens = _stack([text.tokens for text in texts], rows)
+        self.states = _stack([text.states.astype(mx.float32) for text in texts], rows)
+        self.labels = table[_stack([text.likeliest for text in texts], rows)]
+        """`[b, rows, likeliest]`, -1 for tokens the draft does not know."""
+        known = self.labels >= 0
+        probs = mx.where(known, mx.exp(_stack([text.logprobs for text in texts], rows)), 0)
+        self.probs = probs / mx.maximum(probs.sum(axis=-1, keepdims=True), 1e-9)
+        self.counted = real & known[..., 0]
+        self.greedy = real & _stack([text.greedy for text in texts], rows)
+
+
+def _batches(texts: Sequence[Study], order: random.Random) -> Iterator[list[Study]]:
+    """Texts of about one length together, in a random order."""
+    found: list[list[Study]] = []
+    for text in sorted(texts, key=lambda text: len(text.tokens)):
+        if not found or (len(found[-1]) + 1) * len(text.tokens) > ROWS:
+            found.append([])
+        found[-1].append(text)
+    order.shuffle(found)
+    yield from found
+
+
+def _stack(arrays: Sequence[mx.array], rows: int) -> mx.array:
+    return mx.stack([mx.pad(x, [(0, rows - len(x)), *[(0, 0)] * (x.ndim - 1)]) for x in arrays])
+
+
+def _is_matrix(path: str, weight: mx.array) -> bool:
+    return weight.ndim == 2 and "lm_head" not in path
+
+
+def places(tokens: Sequence[int], vocab: int) -> mx.array:
+    table = np.full(vocab, -1, np.int32)
+    table[list(tokens)] = np.arange(len(tokens))
+    return mx.array(table)

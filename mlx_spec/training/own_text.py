@@ -1,0 +1,70 @@
+"""Texts of the target itself: it writes what a user might ask, from nothing but the mark of a user's turn,
+and then the answer (Magpie, Xu et al. 2024, arXiv 2406.08464)."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.generate import BatchGenerator
+from mlx_lm.sample_utils import make_sampler
+
+from mlx_spec.training.study import Text
+
+ROWS = 32
+"""Texts that are written at once."""
+ASKED, ANSWERED = 160, 400
+"""Tokens of a question and of an answer, at most."""
+ASKING = 0.9
+"""Temperature of questions: they should differ."""
+TEMPERATURES = (0.0, 0.0, 0.6, 0.8, 1.0)
+"""Of answers. Half greedy: that is where acceptance is measured, and what many ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How a chat is written, in token ids."""
+
+    question: Sequence[int]
+    """All before the user's words."""
+    answer: Sequence[int]
+    """From the end of the user's words to the answer."""
+    ends: frozenset[int]
+    """What ends an answer."""
+    openings: Sequence[Sequence[int]] = ((),)
+    """First words of a question: they spread the texts over kinds of tasks."""
+
+
+def own_texts(model: nn.Module, template: Template, seed: int) -> Iterator[Text]:
+    """Questions with their answers, one after the other, without end."""
+    draw = random.Random(seed)
+    mx.random.seed(seed % 2**32)
+    samplers = {t: make_sampler(t) for t in {ASKING, *TEMPERATURES}}
+    stops = [[end] for end in sorted(template.ends | set(template.answer[:1]))]
+    writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=ROWS)
+    asked: dict[int, list[int]] = {}
+    answered: dict[int, tuple[list[int], int, float]] = {}
+
+    def write(begun: Sequence[int], count: int, temperature: float) -> int:
+        return writer.insert([list(begun)], [count], samplers=[samplers[temperature]])[0]
+
+    while True:
+        while len(asked) + len(answered) < ROWS:
+            begun = [*template.question, *draw.choice(template.openings)]
+            asked[write(begun, ASKED, ASKING)] = begun
+        for each in writer.next_generated():
+            if each.uid in asked:
+                asked[each.uid].append(each.token)
+                if each.finish_reason:
+                    question = asked.pop(each.uid)
+                    begun = [*(question[:-1] if each.finish_reason == "stop" else question), *template.answer]
+                    temperature = draw.choice(TEMPERATURES)
+                    uid = write(begun, ANSWERED, temperature)
+                    answered[uid] = (begun, len(begun), temperature)
+            else:
+                text, begin, temperature = answered[each.uid]
+                text.append(each.token)
+                if each.finish_reason:
+                    del answered[each.uid]
+                    yield Text(text, begin, temperature == 0)

@@ -1,0 +1,70 @@
+"""A head to begin training with: made of its target's last layer and output rows, so that it learns from few
+tokens. Where the target's code is of another kind, that part begins at random."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.drafters.draft_head import LINEARS, embedding_of
+from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
+
+
+def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
+    """A head of float32 weights.
+
+    Raises:
+        UnsupportedModel: the sizes are of another target.
+    """
+    head = EagleHead(shape, target)
+    layer, own = target.layers[-1], head.midlayer
+    attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
+    for name in ("q_proj", "k_proj", "v_proj"):
+        # Beside the embedding, which it has no use for yet.
+        weight = matrix(getattr(attention, name, None))
+        if weight is not None:
+            _put(own.self_attn[name], mx.concatenate([mx.zeros_like(weight), weight], axis=1))
+    _put(own.self_attn.o_proj, matrix(getattr(attention, "o_proj", None)))
+    for name in ("gate_proj", "up_proj", "down_proj"):
+        _put(own.mlp[name], matrix(getattr(mlp, name, None)))
+    _put(own.hidden_norm, norm_of(layer, "input_layernorm"))
+    _put(own.post_attention_layernorm, norm_of(layer, "post_attention_layernorm"))
+    _put(own.input_layernorm, norm_of(target.layers[0], "input_layernorm"))
+    _put(head.norm, norm_of(getattr(target, "model", None), "norm"))
+    _put(head.lm_head, output_rows(target, shape.tokens))
+    highest = mx.eye(shape.args.hidden_size, shape.target_hidden)
+    _put(head.fc, mx.concatenate([mx.zeros_like(highest)] * (len(shape.taps) - 1) + [highest], axis=1))
+    head.set_dtype(mx.float32)
+    mx.eval(head.parameters())
+    return head
+
+
+def output_rows(target: Any, tokens: Sequence[int]) -> mx.array:
+    """What the target multiplies its last state with for these tokens: `[tokens, dim]`."""
+    table = embedding_of(target)
+    rows = table.weight.shape[0]
+    output = [m for m in target.modules() if isinstance(m, LINEARS) and m.weight.shape[0] == rows]
+    whole = matrix(output[-1] if output else table)
+    assert whole is not None, "it is one of MLX's own layers"
+    return whole[mx.array(list(tokens))]
+
+
+def matrix(layer: Any) -> mx.array | None:
+    """The weights of one of MLX's layers; None of any other."""
+    if isinstance(layer, (nn.QuantizedLinear, nn.QuantizedEmbedding)):
+        scales = (layer.scales, layer.get("biases"))
+        return mx.dequantize(layer.weight, *scales, layer.group_size, layer.bits, layer.mode)
+    return layer.weight if isinstance(layer, (nn.Linear, nn.Embedding)) else None
+
+
+def norm_of(parent: Any, name: str) -> mx.array | None:
+    """Only of MLX's own kind: others store another number, such as the weight minus one."""
+    norm = getattr(parent, name, None)
+    return norm.weight if type(norm) is nn.RMSNorm else None
+
+
+def _put(layer: Any, weight: mx.array | None) -> None:
+    """Where there is one, and it fits."""
+    if weight is not None and weight.shape == layer.weight.shape:
+        layer.weight = weight.astype(mx.float32)

@@ -1,0 +1,79 @@
+"""What a target makes of texts, kept on disk: what a head is trained from, without the target."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import mlx.core as mx
+from jaxtyping import Bool, Float, Int
+
+from mlx_spec.arrays import Length, Pass
+from mlx_spec.target.model import Model
+
+LIKELIEST = 32
+"""Next tokens that are kept of each position's distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What is learnt from."""
+
+    tokens: Sequence[int]
+    begin: int = 0
+    """Where the target's answer begins."""
+    greedy: bool = False
+    """Whether the answer is the target's greedy choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Of one text of `n` tokens."""
+
+    tokens: Int[mx.array, " n"]
+    states: Float[mx.array, "n taps_dim"]
+    """Hidden states of the tapped layers, lowest first, side by side; bfloat16."""
+    likeliest: Int[mx.array, "n few"]
+    """The next tokens that the target finds likeliest, the best first."""
+    logprobs: Float[mx.array, "n few"]
+    greedy: Bool[mx.array, " n"]
+    """Where the next token was the target's greedy choice."""
+
+
+NAMES = [field.name for field in fields(Study)]
+
+
+def study(target: Model, text: Text) -> Study:
+    """One pass of the target, which has the head's taps."""
+    ids = mx.array(list(text.tokens), mx.int32)
+    output = target.forward(Pass(ids[None], Length.exact(0)))
+    logits = output.logits[0].astype(mx.float32)
+    few = mx.argpartition(-logits, LIKELIEST, axis=-1)[:, :LIKELIEST]
+    found = mx.take_along_axis(logits, few, axis=-1)
+    order = mx.argsort(-found, axis=-1)
+    logprobs = mx.take_along_axis(found, order, axis=-1) - mx.logsumexp(logits, axis=-1, keepdims=True)
+    states = mx.concatenate([output.hidden[layer][0] for layer in sorted(output.hidden)], axis=-1)
+    likeliest = mx.take_along_axis(few, order, axis=-1).astype(mx.int32)
+    chosen = mx.pad(likeliest[:-1, 0] == ids[1:], (0, 1))
+    answer = mx.arange(len(ids)) >= text.begin - 1
+    greedy = chosen & answer & text.greedy
+    return Study(ids, states.astype(mx.bfloat16), likeliest, logprobs, greedy)
+
+
+def write(path: Path, studies: Sequence[Study]) -> None:
+    """One file of several texts, whole or not at all."""
+    arrays = {f"{i}.{name}": getattr(each, name) for i, each in enumerate(studies) for name in NAMES}
+    unfinished = path.with_suffix(".part.safetensors")
+    mx.save_safetensors(str(unfinished), arrays)
+    unfinished.replace(path)
+
+
+def read(path: Path) -> Iterator[Study]:
+    """The texts of a file, mapped until they are used."""
+    arrays: dict[str, mx.array] = mx.load(str(path))  # type: ignore[assignment]
+    for i in range(len(arrays) // len(NAMES)):
+        yield Study(*(arrays[f"{i}.{name}"] for name in NAMES))
+
+
+def count(path: Path) -> int:
+    """Tokens of a file's texts."""
+    return sum(len(text.tokens) for text in read(path))

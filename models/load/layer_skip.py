@@ -1,0 +1,50 @@
+"""A layer_skip drafter on disk: which layers of its target it keeps. It has no weights of its own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter
+from mlx_spec.training.layer_search import Found
+from models.errors import BrokenFiles
+from models.files import atomic_write
+from models.pairs.folder import read_json
+
+LAYER_SKIP = "layer_skip"
+
+
+def save_layer_skip(folder: Path, found: Found, target: str) -> None:
+    """Write what the search found for the target of this name; OSError leaves what was there."""
+    config = {
+        "model_type": LAYER_SKIP,
+        "layers": list(found.layers),
+        "acceptance": list(found.acceptance),
+        "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length},
+    }
+    atomic_write(folder / "config.json", json.dumps(config, indent=2) + "\n", mode=0o644)
+
+
+def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> LayerSkipDrafter:
+    """The drafter in a folder, for a target that is loaded.
+
+    Args:
+        config: the target's.
+
+    Raises:
+        BrokenFiles: config.json is damaged.
+        UnsupportedModel: the target has no such layers, or they cannot be left out.
+    """
+    values = read_json(folder / "config.json") or {}
+    try:
+        layers = [int(layer) for layer in values["layers"]]
+        acceptance = float(values["acceptance"][0])
+        if not 0 <= acceptance <= 1:
+            raise ValueError("acceptance is a share")
+    except (LookupError, TypeError, ValueError) as error:
+        file = folder / "config.json"
+        raise BrokenFiles(
+            f"{file} does not tell which layers to keep ({error!r}). Make it again: mlx-spec train.", file
+        ) from error
+    return LayerSkipDrafter(target, layers, acceptance)

@@ -1,0 +1,163 @@
+"""One drafter in the making: texts, what the target makes of them, the fit. It goes on after any stop."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.target.model import Model
+from mlx_spec.training import study
+from mlx_spec.training.fit import Fit, Progress
+from mlx_spec.training.study import Text
+from models.files import atomic_write
+from models.training.kinds import Kind
+
+TEXTS = 20
+"""Texts of a file: what a stop loses at most, with those that are being written."""
+SHORTEST, LONGEST = 16, 640
+"""Tokens of a text that are learnt from."""
+HELD_OUT = 20
+"""One file of so many is kept out of what is learnt from."""
+EPOCHS = 4
+VOCABULARY = 8192
+"""Tokens that a head guesses among: the most frequent of the texts."""
+WRITING = 0.6
+"""Share of the time for the texts, where hours are given."""
+SHOWN = 10
+"""Groups of files between two looks at the acceptance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a job is."""
+
+    phase: str
+    """`texts` or `fit`."""
+    done: int
+    total: int
+    """Tokens."""
+    seconds_left: float
+    acceptance: tuple[float, ...] = ()
+    """Of the first 1, 2, ... drafted tokens at temperature 0, on the target's own texts that were kept out;
+    none where it was not looked at, or there are none."""
+
+
+Report = Callable[[Step], None]
+"""May raise to stop: what is done stays."""
+
+
+class Job:
+    """Makes one drafter.
+
+    Args:
+        texts: what the target is to read; not asked for more than `tokens`.
+        folder: where all is kept until it is done.
+        hours: the time for all of it; None: as long as it takes.
+    """
+
+    def __init__(
+        self,
+        target: nn.Module,
+        kind: Kind,
+        texts: Iterable[Text],
+        folder: Path,
+        tokens: int,
+        hours: float | None = None,
+    ):
+        self._target, self._kind, self._texts = target, kind, texts
+        self._folder, self._tokens = folder, tokens
+        self._begun, self._hours = time.monotonic(), hours
+
+    @property
+    def files(self) -> list[Path]:
+        return sorted(self._folder.glob("texts-*.safetensors"))
+
+    @property
+    def tokens_read(self) -> int:
+        return sum(study.count(file) for file in self.files)
+
+    def run(self, report: Report) -> tuple[nn.Module, list[float]]:
+        """What was made, and its acceptance by depth on texts that were kept out."""
+        self._read(report)
+        fit, held = self._fit()
+        pace = Pace(fit.progress.tokens)
+
+        def fitted(progress: Progress) -> bool:
+            look = fit.acceptance(held) if progress.files % SHOWN == 0 else ()
+            report(
+                Step("fit", progress.tokens, fit.tokens, pace.left(progress.tokens, fit.tokens), tuple(look))
+            )
+            return not self._is_late()
+
+        fit.run(fitted)
+        return fit.learner.module, fit.acceptance(held)
+
+    def _read(self, report: Report) -> None:
+        """Let the target read texts until there are enough."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        done = self.tokens_read
+        pace = Pace(done)
+        tapped = Model(self._target, taps=self._kind.taps(self._target))
+        texts = self._fitting()
+        while done < self._tokens and not self._is_late(WRITING) and (several := list(islice(texts, TEXTS))):
+            studies = [_studied(tapped, text) for text in several]
+            study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
+            done += sum(len(text.tokens) for text in several)
+            report(Step("texts", done, self._tokens, pace.left(done, self._tokens)))
+
+    def _fitting(self) -> Iterator[Text]:
+        for text in self._texts:
+            if len(text.tokens) >= SHORTEST:
+                yield Text(text.tokens[:LONGEST], text.begin, text.greedy)
+
+    def _fit(self) -> tuple[Fit, list[Path]]:
+        """The fit as far as it is, and the files that are kept out."""
+        held = self.files[::HELD_OUT]
+        files = [file for file in self.files if file not in held] or held
+        tokens = EPOCHS * sum(study.count(file) for file in files)
+        learner = self._kind.learner(self._target, self._vocabulary())
+        return Fit(learner, files, tokens, self._folder / "fit.safetensors"), held
+
+    def _vocabulary(self) -> list[int]:
+        """Chosen once: what was fitted belongs to it."""
+        kept = self._folder / "vocabulary.json"
+        if not kept.exists():
+            counts = Counter[int]()
+            for file in self.files:
+                for text in study.read(file):
+                    counts.update(text.likeliest[:, 0].tolist())  # type: ignore[arg-type]
+                    counts.update(text.tokens.tolist())  # type: ignore[arg-type]
+            # Subword tokenizers number frequent tokens first: the lowest fill the rest.
+            ranked = [token for token, _ in counts.most_common()] + list(
+                range(self._kind.vocab(self._target))
+            )
+            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[:VOCABULARY])))
+        return json.loads(kept.read_text())
+
+    def _is_late(self, share: float = 1.0) -> bool:
+        return self._hours is not None and time.monotonic() - self._begun > share * self._hours * 3600
+
+
+class Pace:
+    """How long the rest takes, at the pace since it was made."""
+
+    def __init__(self, done: int):
+        self._first, self._at = done, time.monotonic()
+
+    def left(self, done: int, total: int) -> float:
+        """Seconds."""
+        return (time.monotonic() - self._at) / max(1, done - self._first) * max(0, total - done)
+
+
+def _studied(tapped: Model, text: Text) -> study.Study:
+    found = study.study(tapped, text)
+    tapped.forget()
+    mx.eval([getattr(found, name) for name in study.NAMES])
+    mx.clear_cache()
+    return found

@@ -1,0 +1,78 @@
+"""What kinds of drafters can be made for a target, what each begins from, and how it is written."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+from mlx_lm.models.llama import ModelArgs
+
+from mlx_spec.drafters.draft_head import embedding_of
+from mlx_spec.drafters.eagle_head import EagleShape
+from mlx_spec.training import start, unroll
+from mlx_spec.training.fit import Learner
+from models.load.eagle import save_eagle
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of drafter for one target."""
+
+    taps: Callable[[nn.Module], Sequence[int]]
+    """Layers of the target that it reads."""
+    vocab: Callable[[nn.Module], int]
+    learner: Callable[[nn.Module, Sequence[int]], Learner]
+    """Of a target and the tokens that it is to know."""
+    save: Callable[[Path, Any, Mapping[str, Any], int | None], None]
+    """Write what was fitted to a folder: module, what to note in its config, bits."""
+
+
+def eagle(config: Mapping[str, Any]) -> Kind:
+    """A head for a target with this config."""
+
+    def learner(target: Any, tokens: Sequence[int]) -> Learner:
+        shape = eagle_shape(config, target, tokens)
+        head = start.eagle_head(target, shape)
+        return Learner(
+            head,
+            shape.tokens,
+            shape.args.vocab_size,
+            lambda batch, steps: unroll.unrolled(head, batch.tokens, batch.states, steps),
+        )
+
+    return Kind(eagle_taps, vocabulary, learner, save_eagle)
+
+
+def eagle_taps(target: Any) -> tuple[int, ...]:
+    """A low, a middle and a high layer, as EAGLE-3's code has it: what enters layers 2, L / 2, L - 3."""
+    layers = len(target.layers)
+    return tuple(sorted({max(0, layer) for layer in (1, layers // 2 - 1, layers - 4)}))
+
+
+def vocabulary(target: nn.Module) -> int:
+    return embedding_of(target).weight.shape[0]
+
+
+def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -> EagleShape:
+    """Of one layer like the target's own."""
+    text = {**config, **(config.get("text_config") or {})}
+    width, heads = text["hidden_size"], text["num_attention_heads"]
+    args = ModelArgs(
+        model_type="llama",
+        hidden_size=width,
+        num_hidden_layers=1,
+        intermediate_size=text.get("intermediate_size") or 4 * width,
+        num_attention_heads=heads,
+        rms_norm_eps=text.get("rms_norm_eps", 1e-5),
+        vocab_size=vocabulary(target),
+        head_dim=text.get("head_dim") or width // heads,
+        max_position_embeddings=text.get("max_position_embeddings"),
+        num_key_value_heads=text.get("num_key_value_heads") or heads,
+        rope_theta=text.get("rope_theta") or 10000,
+    )
+    return EagleShape(args, width, eagle_taps(target), tuple(tokens))
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle}
+"""By the name under which such a drafter drafts."""

@@ -1,0 +1,33 @@
+"""How a model's chats are written, in token ids: what its own texts begin from."""
+
+from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+from mlx_spec.training.own_text import Template
+from models.errors import BadChoice
+
+WORDS = "Zebra"
+"""In place of a question, to see what the template writes around it."""
+OPENINGS = ("", "", "", "", "Write a", "Write a Python function", "Summarize the following text:\n",
+            "Translate the following German sentence into English:", "Translate to French:", "Solve:",
+            "What is", "Who", "How do I", "Why", "Explain", "Compare", "Rewrite this paragraph:\n",
+            "Fix the bug in this code:\n```python\n", "List", "Edit:", "Here is an article.\n\n",
+            "Based on the following passages, answer the question.\n\n")  # fmt: skip
+"""First words of a question. Half of all questions are the target's from the first word."""
+
+
+def chat_template(tokenizer: TokenizerWrapper) -> Template:
+    """Raises BadChoice where the model has no chat template, or one that hides the question."""
+    if not tokenizer.has_chat_template:
+        raise BadChoice("This model has no chat template, so it cannot write chats. Give it --texts FOLDER.")
+    message = [{"role": "user", "content": WORDS}]
+    text: str = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+    before, found, after = text.partition(WORDS)
+    if not found:
+        raise BadChoice("This model's chat template does not show the question. Give it --texts FOLDER.")
+
+    def encode(part: str) -> list[int]:
+        return list(tokenizer.encode(part, add_special_tokens=False))
+
+    ends = frozenset(tokenizer.eos_token_ids)
+    openings = tuple(tuple(encode(opening)) for opening in OPENINGS)
+    return Template(encode(before), encode(after), ends, (*openings, *[()] * len(OPENINGS)))

@@ -1,0 +1,114 @@
+"""`train`: from a target to a drafter that every command uses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from models.paths import own_drafters_folder
+from models.training import job
+from tests.app.tiny_pair import TinyPair
+
+GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny target has few tokens, and writes on to the end of its context."""
+    monkeypatch.setattr(job, "TEXTS", 4)
+    monkeypatch.setattr("mlx_spec.training.own_text.ROWS", 4)
+    monkeypatch.setattr("mlx_spec.training.own_text.ASKED", 8)
+    monkeypatch.setattr("mlx_spec.training.own_text.ANSWERED", 24)
+
+
+def drafter_of(pair: TinyPair) -> Path:
+    return own_drafters_folder() / pair.target.name / "eagle"
+
+
+def test_a_head_is_trained_written_and_drafts(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["train", str(tiny_pair.target), "--tokens", "1000"]) == 0
+    folder = drafter_of(tiny_pair)
+    assert f"{folder} is ready" in capfd.readouterr().out
+    about = json.loads((folder / "config.json").read_text())
+    assert about["architectures"] == ["LlamaForCausalLMEagle3"]
+    assert about["mlx_spec"]["tokens"] >= 1000 and len(about["mlx_spec"]["acceptance"]) == 4
+    target = ["--target", str(tiny_pair.target), "--draft", "none"]
+    texts = []
+    for way in (["--no-draft"], ["--drafter", "eagle", "--draft-length", "3"]):
+        assert main([*GENERATE, *target, *way]) == 0
+        texts.append(json.loads(capfd.readouterr().out))
+    assert texts[0]["token_ids"] == texts[1]["token_ids"]
+    assert texts[1]["stats"]["rounds_by_drafter"]["eagle"] > 0
+
+
+def test_a_stopped_training_goes_on(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, written = job.study.write, []
+
+    def write(path: Path, studies: list) -> None:
+        honest(path, studies)
+        written.append(path.name)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(job.study, "write", write)
+    assert main(["train", str(tiny_pair.target), "--tokens", "1000"]) == 130
+    assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--bits", "8"]) == 0
+    assert len(written) == len(set(written)), "no file is written twice"
+    assert json.loads((drafter_of(tiny_pair) / "config.json").read_text())["quantization"]["bits"] == 8
+
+
+def test_a_dry_run_says_what_it_takes_and_makes_nothing(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", str(tiny_pair.target), "--tokens", "50000", "--dry-run"]) == 0
+    said = capfd.readouterr().out
+    assert "for 50,000 tokens of text" in said and "on disk" in said
+    assert not own_drafters_folder().exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["nowhere/at-all"], "is not on this machine"),
+        (["nobody"], "nobody"),
+        (["{target}", "--kind", "oracle"], "--kind is oracle; it must be one of: eagle"),
+        (["{target}", "--bits", "5"], "--bits is 5"),
+    ],
+)
+def test_what_cannot_be_trained_gets_a_sentence(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], arguments: list[str], wanted: str
+) -> None:
+    given = [text.format(target=tiny_pair.target) for text in arguments]
+    assert main(["train", *given]) == 2
+    assert wanted in capfd.readouterr().err
+
+
+def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for i in range(12):
+        (texts / f"{i}.txt").write_text(f"{chr(97 + i)}" * 60 + " abc" * 10)
+    honest, begun = job.study.study, []
+
+    def study(target, text):
+        begun.append(text.tokens[0])
+        if len(begun) == 6:
+            raise KeyboardInterrupt
+        return honest(target, text)
+
+    monkeypatch.setattr(job.study, "study", study)
+    given = ["train", str(tiny_pair.target), "--tokens", "1000", "--texts", str(texts)]
+    assert main(given) == 130
+    assert main(given) == 0
+    assert begun[6] == begun[4], "the file that was not finished is read again, and no other"
+    kept = [begun[0], *begun[1:4], *begun[6:]]
+    assert len(set(kept[:10])) == 10
+    assert main(["train", str(tiny_pair.target), "--from-chats"]) == 2
+    assert "no answer is saved yet" in capfd.readouterr().err

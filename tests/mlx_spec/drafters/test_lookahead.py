@@ -1,0 +1,131 @@
+"""Lookahead drafts what the target once guessed, at every size of window and pool, and changes no word."""
+
+import shutil
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.arrays import Length
+from mlx_spec.drafters.lookahead import LookaheadDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
+from mlx_spec.target import model as cached_model
+from mlx_spec.verify import batch as verify_batch
+from tests.mlx_spec.model_types import build
+from tests.mlx_spec.tiny_models import (
+    VOCAB,
+    prompt,
+    reference,
+    settled,
+    text,
+    tiny_llama,
+    tiny_sliding_llama,
+    tokens,
+)
+
+SIZES = [(4, 3, 3), (1, 2, 1), (3, 2, 2), (5, 4, 2), (2, 5, 1)]
+"""Window, n-gram, guesses."""
+
+
+def repeating():
+    """Its texts come back to what they said."""
+    return settled(tiny_llama(0), 0, spread=0.7)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("size", SIZES)
+def test_text_is_the_plain_one_at_every_depth_and_guesses_come_true(size, temperature):
+    target, accepted = repeating(), 0
+    engine = Engine(target, [LookaheadDrafter(*size)], context_limit=400)
+    for seed, length in ((1, 31), (2, 3), (3, 1), (4, None)):
+        ids, options = prompt(6, seed), {"max_tokens": 60, "temperature": temperature, "seed": seed}
+        rounds = list(engine.generate(ids, Options(drafter="lookahead", draft_length=length, **options)))
+        assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
+        assert all(r.accepted <= r.draft_length <= (length or 31) for r in rounds)
+        accepted += sum(r.accepted for r in rounds)
+    assert accepted > (0 if temperature else 20)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same(temperature):
+    target, ids = tiny_sliding_llama(0), prompt(40, 1)
+    options = {"max_tokens": 40, "temperature": temperature, "seed": 3}
+    wanted, drafter = text(Engine(target, context_limit=400), ids, **options), LookaheadDrafter()
+    engine = Engine(target, [drafter], context_limit=400)
+    for seed in range(3):
+        keys = mx.random.split(mx.random.key(seed))
+        drafter._known = mx.random.randint(-5, 2 * VOCAB, (VOCAB, 3, 2), key=keys[0])
+        drafter._turn = mx.random.randint(0, 3, (VOCAB,), key=keys[1])
+        assert text(engine, ids, drafter="lookahead", draft_length=31, **options) == wanted
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
+def test_compiled_passes_give_the_plain_text(monkeypatch):
+    monkeypatch.setattr(cached_model, "COMPILES", True)
+    mx.enable_compile()
+    target, ids = repeating(), prompt(40, 1)
+    engine = Engine(target, [LookaheadDrafter()], context_limit=400)
+    for _ in range(2):
+        assert text(engine, ids, max_tokens=60, drafter="lookahead", draft_length=31) == reference(
+            target, ids, 60
+        )
+    mx.disable_compile()
+    assert engine.target.compiles
+
+
+def test_two_texts_share_the_pool_and_are_those_of_single_runs():
+    target, prompts = repeating(), [prompt(5, 1), prompt(9, 2)]
+    options = [Options(max_tokens=40, seed=seed, drafter="lookahead", draft_length=31) for seed in range(2)]
+    engine = Engine(target, [LookaheadDrafter()], context_limit=200)
+    read: dict[int, list[int]] = {0: [], 1: []}
+    for which, played in engine.generate_batch(prompts, options):
+        read[which] += played.tokens
+    alone = Engine(target, context_limit=200)
+    assert read == {i: text(alone, ids, max_tokens=40, seed=i) for i, ids in enumerate(prompts)}
+
+
+def test_a_column_of_the_window_becomes_an_n_gram_of_its_first_token():
+    target, ids = repeating(), prompt(12, 1)
+    drafter = LookaheadDrafter(window=2, ngram=3, guesses=1)
+    engine = Engine(target, [drafter], context_limit=200)
+    engine.drafts_in_flight = False
+    answer = engine.generate(ids, Options(max_tokens=9, drafter="lookahead", draft_length=31))
+    first = next(answer).tokens
+    next(answer)
+    # The second round's window: its cell (0, 0) is the text's last token, the others the prompt's last.
+    assert drafter._known is not None
+    columns = {first[0]: ids[-2], ids[-3]: ids[-1]}
+    for begins, guess in columns.items():
+        path = [*ids, *dict.fromkeys((first[0], begins)), guess]
+        assert drafter._known[begins, 0].tolist() == [guess, *reference(target, path, 1)]
+
+
+def test_auto_leaves_to_others_what_drafts_by_name_only():
+    engine, ids = (
+        Engine(repeating(), [LookaheadDrafter(), RecyclingDrafter()], context_limit=200),
+        prompt(6, 1),
+    )
+    drafted = {
+        name: {r.drafter for r in engine.generate(ids, Options(max_tokens=30, drafter=name, draft_length=3))}
+        for name in ("auto", "lookahead")
+    }
+    assert drafted == {"auto": {"none", "recycling"}, "lookahead": {"none", "lookahead"}}
+
+
+def test_where_the_target_reads_no_trees_it_offers_nothing_and_the_text_is_written():
+    target, ids, drafter = build("qwen3_next"), prompt(9, 1), LookaheadDrafter()
+    engine = Engine(target, [drafter], context_limit=200)
+    rounds = list(engine.generate(ids, Options(max_tokens=20, drafter="lookahead", draft_length=4)))
+    assert tokens(rounds) == reference(target, ids, 20)
+    assert not any(r.drafted for r in rounds) and not drafter.candidates(Length.exact(29))
+
+
+def test_a_walk_that_takes_any_guess_is_caught(monkeypatch):
+    target, ids = tiny_llama(0), prompt(20, 1)
+    engine, wanted = Engine(target, [LookaheadDrafter()], context_limit=200), reference(target, ids, 30)
+
+    def gullible(own, drafted, parents, depth):
+        return mx.array(depth), mx.arange(depth + 1)
+
+    monkeypatch.setattr(verify_batch, "walk", gullible)
+    assert text(engine, ids, max_tokens=30, drafter="lookahead", draft_length=31) != wanted

@@ -1,0 +1,69 @@
+"""Heads on tiny targets, and what they should draft, computed from nothing but the text."""
+
+import random
+from functools import cache
+
+import mlx.core as mx
+import mlx.nn as nn
+import mlx.optimizers as optimizers
+from mlx_lm.models.llama import ModelArgs
+
+from mlx_spec.arrays import Length, Pass
+from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
+from mlx_spec.target.model import Model
+from mlx_spec.training import study, unroll
+from mlx_spec.training.fit import Batch, places
+from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
+
+TAPS = (0, 1, 2)
+KNOWN = tuple(range(0, VOCAB, 2)) + (VOCAB - 1,)
+
+
+def target(seed: int = 0) -> nn.Module:
+    return tiny_llama(seed, layers=4)
+
+
+def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(range(VOCAB))) -> EagleHead:
+    args = ModelArgs("llama", 32, 1, 64, 4, 1e-5, VOCAB, num_key_value_heads=2)
+    return settled(EagleHead(EagleShape(args, 32, TAPS, tokens, fc_norm=True), model), seed, spread=1.0)  # type: ignore[return-value]
+
+
+def trained(texts: list[list[int]], rounds: int = 120) -> EagleHead:
+    """A head that has learnt these texts of `target` by heart, more or less."""
+    head = head_for(target())
+    studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]
+    batch = Batch(studies, places(head.shape.tokens, VOCAB))
+    optimizer = optimizers.Adam(3e-3)
+    gradient = nn.value_and_grad(head, lambda: unroll.loss(
+        unroll.unrolled(head, batch.tokens, batch.states, 3),
+        mx.maximum(batch.labels, 0), batch.probs, batch.counted))  # fmt: skip
+    for _ in range(rounds):
+        _, change = gradient()
+        optimizer.update(head, change)
+        mx.eval(head.parameters(), optimizer.state)
+    return head
+
+
+@cache
+def tapped() -> Model:
+    return Model(target(), taps=TAPS)
+
+
+def states_of(text: list[int]) -> list[mx.array]:
+    """What the target makes of each token, `[1, tokens, dim]` by tapped layer: by one plain pass."""
+    output = tapped().forward(Pass(mx.array([text]), Length.exact(0)))
+    return [output.hidden[layer] for layer in TAPS]
+
+
+def greedy_draft(head: EagleHead, text: list[int], depth: int) -> list[int]:
+    """The head's draft after `text`, by whole passes of the head without any cache."""
+    hidden, ids, drafted = head.features(states_of(text[:-1])), text[1:], []
+    for _ in range(depth):
+        states = head(mx.array([ids]), hidden=hidden)
+        drafted.append(int(mx.argmax(head.logits(states[:, -1:])[0, 0])))
+        hidden, ids = mx.concatenate([hidden, states[:, -1:]], axis=1), [*ids, drafted[-1]]
+    return drafted
+
+
+def shuffled(seed: int, count: int) -> list[int]:
+    return random.Random(seed).choices(range(1, VOCAB), k=count)

@@ -1,0 +1,71 @@
+"""The search finds the layers that are not missed, and what it says of a set is what rounds do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
+from mlx_spec.training.layer_search import LONGEST, Costs, Judge, _alive, search, timed
+from tests.mlx_spec.tiny_models import ARCHITECTURES, prompt, text, tiny_llama
+
+COSTS = Costs({1: 1.0, 8: 1.2}, one_layer=0.3, layers=6)
+
+
+def of_six_layers():
+    """Layers 1, 3 and 4 hardly do anything."""
+    target: Any = tiny_llama(0, layers=6)
+    for layer in (1, 3, 4):
+        for matrix in (target.layers[layer].self_attn.o_proj, target.layers[layer].mlp.down_proj):
+            matrix.weight = matrix.weight * 1e-5
+    return target
+
+
+def answers(target, count: int = 3):
+    prompts = [prompt(9, seed) for seed in range(count)]
+    return [(ids + text(Engine(target, context_limit=99), ids, max_tokens=40), len(ids)) for ids in prompts]
+
+
+def test_layers_that_are_not_missed_are_left_out_and_nothing_else():
+    target = of_six_layers()
+    found = list(search(target, answers(target), COSTS))
+    assert found[-1].layers == (0, 2, 5) and found[-1].acceptance == (1.0,) * LONGEST
+    assert found[-1].gain == pytest.approx((1 + LONGEST) / (1.2 + LONGEST * COSTS.step(3)))
+    gains = [each.gain for each in found]
+    assert gains == sorted(gains), "whenever it is left, it has the best so far"
+
+
+def test_what_it_says_of_each_token_is_what_rounds_of_one_do():
+    target = tiny_llama(0, layers=4)
+    texts, kept = answers(target), [0, 2, 3]
+    judge, view = Judge(target, texts, COSTS), with_layers(target, kept)
+    right = [judge._judged(view, i)[0] for i in range(len(texts))]
+    engine = Engine(target, [LayerSkipDrafter(target, kept)], context_limit=99)
+    seen = set()
+    for (ids, start), wanted in zip(texts, right, strict=True):
+        place = 0
+        options = Options(max_tokens=40, draft_length=1, drafter="layer_skip")
+        for read in engine.generate(ids[:start], options):
+            if read.drafted and place < 39:
+                assert bool(read.accepted) == bool(wanted[place])
+                seen.add(read.accepted)
+            place += len(read.tokens)
+    assert seen == {0, 1}
+
+
+def test_acceptance_counts_runs_of_right_choices():
+    alive = _alive([np.array([True, True, False, True]), np.array([True, False])])
+    assert alive[:4].tolist() == [1.0, pytest.approx(4 / 6), pytest.approx(1 / 4), 0.0]
+
+
+def test_passes_are_timed_where_nothing_else_is_given():
+    costs = timed(tiny_llama(0, layers=3))
+    assert all(seconds > 0 for seconds in costs.rows.values()) and costs.step(3) == costs.rows[1]
+    assert costs.step(1) <= costs.step(2) <= costs.step(3)
+
+
+def test_a_target_whose_layers_cannot_be_left_out_is_refused_before_anything_is_timed():
+    target = ARCHITECTURES["gemma4_shared"](0)
+    with pytest.raises(UnsupportedModel, match="No layer of gemma4_text"):
+        next(search(target, [(prompt(20, 1), 9)], COSTS))
