@@ -33,7 +33,8 @@ def test_grounded_without_documents_says_what_makes_it(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*ASKED, "--target", str(tiny_pair.target), "--drafter", "grounded"]) == 2
-    assert "has no drafter grounded. It has: lookup, recycling, lookahead. Documents make it" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "has no drafter grounded. It has: lookup, recycling, lookahead. Documents make it" in said
 
 
 def test_documents_without_text_are_told_and_the_answer_comes_all_the_same(
