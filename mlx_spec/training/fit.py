@@ -89,13 +89,13 @@ class Fit:
         if state.exists():
             self._restore()
 
-    def run(self, report: Callable[[Progress], bool]) -> None:
-        """Fit until `tokens` were seen or `report`, called after each group of files, says no more."""
+    def run(self, report: Callable[[Progress], None]) -> None:
+        """Fit until `tokens` were seen. `report`, called after each group of files, may change how many, and
+        raise to stop."""
         while self.progress.tokens < self.tokens:
             self._read_group()
             self._save()
-            if not report(self.progress):
-                return
+            report(self.progress)
 
     def acceptance(self, files: Sequence[Path]) -> list[float]:
         """How likely the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that were
@@ -111,7 +111,7 @@ class Fit:
     def learn(self, batch: "Batch") -> float:
         """One step; the loss before it."""
         for optimizer, rate in zip(self._optimizer.optimizers, (MUON_RATE, ADAM_RATE), strict=True):
-            optimizer.learning_rate = rate * self._pace()
+            optimizer.learning_rate = rate * self.rate
         loss, gradient = self._gradient(batch)
         gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
         self._optimizer.update(self.learner.module, gradient)
@@ -137,8 +137,9 @@ class Fit:
         guesses = self.learner.guesses(batch, self.learner.steps)
         return unroll.loss(guesses, mx.maximum(batch.labels, 0), batch.probs, batch.counted)
 
-    def _pace(self) -> float:
-        """Of the learning rates."""
+    @property
+    def rate(self) -> float:
+        """What share of the learning rates this step has."""
         done = min(1.0, self.progress.tokens / self.tokens)
         if done < WARM:
             return done / WARM * 0.98 + 0.02

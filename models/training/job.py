@@ -1,6 +1,7 @@
 """One drafter in the making: texts, what the target makes of them, the fit. It goes on after any stop."""
 
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -88,12 +89,12 @@ class Job:
         fit, held = self._fit()
         pace = Pace(fit.progress.tokens)
 
-        def fitted(progress: Progress) -> bool:
+        def fitted(progress: Progress) -> None:
+            done = progress.tokens
+            # Ended early, it would have learnt at high rates only: the end is brought near instead.
+            fit.tokens = pace.reached(done, fit.tokens, self._seconds_left())
             look = fit.acceptance(held) if progress.files % SHOWN == 0 else ()
-            report(
-                Step("fit", progress.tokens, fit.tokens, pace.left(progress.tokens, fit.tokens), tuple(look))
-            )
-            return not self._is_late()
+            report(Step("fit", done, fit.tokens, pace.left(done, fit.tokens), tuple(look)))
 
         fit.run(fitted)
         return fit.learner.module, fit.acceptance(held)
@@ -105,7 +106,11 @@ class Job:
         pace = Pace(done)
         tapped = Model(self._target, taps=self._kind.taps(self._target))
         texts = self._fitting()
-        while done < self._tokens and not self._is_late(WRITING) and (several := list(islice(texts, TEXTS))):
+        while (
+            done < self._tokens
+            and self._seconds_left(WRITING) > 0
+            and (several := list(islice(texts, TEXTS)))
+        ):
             studies = [_studied(tapped, text) for text in several]
             study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
             done += sum(len(text.tokens) for text in several)
@@ -140,8 +145,11 @@ class Job:
             atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[:VOCABULARY])))
         return json.loads(kept.read_text())
 
-    def _is_late(self, share: float = 1.0) -> bool:
-        return self._hours is not None and time.monotonic() - self._begun > share * self._hours * 3600
+    def _seconds_left(self, share: float = 1.0) -> float:
+        """Of this share of the hours."""
+        return (
+            math.inf if self._hours is None else share * self._hours * 3600 + self._begun - time.monotonic()
+        )
 
 
 class Pace:
@@ -153,6 +161,11 @@ class Pace:
     def left(self, done: int, total: int) -> float:
         """Seconds."""
         return (time.monotonic() - self._at) / max(1, done - self._first) * max(0, total - done)
+
+    def reached(self, done: int, total: int, seconds: float) -> int:
+        """How many tokens are done after so many seconds more, of the total."""
+        more = (done - self._first) / (time.monotonic() - self._at) * max(0.0, seconds)
+        return int(min(total, done + more))
 
 
 def _studied(tapped: Model, text: Text) -> study.Study:

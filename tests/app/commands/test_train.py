@@ -62,6 +62,17 @@ def test_a_stopped_training_goes_on(
     assert json.loads((drafter_of(tiny_pair) / "config.json").read_text())["quantization"]["bits"] == 8
 
 
+def test_an_end_that_comes_nearer_is_reached_with_low_rates(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates, honest = [], job.Fit.learn
+    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
+    monkeypatch.setattr(job, "EPOCHS", 400)
+    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, done + 400))
+    assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--hours", "1"]) == 0
+    assert len(rates) < 40 and rates[-1] < 0.2
+
+
 def test_a_dry_run_says_what_it_takes_and_makes_nothing(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:

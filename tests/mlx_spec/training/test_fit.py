@@ -27,18 +27,28 @@ def files(tmp_path_factory):
     return sorted(folder.glob("texts-*.safetensors"))
 
 
+class Stopped(Exception):
+    pass
+
+
 def stopped_after(groups: int):
     counted = iter(range(1, groups + 1))
-    return lambda progress: next(counted) < groups
+
+    def report(progress):
+        if next(counted) == groups:
+            raise Stopped
+
+    return report
 
 
 def test_a_fit_that_was_stopped_ends_with_the_same_weights(files, tmp_path):
     whole = Fit(learner(), files, 1500, tmp_path / "whole.safetensors")
-    whole.run(lambda progress: True)
-    Fit(learner(), files, 1500, tmp_path / "part.safetensors").run(stopped_after(2))
+    whole.run(lambda progress: None)
+    with pytest.raises(Stopped):
+        Fit(learner(), files, 1500, tmp_path / "part.safetensors").run(stopped_after(2))
     resumed = Fit(learner(seed=9), files, 1500, tmp_path / "part.safetensors")
     assert 0 < resumed.progress.tokens < 1500
-    resumed.run(lambda progress: True)
+    resumed.run(lambda progress: None)
     assert resumed.progress == whole.progress
     for one, other in zip(weights(whole), weights(resumed), strict=True):
         assert (one == other).all()
@@ -52,7 +62,7 @@ def weights(fit: Fit):
 def test_what_is_shown_again_and_again_is_learnt(files, tmp_path):
     fit = Fit(learner(), files, 20_000, tmp_path / "fit.safetensors")
     losses = []
-    fit.run(lambda progress: bool(losses.append(progress.loss)) or True)
+    fit.run(lambda progress: losses.append(progress.loss))
     assert losses[-1] < losses[0] - 0.3
 
 
