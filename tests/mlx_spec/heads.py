@@ -1,6 +1,7 @@
 """Heads on tiny targets, and what they should draft, computed from nothing but the text."""
 
 import random
+from collections.abc import Callable
 from functools import cache
 
 import mlx.core as mx
@@ -33,15 +34,20 @@ def trained(texts: list[list[int]], rounds: int = 120) -> EagleHead:
     head = head_for(target())
     studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]
     batch = Batch(studies, places(head.shape.tokens, VOCAB))
+    learn(head, batch, lambda: unroll.unrolled(head, batch.tokens, batch.states, 3), rounds)
+    return head
+
+
+def learn(head: nn.Module, batch: Batch, guesses: Callable[[], unroll.Guesses], rounds: int) -> None:
+    """Fit a head to what it should have guessed of a batch."""
     optimizer = optimizers.Adam(3e-3)
-    gradient = nn.value_and_grad(head, lambda: unroll.loss(
-        unroll.unrolled(head, batch.tokens, batch.states, 3),
-        mx.maximum(batch.labels, 0), batch.probs, batch.counted))  # fmt: skip
+    gradient = nn.value_and_grad(
+        head, lambda: unroll.loss(guesses(), mx.maximum(batch.labels, 0), batch.probs, batch.counted)
+    )
     for _ in range(rounds):
         _, change = gradient()
         optimizer.update(head, change)
         mx.eval(head.parameters(), optimizer.state)
-    return head
 
 
 @cache
