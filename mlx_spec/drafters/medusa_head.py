@@ -59,11 +59,14 @@ class MedusaHead(Head):
     def __init__(self, shape: MedusaShape, target: nn.Module):
         super().__init__(target, shape.tokens, shape.vocab, shape.hidden)
         self._shape, self._norm, self._taps = shape, final_norm(target), medusa_taps(target)
-        own = 0 if shape.shared else 1
-        for i in range(shape.heads):  # named as in published checkpoints: 0.0.linear.weight, 0.1.weight
-            self[str(i)] = [Residual(shape.hidden) for _ in range(shape.layers)] + [_rows(shape)] * own
+        self.heads: list[list[nn.Module]] = [
+            [Residual(shape.hidden) for _ in range(shape.layers)] for _ in range(shape.heads)
+        ]
         if shape.shared:
             self.lm_head = _rows(shape)
+        else:
+            for layers in self.heads:
+                layers.append(_rows(shape))
 
     @property
     def shape(self) -> MedusaShape:
@@ -77,9 +80,9 @@ class MedusaHead(Head):
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows heads draft_vocab"]:
         """Each head's logits over the draft's own vocabulary, from outputs of the target's last layer."""
         normed, found = self._norm(states), []
-        for i in range(self._shape.heads):
+        for layers in self.heads:
             x = normed
-            for layer in self[str(i)]:
+            for layer in layers:
                 x = layer(x)
             found.append(x)
         together = mx.stack(found, axis=-2)

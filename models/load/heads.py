@@ -22,14 +22,16 @@ WEIGHTS = "model.safetensors"
 
 Config = Mapping[str, Any]
 Weights = dict[str, mx.array]
+Rename = Callable[[str], str]
 H = TypeVar("H", bound=Head)
 
 
-def load_head(folder: Path, make: Callable[[Config, Weights], H]) -> H:
+def load_head(folder: Path, make: Callable[[Config, Weights], H], rename: Rename = str) -> H:
     """The head in a folder.
 
     Args:
         make: of what is in the folder; takes out of the weights what is none of the head's.
+        rename: from a tensor's name in the file to that in the head.
 
     Raises:
         BrokenFiles: something is missing in it.
@@ -41,6 +43,7 @@ def load_head(folder: Path, make: Callable[[Config, Weights], H]) -> H:
         head = make(config, weights)
     except KeyError as error:
         raise BrokenFiles(f"The head in {folder} names no {error}. Train or fetch it again.") from error
+    weights = {rename(name): x for name, x in weights.items()}
     if as_float32:
         weights = _cast(weights, mx.float32)
     if quantization := config.get("quantization"):
@@ -56,17 +59,18 @@ def load_head(folder: Path, make: Callable[[Config, Weights], H]) -> H:
     return head
 
 
-def save_head(folder: Path, head: Head, config: Config, bits: int | None = None) -> None:
+def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename: Rename = str) -> None:
     """Write a head to an empty folder.
 
     Args:
         bits: of its matrices; None: float16.
+        rename: from a tensor's name in the head to that in the file.
     """
     quantization = {}
     if bits:
         nn.quantize(head, GROUP, bits, class_predicate=_is_divisible)
         quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
-    parameters: Weights = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
+    parameters: Weights = {rename(k): x for k, x in tree_flatten(head.parameters())}  # type: ignore[misc]
     tokens, known = np.array(head.tokens, np.int64), np.zeros(head.vocab, np.bool_)
     known[tokens] = True
     offsets = {"d2t": mx.array(tokens - np.arange(len(tokens))), "t2d": mx.array(known.tolist())}

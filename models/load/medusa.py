@@ -14,6 +14,9 @@ from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.load.heads import Config, Weights, load_head, save_head, take_tokens
 
+OWN = "heads."
+"""What the file leaves out before the number of a head."""
+
 
 def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MedusaDrafter:
     """The heads in a folder, for this target.
@@ -23,7 +26,7 @@ def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) 
         UnsupportedModel: they are of another target, or the target's last norm cannot be found.
     """
     return MedusaDrafter(
-        load_head(folder, lambda config, weights: MedusaHead(_shape(config, weights), target))
+        load_head(folder, lambda config, weights: MedusaHead(_shape(config, weights), target), _in_head)
     )
 
 
@@ -42,13 +45,18 @@ def save_medusa(folder: Path, head: MedusaHead, about: Mapping[str, Any], bits: 
         "vocab_size": shape.vocab,
         **about,
     }
-    save_head(folder, head, config, bits)
+    save_head(folder, head, config, bits, lambda name: name.removeprefix(OWN))
+
+
+def _in_head(name: str) -> str:
+    return OWN + name if name[0].isdigit() else name
 
 
 def _shape(config: Config, weights: Weights) -> MedusaShape:
     heads, layers = config["medusa_num_heads"], config["medusa_num_layers"]
     hidden = len(weights["0.0.linear.bias"])
-    if "lm_head.weight" in weights:
-        return MedusaShape(heads, layers, hidden, config["vocab_size"], take_tokens(weights))
-    vocab = len(weights[f"0.{layers}.weight"])
-    return MedusaShape(heads, layers, hidden, vocab, tuple(range(vocab)), shared=False)
+    shared = "lm_head.weight" in weights
+    rows = len(weights["lm_head.weight" if shared else f"0.{layers}.weight"])
+    vocab = config.get("vocab_size", rows)
+    known = take_tokens(weights) if "d2t" in weights or rows != vocab else tuple(range(vocab))
+    return MedusaShape(heads, layers, hidden, vocab, known, shared)

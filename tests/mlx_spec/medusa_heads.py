@@ -50,7 +50,8 @@ def ranked(head: MedusaHead, text: list[int]) -> list[list[int]]:
     model: Any = target()
     state, found = np.array(model.model(mx.array([text[:-1]]))[0, -1]), []
     for i in range(HEADS):
-        x, layers = state, list(head[str(i)])
+        layers: list[Any] = list(head.heads[i])
+        x = state
         rows = head.lm_head if head.shape.shared else layers.pop()
         for layer in layers:
             z = np.array(layer.linear.weight) @ x + np.array(layer.linear.bias)
