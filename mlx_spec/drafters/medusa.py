@@ -19,7 +19,6 @@ from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.drafters.medusa_head import MedusaHead
 from mlx_spec.verify.batch import BatchVerifier
 
-CANDIDATE = Candidate("medusa", kind="medusa", prior=0.5, limit=0)
 NODES = (7, 15)
 """Sizes of trees: with the text's last token they fill 8 and 16 rows."""
 RIGHT = (
@@ -39,8 +38,8 @@ class MedusaDrafter(Drafter):
 
     def __init__(self, head: MedusaHead):
         self.head, self.taps = head, head.taps
-        limit = head.shape.heads
-        self._candidate = replace(CANDIDATE, limit=limit, room=limit)
+        count = head.shape.heads
+        self._chain = Candidate("medusa", kind="medusa", prior=0.5, limit=count, room=count)
         self._state: mx.array | None = None
         """`[b, 1, dim]`, what the target made of the last token that it has read."""
 
@@ -50,13 +49,12 @@ class MedusaDrafter(Drafter):
     def candidates(self, length: Length) -> Sequence[Candidate]:
         if self._state is None:
             return ()
-        chain = self._candidate
-        branching = [replace(chain, kind=f"medusa, {n}", nodes=n) for n in NODES if self.trees]
-        return [chain, *branching]
+        branching = [replace(self._chain, kind=f"medusa, {n}", nodes=n) for n in NODES if self.trees]
+        return [self._chain, *branching]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         assert self._state is not None, "there is no candidate before a round was observed"
-        logits = self.head.logits(self._state)[:, 0]
+        logits = self.head.logits(self._state)[:, 0, :, : verifier.vocab]
         if context.nodes and depth:
             return _tree(logits, shape(context.nodes, depth), verifier)
         return _chain(logits[:, :depth], verifier)
@@ -73,7 +71,7 @@ class MedusaDrafter(Drafter):
 def _chain(logits: Float[mx.array, "b depth vocab"], verifier: BatchVerifier) -> Draft:
     drafted, probs = mx.zeros((len(logits), 0), mx.int32), []
     for index in range(logits.shape[1]):
-        ids, q = verifier.propose(logits[:, index, : verifier.vocab], index, drafted)
+        ids, q = verifier.propose(logits[:, index], index, drafted)
         drafted = mx.concatenate([drafted, ids], axis=1)
         probs += [] if q is None else [q]
     return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
@@ -106,7 +104,7 @@ def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verif
     depth = 1 + max(level for _, level, _ in nodes)
     first, ranked = mx.zeros((len(logits), 0), mx.int32), []
     for index in range(depth):
-        scores = verifier.scores(logits[:, index, : verifier.vocab], index, first)
+        scores = verifier.scores(logits[:, index], index, first)
         ranked.append(_best(scores, len(RIGHT[0])))
         first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
     _, levels, ranks = zip(*nodes, strict=True)

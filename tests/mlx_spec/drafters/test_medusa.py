@@ -1,6 +1,7 @@
 """Medusa heads draft what they should, whatever was accepted before, and change no text."""
 
-from itertools import combinations
+from copy import copy
+from itertools import combinations, product
 from typing import Any
 
 import mlx.core as mx
@@ -9,12 +10,10 @@ import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length, Pass
-from mlx_spec.candidate import NO_CANDIDATE
-from mlx_spec.drafters import medusa
-from mlx_spec.drafters.medusa import MedusaDrafter, shape
+from mlx_spec.drafters.medusa import RIGHT, MedusaDrafter, shape
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape, final_norm, medusa_taps
 from mlx_spec.target.model import Model
-from tests.mlx_spec.heads import KNOWN
+from tests.mlx_spec.heads import KNOWN, Uneven, drafts
 from tests.mlx_spec.medusa_heads import HEADS, head_for, ranked, target, trained
 from tests.mlx_spec.tiny_models import ARCHITECTURES, one_layer, prompt, text, tokens
 
@@ -33,18 +32,9 @@ def head() -> MedusaHead:
     return trained(written)
 
 
-def drafts(engine: Engine, ids: list[int], **options) -> list[tuple[list[int], tuple[int, ...]]]:
-    """(the text before each round that drafted, its draft)."""
-    found, written = [], list(ids)
-    for read in engine.generate(ids, Options(drafter="medusa", **options)):
-        found += [(list(written), read.drafted)] if read.drafted else []
-        written += read.tokens
-    return found
-
-
 def all_right(engine: Engine, head: MedusaHead, ids: list[int] = PROMPT, **options) -> bool:
     """Whether each token of each draft is the best guess of its head."""
-    found = drafts(engine, ids, **options)
+    found = drafts(engine, ids, "medusa", **options)
     assert len(found) > 3
     return all(
         [rank[0] for rank in ranked(head, before)][: len(drafted)] == list(drafted)
@@ -90,21 +80,13 @@ class StaleState(MedusaDrafter):
         super().observe(p, output, verdict)
 
 
-class Late(MedusaHead):
-    def __init__(self, head):
-        self.__dict__.update(head.__dict__)
-        dict.update(self, head)
-
-    def guesses(self, states):
-        return super().guesses(states)[:, :, [0, 0, 1, 2]]
-
-
 class LateHeads(MedusaDrafter):
     """Each place is guessed by the head of the place before."""
 
     def __init__(self, head):
-        super().__init__(head)
-        self.head = Late(head)
+        late = copy(head)
+        late.heads = [head.heads[i] for i in (0, 0, 1, 2)]
+        super().__init__(late)
 
 
 def test_trained_heads_are_often_right_and_wrongly_fed_ones_are_not(head):
@@ -153,37 +135,28 @@ def test_its_trees_change_no_text_and_save_rounds(head, kind, temperature, depth
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_each_node_of_a_tree_is_the_guess_of_its_head_and_rank(head, depth):
-    found = drafts(engine_with(head, Branching), PROMPT, max_tokens=40, draft_length=depth)
+    found = drafts(engine_with(head, Branching), PROMPT, "medusa", max_tokens=40, draft_length=depth)
     assert len(found) > 3
     for before, drafted in found[:-1]:  # the last one is cut to what is still wanted
         guesses, nodes = ranked(head, before), shape(7, depth)
         assert list(drafted) == [guesses[level][rank] for _, level, rank in nodes]
 
 
-@pytest.mark.parametrize(("nodes", "depth"), [(3, 2), (4, 3), (4, 1)])
-def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth, monkeypatch):
-    """Against every set of nodes that hang together."""
-    monkeypatch.setattr(medusa, "RIGHT", tuple(row[:3] for row in medusa.RIGHT))
-    medusa.shape.cache_clear()
-    paths = [(r,) for r in range(3)]
-    for _ in range(depth - 1):
-        paths += [p + (r,) for p in paths for r in range(3) if p + (r,) not in paths]
+@pytest.mark.parametrize(("nodes", "depth"), [(3, 2), (4, 3), (5, 1)])
+def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth):
+    """Against every set of nodes that hang together; a path is the ranks that lead to a node."""
 
-    def likely(path):
-        return float(np.prod([medusa.RIGHT[level][rank] for level, rank in enumerate(path)]))
+    def likely(path: tuple[int, ...]) -> float:
+        return float(np.prod([RIGHT[level][rank] for level, rank in enumerate(path)]))
 
-    nodes = min(nodes, len(paths))
-    best = max(
-        sum(likely(p) for p in chosen)
-        for chosen in combinations(paths, nodes)
-        if all(p[:-1] in chosen for p in chosen if len(p) > 1)
-    )
+    some = range(3 if depth > 1 else 5)
+    paths = [path for count in range(1, depth + 1) for path in product(some, repeat=count)]
+    whole = (c for c in combinations(paths, nodes) if all(p[:-1] in c for p in c if len(p) > 1))
     made: list[tuple[int, ...]] = [()]
     for on, level, rank in shape(nodes, depth):
-        assert len(made[on]) == level
+        assert len(made[on]) == level, "it hangs on a node of the head before"
         made.append((*made[on], rank))
-    assert sum(likely(p) for p in made[1:]) == pytest.approx(best)
-    medusa.shape.cache_clear()
+    assert sum(map(likely, made[1:])) == pytest.approx(max(sum(map(likely, c)) for c in whole))
 
 
 @pytest.mark.parametrize("kind", [MedusaDrafter, Branching])
@@ -202,22 +175,8 @@ def test_a_second_turn_goes_on_with_what_was_read(head):
 
 
 def test_after_rounds_of_others_it_drafts_from_where_the_text_is(head):
-    engine, lengths = engine_with(head), iter([0, 0, 0, 2, 4, 0, 1, 0, 3] * 20)
-
-    class Uneven:
-        def begin(self):
-            return None
-
-        def choose(self, candidates, length):
-            length = next(lengths)
-            return (candidates[0], length) if length else (NO_CANDIDATE, 0)
-
-        def count(self, read, candidate, length):
-            return None
-
-        shadow = count
-
-    engine.controller = Uneven()  # type: ignore[assignment]
+    engine = engine_with(head)
+    engine.controller = Uneven([0, 0, 0, 2, 4, 0, 1, 0, 3])  # type: ignore[assignment]
     assert all_right(engine, head, max_tokens=60)
 
 
