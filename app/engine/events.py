@@ -79,10 +79,14 @@ class DraftRound:
     begin: int
     """Where its text begins and ends in the answer; a character of several tokens belongs to the last."""
     end: int
+    tree_depth: int | None = None
+    """The most that could be accepted of a tree, whose accepted tokens are its first here; None: of a chain
+    all."""
 
     @property
     def draft_length(self) -> int:
-        return len(self.drafted)
+        """Tokens drafted after one another."""
+        return len(self.drafted) if self.tree_depth is None else self.tree_depth
 
 
 @dataclass(frozen=True, slots=True)

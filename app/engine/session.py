@@ -163,13 +163,14 @@ class _Turn:
         own = played.tokens[played.accepted :]
         described = DraftRound(
             drafter=played.drafter,
-            drafted=tuple(map(self._token_text, played.drafted)),
+            drafted=tuple(map(self._token_text, accepted_first(played))),
             accepted=played.accepted,
             own=self._token_text(own[0]) if own else "",
             seconds=played.seconds,
             draft_seconds=played.draft_seconds,
             begin=begin,
             end=self.text.decoded,
+            tree_depth=played.tree_depth,
         )
         first, last = self.rounds[0], self._last
         tokens, seconds = last.tokens + len(played.tokens), last.seconds + played.seconds
@@ -204,3 +205,13 @@ class _Turn:
                 self._mark = "accepted" if position < played.accepted else "bonus"
             pieces += self.text.add(token, self._mark)
         return pieces
+
+
+def accepted_first(played: Round) -> list[int]:
+    """What was drafted; of a tree the branch that was accepted comes first."""
+    if played.tree_depth is None:
+        return list(played.drafted)
+    accepted, others = list(played.tokens[: played.accepted]), list(played.drafted)
+    for token in accepted:
+        others.remove(token)
+    return accepted + others

@@ -162,7 +162,8 @@ def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of `AnswerFacts`; numbers and rounds that another version wrote otherwise are left out."""
     names = [field.name for field in fields(DraftRound)]
     try:
-        rounds = [dict(zip(names, row, strict=True)) for row in value.get("rounds") or ()]
+        # Of versions without trees the last name is missing.
+        rounds = [dict(zip(names, row, strict=False)) for row in value.get("rounds") or ()]
     except (TypeError, ValueError):
         rounds = []
     return {

@@ -29,7 +29,7 @@ from models.hub.repository import HubFile, Repository, ask_hub
 from models.load.configuration import check_architecture
 from models.load.tokenizers import check_folders, read_tokenizer
 from models.pairs.catalogue import Package, fitting_draft, package_of
-from models.pairs.folder import check_folder, read_json
+from models.pairs.folder import MODEL, check_folder, check_target, folder_kind, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.pair import Source
 from models.paths import hub_cache
@@ -137,10 +137,14 @@ class Job:
         """On the small files alone: known architectures, and readable tokenizers that belong together."""
         self._fetch(weights=False)
         self.phase = "checking"
+        for repository in self.repositories.values():
+            repository.check_small()
         with ExitStack() as stack:
             found = [folder for source in self.sources if (folder := find_folder(source))]
-            folders = [stack.enter_context(_small_files(folder)) for folder in found]
-            for source, folder in zip(self.sources, folders, strict=True):
+            check_target(found[0])
+            models = {s: f for s, f in zip(self.sources, found, strict=True) if folder_kind(f) == MODEL}
+            folders = [stack.enter_context(_small_files(folder)) for folder in models.values()]
+            for source, folder in zip(models, folders, strict=True):
                 check_architecture(read_json(folder / "config.json") or {}, str(source))
             if len(folders) == 2:
                 self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))

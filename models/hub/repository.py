@@ -13,7 +13,15 @@ from huggingface_hub import HfApi, RepoFile
 
 from models.errors import BadChoice, BrokenFiles
 from models.hub.incomplete import partial_file
-from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors
+from models.pairs.folder import (
+    MODEL,
+    TOKENIZER_FILES,
+    check_folder,
+    check_json_file,
+    check_safetensors,
+    config_kind,
+    read_json,
+)
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -77,6 +85,14 @@ class Repository:
                 if not self.is_here(file) or not _is_readable(path, file):
                     _discard(path)
 
+    def check_small(self) -> None:
+        """Raise BadChoice for a model without a tokenizer, once its config.json is here."""
+        config = read_json(self.folder / "config.json") or {}
+        if config_kind(config) == MODEL and not {file.name for file in self.files}.intersection(
+            TOKENIZER_FILES
+        ):
+            raise BadChoice(f"{self.source} holds no tokenizer.json; mlx-lm cannot load it.")
+
     def finish(self) -> None:
         """Raise BrokenFiles where a file arrived damaged (it is deleted), or one is missing."""
         try:
@@ -116,9 +132,8 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
             f"{source} holds no model*.safetensors{found}; only safetensors weights are loaded. "
             "Look for a conversion of it by mlx-community."
         )
-    if "config.json" not in names or not names.intersection(TOKENIZER_FILES):
-        missing = "tokenizer.json" if "config.json" in names else "config.json"
-        raise BadChoice(f"{source} holds no {missing}; mlx-lm cannot load it.")
+    if "config.json" not in names:
+        raise BadChoice(f"{source} holds no config.json; mlx-lm cannot load it.")
     return (*(file for file in files if any(fnmatch(file.name, p) for p in _SMALL)), *weights)
 
 

@@ -15,7 +15,8 @@ from models.load.configuration import context_limit
 from models.load.eagle import load_eagle
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
 from models.load.medusa import load_medusa
-from models.pairs.drafter_folder import MODEL, kind_of
+from models.pairs.drafter_folder import kind_of
+from models.pairs.folder import MODEL
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 

@@ -6,7 +6,7 @@ which takes away what drafting lives on.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -30,8 +30,9 @@ from models.load.configuration import context_limit, target_shape
 from models.load.drafters import load_drafters
 from models.load.tokenizers import LOCAL_ONLY, check_folders, tokenizer_trouble
 from models.pairs.catalogue import fitting_draft
+from models.pairs.folder import MODEL, check_target, folder_kind
 from models.pairs.installed import installed_folder
-from models.pairs.pair import PairSpec
+from models.pairs.pair import PairSpec, Source
 from models.size_text import size_text
 from models.speed.machine import physical_memory
 
@@ -64,8 +65,14 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
         SpecError: the engine refuses the models.
     """
     paths = [installed_folder(source, spec) for source in spec.sources]
+    check_target(paths[0])
+    drafting = spec
+    if folder_kind(paths[-1]) != MODEL:
+        head = Source(str(paths.pop()))
+        drafting = replace(spec, draft=None, drafters=(*spec.drafters, head))
     with ExitStack() as stack:
-        return _load(spec, [stack.enter_context(opened(path)) for path in paths], show)
+        loaded = _load(drafting, [stack.enter_context(opened(path)) for path in paths], show)
+    return replace(loaded, spec=spec)
 
 
 def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]) -> LoadedPair:

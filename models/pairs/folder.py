@@ -4,6 +4,7 @@ import hashlib
 import re
 import struct
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -25,12 +26,39 @@ READ_AT_LOAD = (
 _BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "U16": 16, "I16": 16,
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
+MODEL = "model"
+"""The kind of an ordinary model folder, as mlx-lm has them."""
+_SIGNS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "eagle": lambda c: c.get("architectures") == ["LlamaForCausalLMEagle3"] or "draft_vocab_size" in c,
+    "medusa": lambda c: "medusa_num_heads" in c,
+    "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
+}
+"""By what their configs say: drafters that need their target, and read its tokens."""
 _HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
 
 
+def config_kind(config: dict[str, Any]) -> str:
+    """What a config.json is of: a kind of drafter that is no model by itself, else `model`."""
+    return next((kind for kind, holds in _SIGNS.items() if holds(config)), MODEL)
+
+
+def folder_kind(folder: Path) -> str:
+    """The same of a folder; a GGUF file is a model."""
+    return config_kind(read_json(folder / "config.json") or {}) if folder.is_dir() else MODEL
+
+
+def check_target(folder: Path) -> None:
+    """Raise BadChoice for what only drafts for another model."""
+    if (kind := folder_kind(folder)) != MODEL:
+        raise BadChoice(
+            f"{folder} holds a drafter ({kind}) and no model. Name the model that it was made for, and this "
+            "with --drafter."
+        )
+
+
 def check_folder(folder: Path) -> int:
-    """Bytes of the weights of a whole model; of a GGUF file all its bytes, the rest is found out on loading.
+    """Bytes of the weights of a whole model or drafter; of a GGUF file all, the rest is found out on loading.
 
     Raises:
         BadChoice: no config.json, no safetensors, no tokenizer.
@@ -44,6 +72,9 @@ def check_folder(folder: Path) -> int:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
+    if (kind := config_kind(config)) != MODEL:
+        files = [] if kind == "layer_skip" else weight_files(folder)
+        return sum(map(check_safetensors, files))
     check_config(config, str(folder))
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise BadChoice(f"{folder} holds no tokenizer.json or tokenizer.model.")

@@ -34,8 +34,10 @@ def round_sentence(played: DraftRound) -> str:
     if not count:
         text = f"No draft: the target wrote {own}"
     else:
-        text = f"{printable(played.drafter)} drafted {counted(count, 'token')}, {_right(played)}"
-        if own and played.accepted < count:
+        depth = played.tree_depth
+        draft = counted(count, "token") if depth is None else f"a tree of {count}, {depth} deep"
+        text = f"{printable(played.drafter)} drafted {draft}, {_right(played)}"
+        if own and depth is None and played.accepted < count:
             text += f"; instead of ‘{token_text(played.drafted[played.accepted])}’ the target wrote {own}"
         elif own:
             text += f"; then the target wrote {own}"

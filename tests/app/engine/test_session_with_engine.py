@@ -8,8 +8,11 @@ from app.commands.arguments import PairArguments, loaded_pair
 from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, TurnEnded
 from app.engine.session import Session
+from mlx_spec import Engine
+from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.types import Options
 from tests.app.tiny_pair import TinyPair
+from tests.mlx_spec.proof_drafters import SHAPES, Branching
 
 HELLO = [Message(role="user", content="hello")]
 
@@ -79,3 +82,18 @@ def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
     rest = answer(session, HELLO, replace(options, max_tokens=19), begun=part.text)
     assert part.token_ids == whole.token_ids[:5]
     assert part.token_ids + rest.token_ids == whole.token_ids
+
+
+def test_of_a_tree_the_branch_that_was_accepted_is_shown_first(tiny_pair: TinyPair) -> None:
+    pair = loaded_pair(PairArguments(target=str(tiny_pair.target), draft=str(tiny_pair.draft)).chosen())
+    draft = next(drafter for drafter in pair.engine.drafters if isinstance(drafter, ModelDrafter))
+    branching = Branching(draft.cached.model, SHAPES["binary"])
+    engine = Engine(pair.engine.target.model, [branching], context_limit=pair.context_limit)
+    options = Options(max_tokens=24, draft_length=3)
+    session = Session(replace(pair, engine=engine))
+    events = [event for event in session.answer(HELLO, options) if isinstance(event, TextAdded)]
+    rounds = [played for event in events for played in event.played if played.drafted]
+    assert {played.tree_depth for played in rounds} <= {1, 2, 3}
+    assert any(0 < played.accepted for played in rounds)
+    written = "".join("".join(r.drafted[: r.accepted]) + r.own for event in events for r in event.played)
+    assert written == "".join(piece.text for event in events for piece in event.pieces)

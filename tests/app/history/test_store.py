@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from app.history.database import MIGRATIONS
-from app.history.records import Attachment, Preset, options_from, pieces_of, read
+from app.history.records import Attachment, Preset, facts_from, message_value, options_from, pieces_of, read
 from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options
-from tests.app.history.some_chat import PIECES, TEXT, answer, branching, chat, prompt
+from tests.app.history.some_chat import PIECES, ROUNDS, TEXT, answer, branching, chat, prompt
 
 
 @pytest.fixture
@@ -232,3 +232,9 @@ def test_values_of_another_version_do_not_stop_a_chat_from_opening() -> None:
     assert options_from({"temperature": 99}) == Options() == options_from([])
     assert read(Stats, {"tokens": 3}) is None and read(Stats, None) is None
     assert "".join(piece.text for piece in pieces_of(TEXT, "a3z2b9999")) == TEXT
+
+
+def test_rounds_of_a_version_without_trees_are_read() -> None:
+    value = message_value(answer("a", "p"))
+    value["rounds"] = [row[:-1] for row in value["rounds"]]
+    assert facts_from(value)["rounds"] == ROUNDS
