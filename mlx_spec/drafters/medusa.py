@@ -27,8 +27,8 @@ RIGHT = (
     (0.33, 0.11, 0.06, 0.04, 0.03),
     (0.28, 0.10, 0.06, 0.04, 0.03),
 )
-"""How often the likeliest, second, ... guess of each head is right where those before it are. Assumed, by what
-docs/trees.md assumes of other heads: it is no more than the shape of trees, and what they gain is counted."""
+"""How often the likeliest, second, ... guess of each head is right where those before it are. Assumed, by
+docs/trees.md: it only gives trees their shape, and what they gain is counted."""
 
 
 class MedusaDrafter(Drafter):
@@ -83,7 +83,7 @@ Node = tuple[int, int, int]
 
 
 @cache
-def shape(nodes: int, depth: int) -> list[Node]:
+def shape(nodes: int, depth: int) -> tuple[Node, ...]:
     """The tree of so many nodes, so deep at most, that has most tokens accepted where heads are right as in
     `RIGHT`, whatever the others guessed: the likeliest nodes, each after the one that it hangs on.
     """
@@ -92,13 +92,12 @@ def shape(nodes: int, depth: int) -> list[Node]:
     while grows and len(found) < nodes:
         likely, on, level, rank = heappop(grows)
         found.append((on, level, rank))
-        usual = RIGHT[min(level, len(RIGHT) - 1)]
+        usual, below = (RIGHT[min(head, len(RIGHT) - 1)] for head in (level, level + 1))
         if rank + 1 < len(usual):
             heappush(grows, (likely / usual[rank] * usual[rank + 1], on, level, rank + 1))
         if level + 1 < depth:
-            below = RIGHT[min(level + 1, len(RIGHT) - 1)]
             heappush(grows, (likely * below[0], len(found), level + 1, 0))
-    return found
+    return tuple(found)
 
 
 def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verifier: BatchVerifier) -> Draft:
