@@ -90,7 +90,7 @@ def shape(nodes: int, depth: int) -> tuple[Node, ...]:
     found: list[Node] = []
     grows = [(-RIGHT[0][0], 0, 0, 0)]
     while grows and len(found) < nodes:
-        likely, on, level, rank = heappop(grows)
+        likely, on, level, rank = heappop(grows)  # negative: a heap gives the least
         found.append((on, level, rank))
         usual, below = (RIGHT[min(head, len(RIGHT) - 1)] for head in (level, level + 1))
         if rank + 1 < len(usual):
