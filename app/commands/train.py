@@ -21,7 +21,7 @@ Examples:
   mlx-spec train smollm2-135m --tokens 2000000 --hours 8
   mlx-spec train ~/models/qwen3-4b --texts ~/notes"""
 
-KINDS = ("eagle",)
+KINDS = ("eagle", "medusa")
 
 
 class Stopped(Exception):
