@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from mlx_spec.candidate import NO_CANDIDATE
+from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.types import DrafterName, Options, Round
@@ -121,6 +124,7 @@ class Calibration:
         for drafter in self.engine.drafters:
             if not drafter.models and "lookup" in known:  # what it drafts costs nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
+        known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, known)}
         return Costs(known.pop("plain")[0], known)
 
     def verifying(self, context: int) -> dict[int, float]:
@@ -226,6 +230,20 @@ class Calibration:
         """A line through the near measurement, never below half of it at no context."""
         growth = min(max(growth, 0.0), seconds / 2 / self.near)
         return RoundCost(seconds - growth * self.near, growth)
+
+
+def _trees(
+    drafter: Drafter, known: Mapping[str, dict[int, RoundCost]]
+) -> Iterator[tuple[str, dict[int, RoundCost]]]:
+    """What rounds of its trees may cost, by depth: a chain's draft and a pass over all nodes, not timed."""
+    passes = {k: cost.seconds for k, cost in known.get("lookup", {}).items()}
+    for nodes in drafter.nodes if drafter.trees and passes else ():
+        wide, rounds = _on_line(passes, nodes), dict[int, RoundCost]()
+        for depth, chain in known.get(drafter.name, {}).items():
+            if depth < nodes:
+                more = max(0.0, wide - _on_line(passes, depth))
+                rounds[depth] = RoundCost(chain.seconds + more, chain.growth, seen=1)
+        yield replace(NO_CANDIDATE, drafter=drafter.name, nodes=nodes).costs_as, rounds
 
 
 def _on_line(points: Mapping[int, float], k: int) -> float:

@@ -51,6 +51,8 @@ class Drafter(ABC):
     """Layers of the target whose hidden states it wants to observe."""
     trees: bool = False
     """Whether it may propose trees; `meet` takes that back where the target cannot read them."""
+    nodes: Sequence[int] = ()
+    """Sizes of its trees, where it has some of several."""
     by_name: bool = False
     """Whether it drafts only where it is asked for by name, not in `auto`."""
 

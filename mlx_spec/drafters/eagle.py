@@ -19,8 +19,6 @@ from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
 from mlx_spec.verify.batch import BatchVerifier
 
-NODES = (7, 15)
-"""Sizes of trees: with the text's last token they fill 8 and 16 rows."""
 LIMIT = 7
 """Heads are trained a few steps deep: the rows that they read of themselves become vaguer."""
 
@@ -35,6 +33,7 @@ class EagleDrafter(ModelDrafter):
     usual_lag = 1 + LIMIT
     reads_again = True
     trees = True
+    nodes = (7, 15)  # with the text's last token 8 and 16 rows
 
     def __init__(self, head: EagleHead):
         super().__init__(head)
@@ -49,7 +48,7 @@ class EagleDrafter(ModelDrafter):
         chain = super().candidates(length)
         if not (self.trees and self.cached.trees):
             return chain
-        branching = (replace(c, kind=f"eagle, {n}", nodes=n, shadows=0) for c in chain for n in NODES)
+        branching = (replace(c, kind=f"eagle, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
         return [*chain, *branching]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:

@@ -19,8 +19,6 @@ from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.drafters.medusa_head import MedusaHead
 from mlx_spec.verify.batch import BatchVerifier
 
-NODES = (7, 15)
-"""Sizes of trees: with the text's last token they fill 8 and 16 rows."""
 RIGHT = (
     (0.50, 0.13, 0.06, 0.04, 0.03),
     (0.40, 0.12, 0.06, 0.04, 0.03),
@@ -36,6 +34,7 @@ class MedusaDrafter(Drafter):
 
     name = "medusa"
     trees = True
+    nodes = (7, 15)  # with the text's last token 8 and 16 rows
 
     def __init__(self, head: MedusaHead):
         self.head, self.taps = head, head.taps
@@ -50,7 +49,7 @@ class MedusaDrafter(Drafter):
     def candidates(self, length: Length) -> Sequence[Candidate]:
         if self._state is None:
             return ()
-        branching = [replace(self._chain, kind=f"medusa, {n}", nodes=n) for n in NODES if self.trees]
+        branching = [replace(self._chain, kind=f"medusa, {n}", nodes=n) for n in self.nodes if self.trees]
         return [self._chain, *branching]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:

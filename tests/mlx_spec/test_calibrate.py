@@ -4,8 +4,11 @@ import pytest
 
 from mlx_spec import Engine
 from mlx_spec import calibrate as measuring
+from mlx_spec.arrays import Length
 from mlx_spec.calibrate import FIRST, Calibration
+from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.model import CANDIDATE
+from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
 
 
@@ -77,3 +80,20 @@ def test_measuring_that_is_left_and_not_finished_leaves_nothing_that_was_not_rea
 def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
     engine = an_engine(limit)
     list(Calibration(engine).run(0.2))
+
+
+def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_their_draft():
+    engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
+    calibration = Calibration(engine)
+    calibration.plain = [1.0]
+    for kind in calibration._kinds():
+        drafting = 0.05 * kind.k if kind.drafter == "eagle" else 0.0
+        calibration.times[kind] = [1 + 0.1 * kind.k + drafting]
+    costs = calibration.costs()
+    for nodes in EagleDrafter.nodes:
+        (tree,) = [c for c in engine.drafters[0].candidates(Length.exact(9)) if c.nodes == nodes]
+        for depth in range(1, 7):
+            assert costs.of(tree.costs_as, depth) == pytest.approx(1 + 0.1 * nodes + 0.05 * depth)
+            assert costs.timed(tree.costs_as) >= depth, "auto may choose it"
+    engine.target.trees = engine.drafters[0].trees = False
+    assert set(calibration.costs().rounds) == {"eagle", "lookup"}
