@@ -1,7 +1,9 @@
 """A layer_skip drafter on disk: which layers of its target it keeps. It has no weights of its own."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import mlx.nn as nn
@@ -15,13 +17,16 @@ from models.pairs.folder import read_json
 LAYER_SKIP = "layer_skip"
 
 
-def save_layer_skip(folder: Path, found: Found, target: str) -> None:
-    """Write what the search found for the target of this name; OSError leaves what was there."""
+def save_layer_skip(
+    folder: Path, found: Found, target: str, about: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Write what the search found for the target of this name, and `about` beside it; OSError leaves what was
+    there."""
     config = {
         "model_type": LAYER_SKIP,
         "layers": list(found.layers),
         "acceptance": list(found.acceptance),
-        "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length},
+        "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length, **about},
     }
     atomic_write(folder / "config.json", json.dumps(config, indent=2) + "\n", mode=0o644)
 
