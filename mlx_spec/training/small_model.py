@@ -68,6 +68,6 @@ def learner(model: nn.Module, tokens: int, vocab: int, rate: float) -> Learner:
     def guesses(batch: Batch, steps: int) -> Guesses:
         logits: Any = model(batch.tokens)
         # Where those before it were right, it guesses the same when it reads its own draft.
-        return [logits[:, 1 + s :, :tokens] for s in range(steps)]
+        return [mx.pad(logits[:, 1 + s :, :tokens], [(0, 0), (0, 1 + s), (0, 0)]) for s in range(steps)]
 
     return Learner(model, range(tokens), vocab, guesses, steps=1, rate=rate)

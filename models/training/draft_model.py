@@ -25,7 +25,7 @@ from models.training.work import Wishes, Work
 from models.training.workshop import Workshop
 
 LAYERS = 4
-"""Where nothing is said: each costs a draft as much as its share of the target."""
+"""Where nothing is said, at most, and no more than a quarter of the target's."""
 GENTLE = 0.1
 """Share of the learning rates for what has learnt to speak already."""
 GROUP = 64
@@ -39,14 +39,15 @@ def draft_model(shop: Workshop, wishes: Wishes) -> Work:
     """Raises ModelsError: a size that cannot be, or a model that does not fit the target."""
     if wishes.base is not None:
         return Fitting(shop, _of_model(shop, wishes.base), wishes)
-    args = small_args(shop.config, vocabulary(shop.target), wishes.layers or LAYERS, wishes.width)
+    args = small_args(shop.config, vocabulary(shop.target), wishes.layers, wishes.width)
     return Fitting(shop, _of_shape(shop, args), wishes)
 
 
-def small_args(config: Mapping[str, Any], vocab: int, layers: int, width: int | None) -> ModelArgs:
+def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width: int | None) -> ModelArgs:
     """A llama of this size, in all else as the target.
 
     Args:
+        layers: None: a quarter of the target's, at most `LAYERS`.
         width: None: half the target's.
 
     Raises:
@@ -55,6 +56,7 @@ def small_args(config: Mapping[str, Any], vocab: int, layers: int, width: int | 
     text = {**config, **(config.get("text_config") or {})}
     whole, heads, count = text["hidden_size"], text["num_attention_heads"], text["num_hidden_layers"]
     head = text.get("head_dim") or whole // heads
+    layers = layers or max(1, min(LAYERS, count // 4))
     width = width or -(-whole // (2 * head)) * head
     if width % head or width > whole:
         raise BadChoice(

@@ -10,9 +10,9 @@ from models.load.layer_skip import save_layer_skip
 from models.training.work import Pace, Report, Step, Wishes, Work, seconds, time_text
 from models.training.workshop import Workshop
 
-TOKENS = 600
-"""Of answers, at least: the error of an acceptance of 0.8 is then under 0.02."""
-SIZES = Sizes(rows=8, asked=80, answered=96, temperatures=(0.0,))
+TOKENS = 400
+"""Of answers, at least: the error of an acceptance of 0.8 is then 0.02."""
+SIZES = Sizes(rows=8, asked=48, answered=80, temperatures=(0.0,))
 SEED = 17
 """Of the questions: the same search each time."""
 PROBE = 100
