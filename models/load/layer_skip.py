@@ -8,7 +8,7 @@ from typing import Any
 
 import mlx.nn as nn
 
-from mlx_spec.drafters.layer_skip import LayerSkipDrafter
+from mlx_spec.drafters.layer_skip import CANDIDATE, LayerSkipDrafter
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
 from models.files import atomic_write
@@ -44,7 +44,7 @@ def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> 
     values = read_json(folder / "config.json") or {}
     try:
         layers = [int(layer) for layer in values["layers"]]
-        acceptance = float(values["acceptance"][0])
+        acceptance = float(values.get("acceptance", [CANDIDATE.prior])[0])  # none where made by hand
         if not 0 <= acceptance <= 1:
             raise ValueError("acceptance is a share")
     except (LookupError, TypeError, ValueError) as error:
