@@ -19,11 +19,13 @@ EXAMPLE = """\b
 Examples:
   mlx-spec train smollm2-135m --dry-run
   mlx-spec train smollm2-135m --tokens 2000000 --hours 8
-  mlx-spec train ~/models/qwen3-4b --texts ~/notes"""
+  mlx-spec train smollm2-135m --kind layer_skip
+  mlx-spec train ~/models/qwen3-4b --kind model --layers 4 --width 1024 --texts ~/notes"""
 
 LEARNT = ("--tokens", "--texts", "--from-chats", "--hours", "--bits")
 KINDS: dict[str, tuple[str, ...]] = {
     "eagle": LEARNT,
+    "medusa": LEARNT,
     "model": (*LEARNT, "--layers", "--width", "--from"),
     "layer_skip": (),
 }
@@ -69,9 +71,11 @@ def command(
 ) -> int:
     """Make a drafter for a target from its own text.
 
-    eagle: a head that reads the target's hidden states. model: a small model. layer_skip: a search for those
-    of the target's own layers that draft best. It may be stopped at any time (Ctrl+C); the same command goes
-    on where it was. When it is done every command uses it with this target.
+    eagle and medusa are heads that read the target's hidden states; model is a small model; layer_skip is a
+    search for those of the target's own layers that draft best.
+
+    It may be stopped at any time (Ctrl+C), and the same command goes on where it was. When it is done every
+    command uses the drafter with this target.
     """
     given = {
         "--tokens": tokens, "--texts": texts, "--from-chats": from_chats, "--hours": hours, "--bits": bits,

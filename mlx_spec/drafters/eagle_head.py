@@ -15,8 +15,7 @@ from jaxtyping import Float
 from mlx_lm.models.base import create_attention_mask
 from mlx_lm.models.llama import MLP, Attention, ModelArgs
 
-from mlx_spec.drafters.draft_head import embedding_of, spread
-from mlx_spec.errors import UnsupportedModel
+from mlx_spec.drafters.head import Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class EagleLayer(nn.Module):
         return self.after(hidden, self.self_attn(self.joined(embedded, hidden), mask, cache))
 
 
-class EagleHead(nn.Module):
+class EagleHead(Head):
     """The head, with the target's embeddings, which are not its own.
 
     Raises:
@@ -70,17 +69,9 @@ class EagleHead(nn.Module):
     """
 
     def __init__(self, shape: EagleShape, target: nn.Module):
-        super().__init__()
         args = shape.args
-        self._embed = embedding_of(target)
-        self._tokens, self._vocab = mx.array(shape.tokens, mx.int32), args.vocab_size
+        super().__init__(target, shape.tokens, args.vocab_size, shape.target_hidden, args.hidden_size)
         self._shape = shape
-        rows, width = self._embed.weight.shape[0], _width(self._embed)
-        if width != args.hidden_size or width != shape.target_hidden or rows != args.vocab_size:
-            raise UnsupportedModel(
-                f"This head is of a target with {args.vocab_size} tokens and {shape.target_hidden} numbers "
-                f"per hidden state; this target has {rows} and {width}. Use a head made for this target."
-            )
         if shape.fc_norm:
             self.fc_norm = [nn.RMSNorm(shape.target_hidden, args.rms_norm_eps) for _ in shape.taps]
         self.fc = nn.Linear(len(shape.taps) * shape.target_hidden, args.hidden_size, bias=False)
@@ -121,11 +112,3 @@ class EagleHead(nn.Module):
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:
         """Logits over the draft's own vocabulary."""
         return self.lm_head(self.norm(states))
-
-    def logits(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows vocab"]:
-        """Logits over the target's vocabulary: -inf for what the draft does not know."""
-        return spread(self.guesses(states), self._tokens, self._vocab)
-
-
-def _width(embedding: Any) -> int:
-    return embedding(mx.zeros((1,), mx.int32)).shape[-1]

@@ -9,6 +9,7 @@ import mlx.nn as nn
 
 from mlx_spec.drafters.draft_head import LINEARS, embedding_of
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
+from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 
 
 def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
@@ -35,6 +36,19 @@ def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
     put(head.lm_head, output_rows(target, shape.tokens))
     highest = mx.eye(shape.args.hidden_size, shape.target_hidden)
     put(head.fc, mx.concatenate([mx.zeros_like(highest)] * (len(shape.taps) - 1) + [highest], axis=1))
+    head.set_dtype(mx.float32)
+    mx.eval(head.parameters())
+    return head
+
+
+def medusa_head(target: Any, shape: MedusaShape) -> MedusaHead:
+    """Heads of float32 weights that guess as the target does for the next token.
+
+    Raises:
+        UnsupportedModel: the sizes are of another target, or its last norm cannot be found.
+    """
+    head = MedusaHead(shape, target)
+    put(head.lm_head, output_rows(target, shape.tokens))
     head.set_dtype(mx.float32)
     mx.eval(head.parameters())
     return head

@@ -14,6 +14,7 @@ from models.load.checkpoint import Checkpoint, on_cpu, opened, trouble
 from models.load.configuration import context_limit
 from models.load.eagle import load_eagle
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
+from models.load.medusa import load_medusa
 from models.pairs.drafter_folder import kind_of
 from models.pairs.folder import MODEL
 from models.pairs.own_drafters import own_drafters
@@ -30,7 +31,9 @@ def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> Draft
     return ModelDrafter(draft, context_limit(draft_config))
 
 
-LOADERS: dict[str, Loader] = {MODEL: load_model, "eagle": load_eagle, LAYER_SKIP: load_layer_skip}
+LOADERS: dict[str, Loader] = {
+    MODEL: load_model, "eagle": load_eagle, "medusa": load_medusa, LAYER_SKIP: load_layer_skip,
+}  # fmt: skip
 """By kind (`models.pairs.drafter_folder`)."""
 
 

@@ -10,9 +10,16 @@ from mlx_lm.models.llama import ModelArgs
 
 from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.drafters.eagle_head import EagleShape
+from mlx_spec.drafters.head import width_of
+from mlx_spec.drafters.medusa_head import MedusaShape, medusa_taps
 from mlx_spec.training import start, unroll
-from mlx_spec.training.fit import Learner
+from mlx_spec.training.fit import Batch, Learner
+from mlx_spec.training.unroll import Guesses
 from models.load.eagle import save_eagle
+from models.load.medusa import save_medusa
+
+HEADS, LAYERS = 4, 1
+"""Medusa's, and of each of them: further ones would be right too seldom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,22 @@ def eagle(config: Mapping[str, Any]) -> Kind:
     return Kind(eagle_taps, vocabulary, learner, save_eagle)
 
 
+def medusa(config: Mapping[str, Any]) -> Kind:
+    """Heads for any target whose last norm can be found."""
+
+    def learner(target: Any, tokens: Sequence[int]) -> Learner:
+        width, vocab = width_of(embedding_of(target)), vocabulary(target)
+        head = start.medusa_head(target, MedusaShape(HEADS, LAYERS, width, vocab, tuple(tokens)))
+
+        def guesses(batch: Batch, steps: int) -> Guesses:
+            by_head = head.guesses(batch.states)
+            return [by_head[:, :, i] for i in range(steps)]
+
+        return Learner(head, tokens, vocab, guesses, HEADS)
+
+    return Kind(medusa_taps, vocabulary, learner, save_medusa)
+
+
 def eagle_taps(target: Any) -> tuple[int, ...]:
     """A low, a middle and a high layer, as EAGLE-3's code has it: what enters layers 2, L / 2, L - 3."""
     layers = len(target.layers)
@@ -78,5 +101,5 @@ def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -
     return EagleShape(args, width, eagle_taps(target), tuple(tokens))
 
 
-KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle}
+KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle, "medusa": medusa}
 """By the name under which such a drafter drafts."""

@@ -1,6 +1,8 @@
 """Heads on tiny targets, and what they should draft, computed from nothing but the text."""
 
+import itertools
 import random
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import mlx.core as mx
@@ -8,7 +10,9 @@ import mlx.nn as nn
 import mlx.optimizers as optimizers
 from mlx_lm.models.llama import ModelArgs
 
+from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length, Pass
+from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from mlx_spec.target.model import Model
 from mlx_spec.training import study, unroll
@@ -33,15 +37,20 @@ def trained(texts: list[list[int]], rounds: int = 120) -> EagleHead:
     head = head_for(target())
     studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]
     batch = Batch(studies, places(head.shape.tokens, VOCAB))
+    learn(head, batch, lambda: unroll.unrolled(head, batch.tokens, batch.states, 3), rounds)
+    return head
+
+
+def learn(head: nn.Module, batch: Batch, guesses: Callable[[], unroll.Guesses], rounds: int) -> None:
+    """Fit a head to what it should have guessed of a batch."""
     optimizer = optimizers.Adam(3e-3)
-    gradient = nn.value_and_grad(head, lambda: unroll.loss(
-        unroll.unrolled(head, batch.tokens, batch.states, 3),
-        mx.maximum(batch.labels, 0), batch.probs, batch.counted))  # fmt: skip
+    gradient = nn.value_and_grad(
+        head, lambda: unroll.loss(guesses(), mx.maximum(batch.labels, 0), batch.probs, batch.counted)
+    )
     for _ in range(rounds):
         _, change = gradient()
         optimizer.update(head, change)
         mx.eval(head.parameters(), optimizer.state)
-    return head
 
 
 @cache
@@ -63,6 +72,36 @@ def greedy_draft(head: EagleHead, text: list[int], depth: int) -> list[int]:
         drafted.append(int(mx.argmax(head.logits(states[:, -1:])[0, 0])))
         hidden, ids = mx.concatenate([hidden, states[:, -1:]], axis=1), [*ids, drafted[-1]]
     return drafted
+
+
+def drafts(
+    engine: Engine, ids: list[int], drafter: str, **options
+) -> list[tuple[list[int], tuple[int, ...]]]:
+    """(the text before each round that drafted, its draft)."""
+    found, written = [], list(ids)
+    for read in engine.generate(ids, Options(drafter=drafter, **options)):
+        found += [(list(written), read.drafted)] if read.drafted else []
+        written += read.tokens
+    return found
+
+
+class Uneven:
+    """A controller that lets others have rounds: the drafter gets some, of these lengths."""
+
+    def __init__(self, lengths: Sequence[int]):
+        self._lengths = itertools.cycle(lengths)
+
+    def begin(self):
+        return None
+
+    def choose(self, candidates, length):
+        k = next(self._lengths)
+        return (candidates[0], k) if k else (NO_CANDIDATE, 0)
+
+    def count(self, read, candidate, length):
+        return None
+
+    shadow = count
 
 
 def shuffled(seed: int, count: int) -> list[int]:

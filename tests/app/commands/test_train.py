@@ -22,26 +22,30 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlx_spec.training.own_text.ANSWERED", 24)
 
 
-def drafter_of(pair: TinyPair) -> Path:
-    return own_drafters_folder() / pair.target.name / "eagle"
+def drafter_of(pair: TinyPair, kind: str = "eagle") -> Path:
+    return own_drafters_folder() / pair.target.name / kind
 
 
+@pytest.mark.parametrize(
+    ("kind", "sign"),
+    [("eagle", ("architectures", ["LlamaForCausalLMEagle3"])), ("medusa", ("medusa_num_heads", 4))],
+)
 def test_a_head_is_trained_written_and_drafts(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], kind: str, sign: tuple[str, object]
 ) -> None:
-    assert main(["train", str(tiny_pair.target), "--tokens", "1000"]) == 0
-    folder = drafter_of(tiny_pair)
+    assert main(["train", str(tiny_pair.target), "--kind", kind, "--tokens", "1000"]) == 0
+    folder = drafter_of(tiny_pair, kind)
     assert f"{folder} is ready" in capfd.readouterr().out
     about = json.loads((folder / "config.json").read_text())
-    assert about["architectures"] == ["LlamaForCausalLMEagle3"]
+    assert about[sign[0]] == sign[1]
     assert about["mlx_spec"]["tokens"] >= 1000 and len(about["mlx_spec"]["acceptance"]) == 4
     target = ["--target", str(tiny_pair.target), "--draft", "none"]
     texts = []
-    for way in (["--no-draft"], ["--drafter", "eagle", "--draft-length", "3"]):
+    for way in (["--no-draft"], ["--drafter", kind, "--draft-length", "3"]):
         assert main([*GENERATE, *target, *way]) == 0
         texts.append(json.loads(capfd.readouterr().out))
     assert texts[0]["token_ids"] == texts[1]["token_ids"]
-    assert texts[1]["stats"]["rounds_by_drafter"]["eagle"] > 0
+    assert texts[1]["stats"]["rounds_by_drafter"][kind] > 0
 
 
 def test_a_stopped_training_goes_on(
@@ -87,7 +91,7 @@ def test_a_dry_run_says_what_it_takes_and_makes_nothing(
     [
         (["nowhere/at-all"], "is not on this machine"),
         (["nobody"], "nobody"),
-        (["{target}", "--kind", "oracle"], "--kind is oracle; it must be one of: eagle"),
+        (["{target}", "--kind", "oracle"], "--kind is oracle; it must be one of: eagle, medusa"),
         (["{target}", "--bits", "5"], "--bits is 5"),
     ],
 )

@@ -4,10 +4,9 @@ import mlx.core as mx
 import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
-from tests.mlx_spec.heads import KNOWN, greedy_draft, head_for, target, trained
+from tests.mlx_spec.heads import KNOWN, Uneven, drafts, greedy_draft, head_for, target, trained
 from tests.mlx_spec.tiny_models import one_layer, prompt, text, tokens
 
 PROMPT = prompt(9, 1)
@@ -25,17 +24,8 @@ def head() -> EagleHead:
     return trained(written)
 
 
-def drafts(engine: Engine, ids: list[int], **options) -> list[tuple[list[int], tuple[int, ...]]]:
-    """(the text before each round that drafted, its draft)."""
-    found, written = [], list(ids)
-    for read in engine.generate(ids, Options(drafter="eagle", **options)):
-        found += [(list(written), read.drafted)] if read.drafted else []
-        written += read.tokens
-    return found
-
-
 def all_right(engine: Engine, head: EagleHead, **options) -> bool:
-    found = drafts(engine, PROMPT, **options)
+    found = drafts(engine, PROMPT, "eagle", **options)
     return all(list(drafted) == greedy_draft(head, before, len(drafted)) for before, drafted in found)
 
 
@@ -78,10 +68,10 @@ def test_its_trees_change_no_text_and_are_accepted_more_often_than_chains(head, 
 @pytest.mark.parametrize("depth", [1, 3])
 def test_the_likeliest_branch_of_a_tree_is_the_chain(head, depth):
     engine = engine_with(target(), head, Branching)
-    for before, drafted in drafts(engine, PROMPT, max_tokens=40, draft_length=depth):
+    for before, drafted in drafts(engine, PROMPT, "eagle", max_tokens=40, draft_length=depth):
         first = greedy_draft(head, before, 1)
         assert first[0] in drafted
-    assert len({len(d) for _, d in drafts(engine, PROMPT, max_tokens=40, draft_length=depth)}) <= 2
+    assert len({len(d) for _, d in drafts(engine, PROMPT, "eagle", max_tokens=40, draft_length=depth)}) <= 2
 
 
 class LateState(EagleDrafter):
@@ -128,28 +118,13 @@ def test_a_second_turn_goes_on_with_what_was_read(head):
     engine = engine_with(target(), head)
     first = text(engine, PROMPT, max_tokens=20, drafter="eagle", draft_length=3)
     longer = PROMPT + first[:12] + prompt(7, 3)
-    found = drafts(engine, longer, max_tokens=30, draft_length=3)
+    found = drafts(engine, longer, "eagle", max_tokens=30, draft_length=3)
     assert found and all(list(d) == greedy_draft(head, before, len(d)) for before, d in found)
 
 
 def test_after_rounds_of_others_it_reads_what_it_missed(head):
     engine = engine_with(target(), head)
-    lengths = iter([0, 0, 0, 2, 5, 0, 0, 1, 0, 3] * 20)
-
-    class Uneven:
-        def begin(self):
-            return None
-
-        def choose(self, candidates, length):
-            length = next(lengths)
-            return (candidates[0], length) if length else (NO_CANDIDATE, 0)
-
-        def count(self, read, candidate, length):
-            return None
-
-        shadow = count
-
-    engine.controller = Uneven()  # type: ignore[assignment]
+    engine.controller = Uneven([0, 0, 0, 2, 5, 0, 0, 1, 0, 3])  # type: ignore[assignment]
     assert all_right(engine, head, max_tokens=60)
 
 

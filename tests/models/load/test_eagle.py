@@ -15,6 +15,7 @@ from models.load.eagle import load_eagle, save_eagle
 from models.training.kinds import eagle_shape
 from tests.models.tiny_models import make_model, make_pair
 
+TAPS = "eagle_aux_hidden_state_layer_ids"
 KNOWN = range(0, 384, 3)
 
 
@@ -64,7 +65,7 @@ def refusal(target: Path, head: Path, capfd: pytest.CaptureFixture[str], code: i
         (lambda t: t.pop("d2t"), 3, "names no 'd2t'"),
         (lambda t: t.update({"more.weight": mx.zeros(3)}), 3, "1 parameters not in model"),
         (lambda t: t.update({"fc.weight": mx.zeros((4, 4))}), 3, "fc.weight"),
-        (lambda t: t.update(d2t=t["d2t"] + 300), 3, "token 681"),
+        (lambda t: t.update(d2t=t["d2t"] + 300), 3, "token 384, and the target has 384"),
         (lambda t: t.update(d2t=t["d2t"] - 1), 3, "token -1"),
         (lambda t: t.update(d2t=t["d2t"].astype(mx.float32) + 0.5), 3, "d2t"),
         (lambda t: t.update(d2t=t["d2t"][:9]), 3, "lm_head"),
@@ -78,25 +79,30 @@ def test_tensors_that_are_not_a_heads_are_named(
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "code", "message"),
     [
-        ({"hidden_size": None}, "hidden_size"),
-        ({"hidden_size": "wide"}, "hidden_size"),
-        ({"num_attention_heads": 0}, "num_attention_heads"),
-        ({"eagle_config": 3}, "eagle_config"),
-        ({"eagle_config": {"eagle_aux_hidden_state_layer_ids": ["low"]}}, "eagle_aux_hidden_state_layer_ids"),
-        ({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [0]}}, "fc.weight"),
-        ({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [0, 2]}}, "reads layer 2"),
-        ({"quantization": 8}, "quantization that is no object"),
-        ({"quantization": {"bits": 8}}, "group_size"),
-        ({"rope_scaling": {"rope_type": "odd"}}, "odd"),
+        ({"hidden_size": None}, 3, "its hidden_size is None. Train or fetch it again"),
+        ({"hidden_size": "wide"}, 3, "its hidden_size is 'wide'"),
+        ({"num_attention_heads": 0}, 3, "its num_attention_heads is 0"),
+        ({"eagle_config": 3}, 3, "is damaged: "),
+        ({"eagle_config": {TAPS: ["low"]}}, 3, "layer_ids are ['low']"),
+        ({"eagle_config": {TAPS: [0]}}, 3, "fc.weight"),
+        ({"eagle_config": {TAPS: [0, 2]}}, 2, "reads layer 2, and the target has 2 layers"),
+        ({"quantization": 8}, 2, "quantization that is no object: 8"),
+        ({"quantization": {"bits": 8}}, 2, "group_size"),
+        ({"rope_scaling": {"rope_type": "odd"}}, 3, "odd"),
     ],
 )
 def test_a_config_that_is_odd_is_refused_with_its_value(
-    target: Path, head: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+    target: Path,
+    head: Path,
+    capfd: pytest.CaptureFixture[str],
+    changes: dict[str, Any],
+    code: int,
+    message: str,
 ) -> None:
     edit(head, **changes)
-    assert message in refusal(target, head, capfd, 2)
+    assert message in refusal(target, head, capfd, code)
 
 
 def test_a_head_of_another_target_is_refused_with_both_sizes(

@@ -55,7 +55,9 @@ def test_an_own_drafter_for_which_there_is_no_room_is_left_out(
     room(monkeypatch, target, head, less=1)
     loaded = alone(target)
     assert "eagle" not in loaded.engine.drafter_names
-    assert f"The drafter in {head} is left out: it needs " in loaded.notes[0] and "are left" in loaded.notes[0]
+    assert (
+        f"The drafter in {head} is left out: it needs " in loaded.notes[0] and "are left" in loaded.notes[0]
+    )
 
 
 def test_memory_in_use_is_that_of_all_weights_each_once(home: Path) -> None:

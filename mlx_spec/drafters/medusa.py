@@ -1,0 +1,120 @@
+"""Heads on the target's last hidden state draft (Medusa, Cai et al. 2024, arXiv 2401.10774).
+
+Each guesses one place ahead and knows nothing of what the others guess, so that a draft is one small pass,
+and there is nothing to read before it: the last row that the target passed is all they need. Verified as
+every draft is, not by Medusa's typical acceptance, which changes the text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from heapq import heappop, heappush
+
+import mlx.core as mx
+from jaxtyping import Float
+
+from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context, Drafter, Texts
+from mlx_spec.drafters.medusa_head import MedusaHead
+from mlx_spec.verify.batch import BatchVerifier
+
+NODES = (7, 15)
+"""Sizes of trees: with the text's last token they fill 8 and 16 rows."""
+RIGHT = (
+    (0.50, 0.13, 0.06, 0.04, 0.03),
+    (0.33, 0.11, 0.06, 0.04, 0.03),
+    (0.24, 0.09, 0.05, 0.04, 0.03),
+    (0.20, 0.08, 0.05, 0.03, 0.03),
+)
+"""How often the likeliest, second, ... guess of each head is right."""
+
+
+class MedusaDrafter(Drafter):
+    """Heads that were made for the target."""
+
+    name = "medusa"
+    trees = True
+
+    def __init__(self, head: MedusaHead):
+        self.head, self.taps = head, head.taps
+        count = head.shape.heads
+        self._chain = Candidate("medusa", kind="medusa", prior=0.5, limit=count, room=count)
+        self._state: mx.array | None = None
+        """`[b, 1, dim]`, what the target made of the last token that it has read."""
+
+    def begin(self, prompts: Texts, documents: Texts) -> None:
+        self._state = None
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        if self._state is None:
+            return ()
+        branching = [replace(self._chain, kind=f"medusa, {n}", nodes=n) for n in NODES if self.trees]
+        return [self._chain, *branching]
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        assert self._state is not None, "there is no candidate before a round was observed"
+        logits = self.head.logits(self._state)[:, 0, :, : verifier.vocab]
+        if context.nodes and depth:
+            return _tree(logits, shape(context.nodes, depth), verifier)
+        return _chain(logits[:, :depth], verifier)
+
+    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
+        if verdict is None or p.draft is None:
+            return  # the first round reads what the prompt leaves
+        last = mx.take_along_axis(verdict.path, verdict.accepted[:, None], axis=1)[:, 0]
+        hidden = output.hidden[self.taps[0]]
+        unseen = hidden.shape[1] - 1 - p.draft.tokens.shape[1]
+        self._state = take_rows(hidden, last + unseen, 1, axis=1)
+
+
+def _chain(logits: Float[mx.array, "b depth vocab"], verifier: BatchVerifier) -> Draft:
+    drafted, probs = mx.zeros((len(logits), 0), mx.int32), []
+    for index in range(logits.shape[1]):
+        ids, q = verifier.propose(logits[:, index], index, drafted)
+        drafted = mx.concatenate([drafted, ids], axis=1)
+        probs += [] if q is None else [q]
+    return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+
+
+Node = tuple[int, int, int]
+"""The row it hangs on, as in a draft; the head that guesses it; its rank among that head's guesses."""
+
+
+@cache
+def shape(nodes: int, depth: int) -> list[Node]:
+    """The tree of so many nodes, so deep at most, that has most tokens accepted where heads are right as in
+    `RIGHT`, whatever the others guessed: the likeliest nodes, each after the one that it hangs on.
+    """
+    found: list[Node] = []
+    grows = [(-RIGHT[0][0], 0, 0, 0)]
+    while grows and len(found) < nodes:
+        likely, on, level, rank = heappop(grows)
+        found.append((on, level, rank))
+        usual = RIGHT[min(level, len(RIGHT) - 1)]
+        if rank + 1 < len(usual):
+            heappush(grows, (likely / usual[rank] * usual[rank + 1], on, level, rank + 1))
+        if level + 1 < depth:
+            below = RIGHT[min(level + 1, len(RIGHT) - 1)]
+            heappush(grows, (likely * below[0], len(found), level + 1, 0))
+    return found
+
+
+def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verifier: BatchVerifier) -> Draft:
+    depth = 1 + max(level for _, level, _ in nodes)
+    first, ranked = mx.zeros((len(logits), 0), mx.int32), []
+    for index in range(depth):
+        scores = verifier.scores(logits[:, index], index, first)
+        ranked.append(_best(scores, len(RIGHT[0])))
+        first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
+    _, levels, ranks = zip(*nodes, strict=True)
+    tokens = mx.stack(ranked, axis=1)[:, mx.array(levels), mx.array(ranks)]
+    parents = mx.array([[on for on, _, _ in nodes]], mx.int32)
+    return Draft(tokens, depth, mx.broadcast_to(parents, tokens.shape))
+
+
+def _best(scores: Float[mx.array, "b vocab"], count: int) -> mx.array:
+    """The tokens with the highest, best first: `[b, count]`."""
+    few = mx.argpartition(-scores, count - 1, axis=-1)[:, :count]
+    order = mx.argsort(-mx.take_along_axis(scores, few, axis=-1), axis=-1)
+    return mx.take_along_axis(few, order, axis=-1).astype(mx.int32)

@@ -1,0 +1,88 @@
+"""Medusa heads are written and read again, as trained here or as published; what is damaged is named."""
+
+import json
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+from mlx.utils import tree_flatten
+
+from mlx_spec import UnsupportedModel
+from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
+from models.errors import BrokenFiles
+from models.load.medusa import load_medusa, save_medusa
+from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
+
+KNOWN = tuple(range(0, VOCAB, 3))
+DIM = 64
+
+
+def target(dim: int = DIM, vocab: int = VOCAB):
+    return tiny_llama(0, dim=dim, vocab=vocab)
+
+
+def head_for(shared: bool = True) -> MedusaHead:
+    shape = MedusaShape(3, 2, DIM, VOCAB, KNOWN if shared else tuple(range(VOCAB)), shared)
+    return settled(MedusaHead(shape, target()), 5)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(("bits", "close"), [(None, 2e-2), (8, 0.2)])
+def test_what_was_written_guesses_the_same(tmp_path: Path, shared: bool, bits: int | None, close: float):
+    head = head_for(shared)
+    states = mx.random.normal((1, 5, DIM), key=mx.random.key(1))
+    wanted = head.guesses(states)
+    save_medusa(tmp_path, head, {"mlx_spec": {"target": "tiny"}}, bits)
+    assert check_drafter(tmp_path) == "medusa"
+    assert json.loads((tmp_path / "config.json").read_text())["mlx_spec"] == {"target": "tiny"}
+    drafter = load_medusa(tmp_path, target(), {})
+    assert drafter.taps == (1,) and drafter.head.shape == head.shape
+    found = drafter.head.guesses(states)
+    assert found.shape == (1, 5, 3, len(head.shape.tokens))
+    assert mx.abs(found - wanted).max() < close * mx.abs(wanted).max()
+
+
+def test_tensors_are_named_as_in_published_checkpoints(tmp_path: Path):
+    save_medusa(tmp_path, head_for(shared=False), {})
+    weights: dict[str, mx.array] = mx.load(str(tmp_path / "model.safetensors"))  # type: ignore[assignment]
+    names = {
+        f"{i}.{layer}.linear.{part}" for i in range(3) for layer in range(2) for part in ("weight", "bias")
+    }
+    published = names | {f"{i}.2.weight" for i in range(3)}
+    assert weights.keys() - {"d2t", "t2d"} == published
+    assert weights["0.1.linear.weight"].shape == (DIM, DIM) and weights["2.2.weight"].shape == (VOCAB, DIM)
+    mx.save_safetensors(str(tmp_path / "model.safetensors"), {name: weights[name] for name in published})
+    (tmp_path / "config.json").write_text(json.dumps({"medusa_num_heads": 3, "medusa_num_layers": 2}))
+    assert load_medusa(tmp_path, target(), {}).head.shape == head_for(shared=False).shape
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [("0.0.linear.bias", "names no"), ("d2t", "names no"), ("1.1.linear.weight", "does not match"),
+     ("lm_head.weight", "names no")],
+)  # fmt: skip
+def test_a_missing_tensor_is_named(tmp_path: Path, lost: str, why: str):
+    save_medusa(tmp_path, head_for(), {})
+    file = str(tmp_path / "model.safetensors")
+    weights: dict[str, mx.array] = mx.load(file)  # type: ignore[assignment]
+    mx.eval(weights)
+    del weights[lost]
+    mx.save_safetensors(file, weights)
+    with pytest.raises(BrokenFiles, match=why):
+        load_medusa(tmp_path, target(), {})
+
+
+def test_heads_of_another_target_are_refused(tmp_path: Path):
+    save_medusa(tmp_path, head_for(), {})
+    with pytest.raises(UnsupportedModel, match="120 tokens and 64 numbers.*has 120 and 32"):
+        load_medusa(tmp_path, target(dim=32), {})
+    with pytest.raises(UnsupportedModel, match="120 tokens and 64 numbers.*has 200 and 64"):
+        load_medusa(tmp_path, target(vocab=200), {})
+
+
+def test_eight_bits_take_the_room_they_should(tmp_path: Path):
+    head = head_for()
+    numbers = sum(x.size for _, x in tree_flatten(head.parameters()))  # type: ignore[union-attr]
+    save_medusa(tmp_path, head, {}, bits=8)
+    assert (tmp_path / "model.safetensors").stat().st_size < 1.2 * numbers + 4096
