@@ -120,7 +120,7 @@ def command(
 
         try:
             work.run(report)
-        except Stopped:
+        except (Stopped, KeyboardInterrupt):
             line.clear()
             talk(f"Stopped. {work.stopped()}")
             return exit_codes.INTERRUPTED

@@ -55,8 +55,10 @@ class LayerSearch(Work):
 
     def stopped(self) -> str:
         folder = self._shop.folder
+        if self._best is NONE:
+            return "Nothing is kept: no set of layers was tried yet."
         if self._best.gain <= 1:
-            return f"Nothing is kept: {self._so_far()}"
+            return f"Nothing is kept, for nothing that was tried gains: {_worth(self._best)}"
         if folder.exists():
             return f"{self._so_far()} It is not kept: what an earlier search found stays in {folder}."
         self._save({})
@@ -90,9 +92,10 @@ class LayerSearch(Work):
 
 
 def _worth(found: Found) -> str:
+    layers = f"{len(found.layers)} layer{'s'[: len(found.layers) != 1]}"
     tokens = "token" if found.draft_length == 1 else "tokens"
     return (
-        f"{len(found.layers)} layers, whose first token is right in {found.acceptance[0]:.0%}, give "
+        f"{layers}, whose first token is right in {found.acceptance[0]:.0%}, give "
         f"{found.gain:.2f} of plain decoding's speed at {found.draft_length} drafted {tokens} "
         f"({found.ceiling:.2f} if drafting took no time)."
     )

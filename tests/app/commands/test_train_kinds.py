@@ -115,7 +115,7 @@ def test_without_gain_nothing_is_kept_and_an_old_one_stays(
     searches(monkeypatch, SLOWER)
     assert main(train) == 1
     said = capfd.readouterr().out
-    assert "No gain: 1 layers" in said and "give 0.75 of plain" in said and "Nothing is kept." in said
+    assert "No gain: 1 layer, " in said and "give 0.75 of plain" in said and "Nothing is kept." in said
     assert not folder.exists()
     searches(monkeypatch, GAINS)
     assert main(train) == 0
