@@ -92,10 +92,9 @@ class LayerSearch(Work):
 
 
 def _worth(found: Found) -> str:
-    layers = f"{len(found.layers)} layer{'s'[: len(found.layers) != 1]}"
-    tokens = "token" if found.draft_length == 1 else "tokens"
+    kept, length = len(found.layers), found.draft_length
     return (
-        f"{layers}, whose first token is right in {found.acceptance[0]:.0%}, give "
-        f"{found.gain:.2f} of plain decoding's speed at {found.draft_length} drafted {tokens} "
+        f"{kept} layer{'s' if kept > 1 else ''}, whose first token is right in {found.acceptance[0]:.0%}, "
+        f"give {found.gain:.2f} of plain decoding's speed at {length} drafted token{'s' if length > 1 else ''} "
         f"({found.ceiling:.2f} if drafting took no time)."
     )
