@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -17,6 +18,7 @@ from mlx_spec.training.small_model import learner, small_model
 from models.errors import BadChoice
 from models.load.checkpoint import opened
 from models.load.tokenizers import check_folders
+from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, read_source
 from models.training.fitting import Fitting
@@ -28,6 +30,7 @@ LAYERS = 4
 """Where nothing is said, at most, and no more than a quarter of the target's."""
 GENTLE = 0.1
 """Share of the learning rates for what has learnt to speak already."""
+USE = "--drafter names it, and where no other draft model is named every command uses it with"
 GROUP = 64
 """Weights that share a scale."""
 TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "generation_config.json",
@@ -39,7 +42,13 @@ def draft_model(shop: Workshop, wishes: Wishes) -> Work:
     """Raises ModelsError: a size that cannot be, or a model that does not fit the target."""
     if wishes.base is not None:
         return Fitting(shop, _of_model(shop, wishes.base), wishes)
-    args = small_args(shop.config, vocabulary(shop.target), wishes.layers, wishes.width)
+    try:
+        args = small_args(shop.config, vocabulary(shop.target), wishes.layers, wishes.width)
+    except KeyError as error:
+        raise BadChoice(
+            f"The target's config.json names no {error}, after which a draft model is shaped. Begin from a "
+            "smaller model: --from."
+        ) from error
     return Fitting(shop, _of_shape(shop, args), wishes)
 
 
@@ -99,6 +108,7 @@ def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
 def _of_model(shop: Workshop, text: str) -> Kind:
     source = read_source(text)
     path = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
+    check_target(path)
     with opened(path) as files, opened(shop.path) as target:
         check_folders(target.folder, files.folder, fitting=None)
         model, config = files.load(as_float32=True)
@@ -112,7 +122,7 @@ def _of_model(shop: Workshop, text: str) -> Kind:
         return learner(model, known, vocabulary(target), GENTLE)  # type: ignore[arg-type]
 
     kept = {name: value for name, value in config.items() if name not in NOT_COPIED}
-    return _kind(shop, begun, kept, f"fit-{path.name}")
+    return _kind(shop, begun, kept, f"fit-{crc32(bytes(path)):08x}")
 
 
 def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Kind:
@@ -121,7 +131,7 @@ def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Ki
             copy_tokenizer(target.folder, folder)
         save_model(folder, model, {**config, **about}, bits)
 
-    return Kind(lambda target: (), vocabulary, begun, save, known=None, fit=fit)
+    return Kind(lambda target: (), vocabulary, begun, save, None, fit, USE)
 
 
 def copy_tokenizer(source: Path, folder: Path) -> None:

@@ -66,7 +66,7 @@ class Fitting(Work):
         unseen = "How often it is right was not looked at: it has no text of the target's own."
         return (
             True,
-            f"{folder} is ready: every command uses it with {self._shop.spec.name}.\n{right or unseen}",
+            f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}",
         )
 
     def estimate(self) -> str:

@@ -37,6 +37,8 @@ class Kind:
     """How many tokens it guesses among, the most frequent of the texts; None: all."""
     fit: str = "fit"
     """What its unfinished weights are called: one name for each shape."""
+    use: str = "every command uses it with"
+    """When it drafts; the target's name follows."""
 
 
 def eagle(config: Mapping[str, Any]) -> Kind:

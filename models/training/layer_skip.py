@@ -93,8 +93,8 @@ class LayerSearch(Work):
 
 def _worth(found: Found) -> str:
     kept, length = len(found.layers), found.draft_length
+    layers, tokens = f"{kept} layer{'s' * (kept > 1)}", f"{length} token{'s' * (length > 1)}"
     return (
-        f"{kept} layer{'s' if kept > 1 else ''}, whose first token is right in {found.acceptance[0]:.0%}, "
-        f"give {found.gain:.2f} of plain decoding's speed at {length} drafted token{'s' if length > 1 else ''} "
-        f"({found.ceiling:.2f} if drafting took no time)."
+        f"{layers}, whose first token is right in {found.acceptance[0]:.0%}, give {found.gain:.2f} of plain "
+        f"decoding's speed at {tokens} drafted ({found.ceiling:.2f} if drafting took no time)."
     )

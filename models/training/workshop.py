@@ -14,6 +14,7 @@ from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
 from models.load.checkpoint import on_cpu, opened
 from models.load.tokenizers import LOCAL_ONLY
+from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.own_drafters import target_name
 from models.pairs.pair import PairSpec
@@ -31,6 +32,7 @@ class Workshop:
 
     def __init__(self, spec: PairSpec, kind: str):
         self.spec, self.path = spec, installed_folder(spec.target, spec)
+        check_target(self.path)
         with opened(self.path) as files:
             self.target, self.config = files.load(as_float32=on_cpu())
             ends = self.config.get("eos_token_id")

@@ -13,7 +13,8 @@ from app.cli import main
 from mlx_spec.training.layer_search import Found
 from models.paths import own_drafters_folder
 from models.training import job, layer_skip
-from tests.app.tiny_pair import TinyPair
+from tests.app.tiny_pair import TinyPair, write_tiny_pair
+from tests.models.drafter_folders import EAGLE, make_drafter
 from tests.models.tiny_models import make_model, make_tokenizer
 
 GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
@@ -28,6 +29,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
         monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)
     monkeypatch.setattr(layer_skip, "TOKENS", 60)
+
+
+@pytest.fixture
+def tiny_pair(tmp_path: Path) -> TinyPair:
+    """Of each test's own: some change it."""
+    return write_tiny_pair(tmp_path / "pair")
 
 
 def own(pair: TinyPair, kind: str) -> Path:
@@ -95,7 +102,7 @@ def test_layers_that_gain_are_kept_and_draft(
     assert main(["train", str(tiny_pair.target), "--kind", "layer_skip"]) == 0
     folder = own(tiny_pair, "layer_skip")
     said = capfd.readouterr().out
-    assert f"{folder} is ready" in said and "give 1.25 of plain decoding's speed at 2 drafted tokens" in said
+    assert f"{folder} is ready" in said and "give 1.25 of plain decoding's speed at 2 tokens drafted" in said
     config = json.loads((folder / "config.json").read_text())
     assert config["layers"] == [0] and config["mlx_spec"]["target"] == tiny_pair.target.name
     assert drafts(tiny_pair, "layer_skip", capfd)
@@ -142,6 +149,24 @@ def test_a_stopped_search_keeps_its_best_where_there_was_none(
     assert f"stays in {folder}" in capfd.readouterr().err
 
 
+def test_a_target_that_does_not_fit_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = make_drafter(tmp_path / "head", EAGLE)
+    assert main(["train", str(head)]) == 2
+    assert "holds a drafter (eagle) and no model" in capfd.readouterr().err
+    make_model(tiny_pair.target, num_hidden_layers=1)
+    assert main(["train", str(tiny_pair.target), "--kind", "layer_skip"]) == 2
+    assert "of a target that has 1" in capfd.readouterr().err
+    monkeypatch.setattr("models.training.draft_model.vocabulary", fails)
+    assert main(["train", str(tiny_pair.target), "--kind", "model"]) == 2
+    assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
+
+
+def fails(target: object) -> int:
+    raise KeyError("n_embd")
+
+
 @pytest.mark.parametrize("kind", ["model", "layer_skip"])
 def test_a_dry_run_says_its_time_and_makes_nothing(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], kind: str
@@ -162,6 +187,7 @@ def test_a_dry_run_says_its_time_and_makes_nothing(
         ("model --from {target}", "is no smaller than the target"),
         ("model --from nowhere/at-all", "is not on this machine"),
         ("model --from {odd}", "read text differently"),
+        ("model --from {head}", "holds a drafter (eagle) and no model"),
         ("model --width 17", "--width is 17; the target's heads are 16 wide"),
         ("model --width 64", "--width is 64"),
         ("model --layers 2", "--layers is 2; the target has 2"),
@@ -172,6 +198,7 @@ def test_what_makes_no_sense_is_refused_by_name(
 ) -> None:
     odd = tiny_pair.draft
     make_tokenizer(odd, text=("other words " * 30,))
-    given = arguments.format(target=tiny_pair.target, odd=odd).split()
+    head = make_drafter(tmp_path / "head", EAGLE)
+    given = arguments.format(target=tiny_pair.target, odd=odd, head=head).split()
     assert main(["train", str(tiny_pair.target), "--kind", *given]) == 2
     assert wanted in capfd.readouterr().err
