@@ -28,6 +28,9 @@ def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
     rows = matrix(embedding_of(target))
     assert rows is not None, "it is one of MLX's own layers"
     model.model.embed_tokens.weight = narrowed(rows.astype(mx.float32), args.hidden_size)
+    # Logits of about one: it begins with no opinion, not with wrong ones.
+    length = mx.linalg.norm(model.model.embed_tokens.weight, axis=-1).mean()
+    model.model.norm.weight = mx.ones((args.hidden_size,)) / length
     copy_layers(model, target)
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())
