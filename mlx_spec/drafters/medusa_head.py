@@ -94,7 +94,8 @@ def _rows(shape: MedusaShape) -> nn.Linear:
 
 
 def medusa_taps(target: Any) -> tuple[int, ...]:
-    """The last layer."""
+    """The last layer, of a target whose last norm can be told; raises as `final_norm`."""
+    final_norm(target)
     return (len(target.layers) - 1,)
 
 

@@ -15,11 +15,12 @@ GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--j
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny target has few tokens, and writes on to the end of its context."""
+    """A tiny target has few tokens, and writes on to the end of its context; all answers tell acceptance."""
     monkeypatch.setattr(job, "TEXTS", 4)
     monkeypatch.setattr("mlx_spec.training.own_text.ROWS", 4)
     monkeypatch.setattr("mlx_spec.training.own_text.ASKED", 8)
     monkeypatch.setattr("mlx_spec.training.own_text.ANSWERED", 24)
+    monkeypatch.setattr("mlx_spec.training.own_text.TEMPERATURES", (0.0,))
 
 
 def drafter_of(pair: TinyPair, kind: str = "eagle") -> Path:

@@ -223,4 +223,4 @@ def test_heads_of_another_target_are_refused_by_name():
     model: Any = one_layer()
     model.model.other_norm = model.model.norm
     with pytest.raises(UnsupportedModel, match="llama has 2 layers that could be its last norm"):
-        head_for(model)
+        medusa_taps(model)  # before anything is read for a training
