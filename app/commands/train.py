@@ -59,7 +59,10 @@ def command(
     bits: Annotated[
         int | None, typer.Option(help="Bits of its weights: 8 or 4; float16 if left out.")
     ] = None,
-    layers: Annotated[int | None, typer.Option(min=1, help="Of a draft model: 4 if left out.")] = None,
+    layers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a draft model: a quarter of the target's if left out, at most 4."),
+    ] = None,
     width: Annotated[
         int | None, typer.Option(min=1, help="Of a draft model: half the target's if left out.")
     ] = None,
