@@ -1,6 +1,7 @@
 """`train`: make a drafter for a target."""
 
 import time
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -13,15 +14,22 @@ from app.shell.machine import circumstances
 from app.shell.output import Progress, data, talk
 from models.documents.folder import named_documents
 from models.pairs.resolve import target_spec
-from models.size_text import size_text
 
 EXAMPLE = """\b
 Examples:
   mlx-spec train smollm2-135m --dry-run
   mlx-spec train smollm2-135m --tokens 2000000 --hours 8
-  mlx-spec train ~/models/qwen3-4b --texts ~/notes"""
+  mlx-spec train smollm2-135m --kind layer_skip
+  mlx-spec train ~/models/qwen3-4b --kind model --layers 4 --width 1024 --texts ~/notes"""
 
-KINDS = ("eagle", "medusa")
+LEARNT = ("--tokens", "--texts", "--from-chats", "--hours", "--bits")
+KINDS: dict[str, tuple[str, ...]] = {
+    "eagle": LEARNT,
+    "medusa": LEARNT,
+    "model": (*LEARNT, "--layers", "--width", "--from"),
+    "layer_skip": (),
+}
+"""What can be made, and the options that each has a use for."""
 
 
 class Stopped(Exception):
@@ -34,7 +42,10 @@ def command(
         typer.Argument(metavar="TARGET", help="A pair's name, a Hub repository, a folder or a GGUF file."),
     ],
     kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="What is made.")] = "eagle",
-    tokens: Annotated[int, typer.Option(min=1000, help="Tokens of text that it learns from.")] = 1_000_000,
+    tokens: Annotated[
+        int | None,
+        typer.Option(min=1000, help="Tokens of text that it learns from: 1,000,000 if left out."),
+    ] = None,
     texts: Annotated[
         list[str] | None,
         typer.Option(metavar="FOLDER|FILE", help="Texts to learn from before its own. Repeatable."),
@@ -48,15 +59,36 @@ def command(
     bits: Annotated[
         int | None, typer.Option(help="Bits of its weights: 8 or 4; float16 if left out.")
     ] = None,
+    layers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a draft model: a quarter of the target's if left out, at most 4."),
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option(min=1, help="Of a draft model: half the target's if left out.")
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FOLDER|REPO", help="A small model that becomes the draft model."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes, and end.")] = False,
 ) -> int:
     """Make a drafter for a target from its own text.
 
-    It may be stopped at any time (Ctrl+C) and goes on where it was. When it is done every command uses it
-    with this target.
+    eagle and medusa are heads that read the target's hidden states; model is a small model; layer_skip is a
+    search for those of the target's own layers that draft best.
+
+    It may be stopped at any time (Ctrl+C), and the same command goes on where it was. When it is done every
+    command uses the drafter with this target.
     """
-    if kind not in KINDS:
-        raise BadInput(f"--kind is {kind}; it must be one of: {', '.join(KINDS)}.")
+    given = {
+        "--tokens": tokens, "--texts": texts, "--from-chats": from_chats, "--hours": hours, "--bits": bits,
+        "--layers": layers, "--width": width, "--from": base,
+    }  # fmt: skip
+    _check_options(kind, given)
+    if base and (layers or width):
+        raise BadInput(
+            "--from names a model, which has its layers and width. Give it without --layers and --width."
+        )
     if bits not in (None, 4, 8):
         raise BadInput(f"--bits is {bits}; it must be 8 or 4, or left out.")
     spec, places = target_spec(target), [named_documents(place) for place in texts or ()]
@@ -67,72 +99,46 @@ def command(
     with Progress() as line, Interrupt() as interrupt:
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
+        from models.training.work import Wishes
+        from models.training.works import WORKS
         from models.training.workshop import Workshop
 
-        shop = Workshop(spec, kind)
-        line.show("Measuring what it takes ...")
+        wishes = Wishes(tokens, tuple(places), hours, bits, layers, width, base)
+        work = WORKS[kind](Workshop(spec, kind), wishes)
         if dry_run:
-            _print_estimate(shop.estimate(tokens, writes=True), tokens, str(shop.folder))
+            line.show("Measuring what it takes ...")
+            data(work.estimate())
             return exit_codes.DONE
-        job = shop.job(shop.texts(places), tokens, hours)
-        shown = time.monotonic()
+        shown, said = time.monotonic(), ""
 
         def report(step: Any) -> None:
-            nonlocal shown
+            nonlocal shown, said
             if interrupt.pressed:
                 raise Stopped
-            line.show(_text(step))
-            if step.acceptance or (not line.seen and time.monotonic() - shown > 60):
+            line.show(str(step))
+            if step.found not in ("", said) or (not line.seen and time.monotonic() - shown > 60):
                 line.clear()
-                talk(_text(step))
-                shown = time.monotonic()
+                talk(str(step))
+                shown, said = time.monotonic(), step.found
 
-        begun = time.monotonic()
         try:
-            module, acceptance = job.run(report)
-        except Stopped:
+            work.run(report)
+        except (Stopped, KeyboardInterrupt):
             line.clear()
-            talk(f"Stopped. The same command goes on from here; what there is lies in {shop.unfinished}.")
+            talk(f"Stopped. {work.stopped()}")
             return exit_codes.INTERRUPTED
-    about = {
-        "tokens": job.tokens_read,
-        "acceptance": [round(each, 3) for each in acceptance],
-        "hours": round((time.monotonic() - begun) / 3600, 2),
-        **circumstances(),
-    }
-    shop.finish(module, about, bits)
-    data(f"{shop.folder} is ready: every command uses it with {spec.name}.")
-    data(
-        _accepted(acceptance)
-        if acceptance
-        else "How often it is right was not looked at: it has no text of the target's own."
-    )
-    return exit_codes.DONE
+    made, text = work.finish(circumstances())
+    data(text)
+    return exit_codes.DONE if made else exit_codes.NO
 
 
-def _print_estimate(estimate: Any, tokens: int, folder: str) -> None:
-    data(f"About {_time(estimate.seconds)} on this machine as it is now, for {tokens:,} tokens of text:")
-    data(f"  the target writes them     {_time(estimate.writing)}")
-    data(f"  what it makes of them      {_time(estimate.reading)}, {size_text(estimate.disk_bytes)} on disk")
-    data(f"  the drafter learns         {_time(estimate.fitting)}")
-    data(f"The drafter goes to {folder}. --hours ends it earlier with what there is.")
-
-
-def _text(step: Any) -> str:
-    doing = {"texts": "Texts", "fit": "Learning"}[step.phase]
-    share = f"{doing}: {step.done:,} of {step.total:,} tokens, about {_time(step.seconds_left)} left"
-    return f"{share}. {_accepted(step.acceptance)}" if step.acceptance else share
-
-
-def _accepted(acceptance: Any) -> str:
-    shares = ", ".join(f"{each:.0%}" for each in acceptance)
-    return (
-        f"Of drafts on texts it has not seen, the first 1, 2, ... tokens are accepted: {shares} "
-        f"({1 + sum(acceptance):.2f} tokens per pass of the target)."
-    )
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+def _check_options(kind: str, given: Mapping[str, object]) -> None:
+    """Raise BadInput for a kind that is not there, and for an option that says nothing to it."""
+    if kind not in KINDS:
+        raise BadInput(f"--kind is {kind}; it must be one of: {', '.join(KINDS)}.")
+    for option, value in given.items():
+        if value and option not in KINDS[kind]:
+            fitting = [name for name, options in KINDS.items() if option in options]
+            raise BadInput(
+                f"--kind {kind} has no use for {option}; it is for {', '.join(fitting)}. Leave it out."
+            )

@@ -1,7 +1,7 @@
 """Fitting a drafter to what its target made of texts, resumable after any stop.
 
 Matrices learn by Muon (Jordan et al. 2024), which learns more from few texts than AdamW; the rest and the
-output rows by AdamW.
+rows of tokens by AdamW.
 """
 
 import json
@@ -65,6 +65,8 @@ class Learner:
     """Of a batch, so many tokens deep."""
     steps: int = STEPS
     """How deep it is trained."""
+    rate: float = 1.0
+    """Share of the learning rates: less for what has learnt much already."""
 
 
 class Fit:
@@ -111,7 +113,7 @@ class Fit:
     def learn(self, batch: "Batch") -> float:
         """One step; the loss before it."""
         for optimizer, rate in zip(self._optimizer.optimizers, (MUON_RATE, ADAM_RATE), strict=True):
-            optimizer.learning_rate = rate * self.rate
+            optimizer.learning_rate = rate * self.rate * self.learner.rate
         loss, gradient = self._gradient(batch)
         gradient, _ = optimizers.clip_grad_norm(gradient, LONGEST_GRADIENT)
         self._optimizer.update(self.learner.module, gradient)
@@ -201,7 +203,8 @@ def _stack(arrays: Sequence[mx.array], rows: int) -> mx.array:
 
 
 def _is_matrix(path: str, weight: mx.array) -> bool:
-    return weight.ndim == 2 and "lm_head" not in path
+    """Rows that stand for a token each learn by themselves."""
+    return weight.ndim == 2 and not any(name in path for name in ("lm_head", "embed_tokens", "wte"))
 
 
 def places(tokens: Sequence[int], vocab: int) -> mx.array:

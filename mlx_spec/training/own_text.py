@@ -36,13 +36,24 @@ class Template:
     """First words of a question: they spread the texts over kinds of tasks."""
 
 
-def own_texts(model: nn.Module, template: Template, seed: int) -> Iterator[Text]:
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of what is written; see above."""
+
+    rows: int
+    asked: int
+    answered: int
+    temperatures: Sequence[float]
+
+
+def own_texts(model: nn.Module, template: Template, seed: int, sizes: Sizes | None = None) -> Iterator[Text]:
     """Questions with their answers, one after the other, without end."""
+    sizes = sizes or Sizes(ROWS, ASKED, ANSWERED, TEMPERATURES)
     draw = random.Random(seed)
     mx.random.seed(seed % 2**32)
-    samplers = {t: make_sampler(t) for t in {ASKING, *TEMPERATURES}}
+    samplers = {t: make_sampler(t) for t in {ASKING, *sizes.temperatures}}
     stops = [[end] for end in sorted(template.ends | set(template.answer[:1]))]
-    writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=ROWS)
+    writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=sizes.rows)
     asked: dict[int, list[int]] = {}
     answered: dict[int, tuple[list[int], int, float]] = {}
 
@@ -50,17 +61,17 @@ def own_texts(model: nn.Module, template: Template, seed: int) -> Iterator[Text]
         return writer.insert([list(begun)], [count], samplers=[samplers[temperature]])[0]
 
     while True:
-        while len(asked) + len(answered) < ROWS:
+        while len(asked) + len(answered) < sizes.rows:
             begun = [*template.question, *draw.choice(template.openings)]
-            asked[write(begun, ASKED, ASKING)] = begun
+            asked[write(begun, sizes.asked, ASKING)] = begun
         for each in writer.next_generated():
             if each.uid in asked:
                 asked[each.uid].append(each.token)
                 if each.finish_reason:
                     question = asked.pop(each.uid)
                     begun = [*(question[:-1] if each.finish_reason == "stop" else question), *template.answer]
-                    temperature = draw.choice(TEMPERATURES)
-                    uid = write(begun, ANSWERED, temperature)
+                    temperature = draw.choice(sizes.temperatures)
+                    uid = write(begun, sizes.answered, temperature)
                     answered[uid] = (begun, len(begun), temperature)
             else:
                 text, begin, temperature = answered[each.uid]

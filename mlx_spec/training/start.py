@@ -25,17 +25,17 @@ def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
         # Beside the embedding, which it has no use for yet.
         weight = matrix(getattr(attention, name, None))
         if weight is not None:
-            _put(own.self_attn[name], mx.concatenate([mx.zeros_like(weight), weight], axis=1))
-    _put(own.self_attn.o_proj, matrix(getattr(attention, "o_proj", None)))
+            put(own.self_attn[name], mx.concatenate([mx.zeros_like(weight), weight], axis=1))
+    put(own.self_attn.o_proj, matrix(getattr(attention, "o_proj", None)))
     for name in ("gate_proj", "up_proj", "down_proj"):
-        _put(own.mlp[name], matrix(getattr(mlp, name, None)))
-    _put(own.hidden_norm, norm_of(layer, "input_layernorm"))
-    _put(own.post_attention_layernorm, norm_of(layer, "post_attention_layernorm"))
-    _put(own.input_layernorm, norm_of(target.layers[0], "input_layernorm"))
-    _put(head.norm, norm_of(getattr(target, "model", None), "norm"))
-    _put(head.lm_head, output_rows(target, shape.tokens))
+        put(own.mlp[name], matrix(getattr(mlp, name, None)))
+    put(own.hidden_norm, norm_of(layer, "input_layernorm"))
+    put(own.post_attention_layernorm, norm_of(layer, "post_attention_layernorm"))
+    put(own.input_layernorm, norm_of(target.layers[0], "input_layernorm"))
+    put(head.norm, norm_of(getattr(target, "model", None), "norm"))
+    put(head.lm_head, output_rows(target, shape.tokens))
     highest = mx.eye(shape.args.hidden_size, shape.target_hidden)
-    _put(head.fc, mx.concatenate([mx.zeros_like(highest)] * (len(shape.taps) - 1) + [highest], axis=1))
+    put(head.fc, mx.concatenate([mx.zeros_like(highest)] * (len(shape.taps) - 1) + [highest], axis=1))
     head.set_dtype(mx.float32)
     mx.eval(head.parameters())
     return head
@@ -48,7 +48,7 @@ def medusa_head(target: Any, shape: MedusaShape) -> MedusaHead:
         UnsupportedModel: the sizes are of another target, or its last norm cannot be found.
     """
     head = MedusaHead(shape, target)
-    _put(head.lm_head, output_rows(target, shape.tokens))
+    put(head.lm_head, output_rows(target, shape.tokens))
     head.set_dtype(mx.float32)
     mx.eval(head.parameters())
     return head
@@ -78,7 +78,7 @@ def norm_of(parent: Any, name: str) -> mx.array | None:
     return norm.weight if type(norm) is nn.RMSNorm else None
 
 
-def _put(layer: Any, weight: mx.array | None) -> None:
+def put(layer: Any, weight: mx.array | None) -> None:
     """Where there is one, and it fits."""
     if weight is not None and weight.shape == layer.weight.shape:
         layer.weight = weight.astype(mx.float32)

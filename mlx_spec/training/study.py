@@ -43,7 +43,7 @@ NAMES = [field.name for field in fields(Study)]
 
 
 def study(target: Model, text: Text) -> Study:
-    """One pass of the target, which has the head's taps."""
+    """One pass of the target, which has the taps of what learns from it."""
     ids = mx.array(list(text.tokens), mx.int32)
     output = target.forward(Pass(ids[None], Length.exact(0)))
     logits = output.logits[0].astype(mx.float32)
@@ -51,7 +51,8 @@ def study(target: Model, text: Text) -> Study:
     found = mx.take_along_axis(logits, few, axis=-1)
     order = mx.argsort(-found, axis=-1)
     logprobs = mx.take_along_axis(found, order, axis=-1) - mx.logsumexp(logits, axis=-1, keepdims=True)
-    states = mx.concatenate([output.hidden[layer][0] for layer in sorted(output.hidden)], axis=-1)
+    none = mx.zeros((len(ids), 0), mx.bfloat16)
+    states = mx.concatenate([none, *(output.hidden[layer][0] for layer in sorted(output.hidden))], axis=-1)
     likeliest = mx.take_along_axis(few, order, axis=-1).astype(mx.int32)
     chosen = mx.pad(likeliest[:-1, 0] == ids[1:], (0, 1))
     answer = mx.arange(len(ids)) >= text.begin - 1

@@ -9,8 +9,8 @@ import mlx.nn as nn
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import SpecError
-from models.errors import BadChoice, ModelsError
-from models.load.checkpoint import on_cpu, opened, trouble
+from models.errors import BadChoice, MachineTrouble, ModelsError
+from models.load.checkpoint import Checkpoint, on_cpu, opened, trouble
 from models.load.configuration import context_limit
 from models.load.eagle import load_eagle
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
@@ -19,6 +19,7 @@ from models.pairs.drafter_folder import kind_of
 from models.pairs.folder import MODEL
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
+from models.size_text import size_text
 
 Loader = Callable[[Path, nn.Module, dict[str, Any]], Drafter]
 """From the drafter's folder, target and the target's config. SpecError or ModelsError: it does not fit."""
@@ -37,10 +38,13 @@ LOADERS: dict[str, Loader] = {
 
 
 def load_drafters(
-    spec: PairSpec, target: nn.Module, config: dict[str, Any]
+    spec: PairSpec, target: nn.Module, config: dict[str, Any], room: int
 ) -> tuple[list[Drafter], list[str]]:
     """What drafts for the target beside the pair's draft model: the pair's other drafters, and of the
     target's own those of other kinds. And notes on own ones that are left out.
+
+    Args:
+        room: bytes of memory for the weights of own ones.
 
     Raises:
         ModelsError: one of the pair's does not fit, or cannot be read.
@@ -53,10 +57,19 @@ def load_drafters(
             notes.append(f"This pair has a draft model. To use yours in its place: --drafter {folder}")
         elif kind not in named:
             try:
+                room = _take(folder, room)
                 drafters.append(load_drafter(folder, kind, target, config))
             except ModelsError as error:
                 notes.append(f"The drafter in {folder} is left out: {error}")
     return drafters, notes
+
+
+def _take(folder: Path, room: int) -> int:
+    """What is left of the room beside a drafter's weights; raises MachineTrouble where they need more."""
+    needed = Checkpoint(folder, folder).weight_bytes(as_float32=on_cpu())
+    if needed > room:
+        raise MachineTrouble(f"it needs {size_text(needed)} of memory, and {size_text(room)} are left.")
+    return room - needed
 
 
 def load_drafter(folder: Path, kind: str, target: Any, config: dict[str, Any]) -> Drafter:

@@ -9,7 +9,7 @@ from mlx_lm.models.llama import ModelArgs
 
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
-from models.load.heads import load_head, save_head, take_tokens
+from models.load.heads import Config, Weights, load_head, save_head, size, take_tokens
 
 
 def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> EagleDrafter:
@@ -19,9 +19,7 @@ def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -
         BrokenFiles: something is missing in it.
         UnsupportedModel: it is of another target.
     """
-    return EagleDrafter(
-        load_head(folder, lambda config, weights: EagleHead(_shape(config, take_tokens(weights)), target))
-    )
+    return EagleDrafter(load_head(folder, lambda config, weights: EagleHead(_shape(config, weights), target)))
 
 
 def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: int | None = None) -> None:
@@ -54,26 +52,28 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
     save_head(folder, head, config, bits)
 
 
-def _shape(config: Mapping[str, Any], tokens: tuple[int, ...]) -> EagleShape:
+def _shape(config: Config, weights: Weights) -> EagleShape:
     args = ModelArgs(
         model_type="llama",
-        hidden_size=config["hidden_size"],
+        hidden_size=size(config, "hidden_size"),
         num_hidden_layers=1,
-        intermediate_size=config["intermediate_size"],
-        num_attention_heads=config["num_attention_heads"],
+        intermediate_size=size(config, "intermediate_size"),
+        num_attention_heads=size(config, "num_attention_heads"),
         rms_norm_eps=config["rms_norm_eps"],
-        vocab_size=config["vocab_size"],
+        vocab_size=size(config, "vocab_size"),
         head_dim=config.get("head_dim"),
         max_position_embeddings=config.get("max_position_embeddings"),
         num_key_value_heads=config.get("num_key_value_heads"),
         rope_theta=config.get("rope_theta", 10000),  # never the target's
         rope_scaling=config.get("rope_scaling"),
     )
-    taps = tuple(config["eagle_config"]["eagle_aux_hidden_state_layer_ids"])
+    taps = config["eagle_config"]["eagle_aux_hidden_state_layer_ids"]
+    if not isinstance(taps, list) or not all(type(layer) is int for layer in taps):
+        raise ValueError(f"its eagle_aux_hidden_state_layer_ids are {taps!r}")
     return EagleShape(
         args,
         config.get("target_hidden_size", args.hidden_size),
-        taps,
-        tokens,
+        tuple(taps),
+        take_tokens(weights, args.vocab_size),
         bool(config.get("fc_norm")),
     )

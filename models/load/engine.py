@@ -4,9 +4,10 @@ On a CPU device weights become float32: quantized products are slow there and co
 which takes away what drafting lives on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -48,7 +49,7 @@ class LoadedPair:
     """Tokens, prompt and answer together."""
     stop_tokens: frozenset[int]
     memory_bytes: int
-    """Weights of both models as they lie in memory."""
+    """Weights of the target and of all that drafts for it, as they lie in memory."""
     shape: TargetShape | None = None
     notes: tuple[str, ...] = ()
     """Harmless, for example unused tokens that differ."""
@@ -79,7 +80,8 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
     notes, first = [each.note for each in files if each.note], files[0]
     if spec.draft is not None:
         notes += check_folders(first.folder, files[-1].folder, fitting=fitting_draft(spec.target))
-    check_memory(files, _capacity(), as_float32=on_cpu())
+    heads = [Checkpoint(Path(source.repo), Path(source.repo)) for source in spec.drafters]
+    room = check_memory([*files, *heads], _capacity(), as_float32=on_cpu())
     maybe_set_recommended_wired_limit()
     target, config = first.load(as_float32=on_cpu())
     try:
@@ -97,14 +99,12 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
     notes += more
     if stores:
         drafters.append(GroundedDrafter(stores))
-    memory = _weight_bytes(target)
     if spec.draft is not None:
         draft, draft_config = files[-1].load(as_float32=on_cpu())
-        memory += _weight_bytes(draft)
         if spec.draft_head is not None:
             restrict_head(draft, frequent_tokens(tokenizer, spec.draft_head))
         drafters.append(ModelDrafter(draft, context_limit(draft_config)))
-    others, left_out = load_drafters(spec, target, config)
+    others, left_out = load_drafters(spec, target, config, room)
     drafters += others
     notes += left_out
     limit, shape = context_limit(config), target_shape(config)
@@ -117,7 +117,7 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
         tokenizer=tokenizer,
         context_limit=limit,
         stop_tokens=frozenset(tokenizer.eos_token_ids),
-        memory_bytes=memory,
+        memory_bytes=weight_bytes([target, *(each.model for drafter in drafters for each in drafter.models)]),
         shape=shape,
         notes=tuple(notes),
     )
@@ -134,9 +134,9 @@ def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
     return sorted(first | set(tokenizer.get_added_vocab().values()))
 
 
-def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool) -> None:
-    """Raise MachineTrouble where the weights need more than `capacity` bytes, before they are read: a machine
-    that runs out of memory ends the program without a word.
+def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool) -> int:
+    """Bytes that are left of `capacity` beside the weights. MachineTrouble where they need more, before they
+    are read: a machine that runs out of memory ends the program without a word.
     """
     needed = sum(each.weight_bytes(as_float32=as_float32) for each in files)
     if needed > capacity:
@@ -145,6 +145,7 @@ def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool
             f"The weights need {size_text(needed)} of memory{why}, and {size_text(capacity)} can be used. "
             "Choose a smaller pair: `mlx-spec pairs` says what fits."
         )
+    return capacity - needed
 
 
 def _capacity() -> int:
@@ -153,5 +154,7 @@ def _capacity() -> int:
     return int(recommended) if recommended and not on_cpu() else physical_memory()
 
 
-def _weight_bytes(model: nn.Module) -> int:
-    return sum(array.nbytes for _, array in tree_flatten(model.parameters()) if isinstance(array, mx.array))
+def weight_bytes(models: Iterable[nn.Module]) -> int:
+    """What several share counts once."""
+    arrays = [array for model in models for _, array in tree_flatten(model.parameters())]
+    return sum({id(array): array.nbytes for array in arrays if isinstance(array, mx.array)}.values())

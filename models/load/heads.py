@@ -43,6 +43,8 @@ def load_head(folder: Path, make: Callable[[Config, Weights], H], rename: Rename
         head = make(config, weights)
     except KeyError as error:
         raise BrokenFiles(f"The head in {folder} names no {error}. Train or fetch it again.") from error
+    except (TypeError, ValueError) as error:
+        raise BrokenFiles(f"The head in {folder} is damaged: {error}. Train or fetch it again.") from error
     weights = {rename(name): x for name, x in weights.items()}
     if as_float32:
         weights = _cast(weights, mx.float32)
@@ -78,15 +80,28 @@ def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename
     (folder / "config.json").write_text(json.dumps({**quantization, **config}, indent=1) + "\n")
 
 
-def take_tokens(weights: Weights) -> tuple[int, ...]:
+def take_tokens(weights: Weights, vocab: int) -> tuple[int, ...]:
     """The target's id of each token that a head knows, out of its weights.
 
     Raises:
         KeyError: they are not among them.
+        ValueError: one is no token of the target.
     """
     offsets = weights.pop("d2t")
     weights.pop("t2d", None)
-    return tuple((offsets + mx.arange(len(offsets))).tolist())  # type: ignore[arg-type]
+    if offsets.ndim != 1 or not mx.issubdtype(offsets.dtype, mx.integer):
+        raise ValueError("its d2t is no list of whole numbers")
+    tokens: list[int] = (offsets + mx.arange(len(offsets))).tolist()  # type: ignore[assignment]
+    if odd := [token for token in tokens if not 0 <= token < vocab]:
+        raise ValueError(f"its d2t names token {odd[0]}, and the target has {vocab} tokens")
+    return tuple(tokens)
+
+
+def size(config: Config, name: str) -> int:
+    """KeyError where it is not there, ValueError where it is none."""
+    if type(value := config[name]) is not int or value < 1:
+        raise ValueError(f"its {name} is {value!r}")
+    return value
 
 
 def _is_divisible(_: str, layer: nn.Module) -> bool:

@@ -1,12 +1,14 @@
 """A layer_skip drafter on disk: which layers of its target it keeps. It has no weights of its own."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import mlx.nn as nn
 
-from mlx_spec.drafters.layer_skip import LayerSkipDrafter
+from mlx_spec.drafters.layer_skip import CANDIDATE, LayerSkipDrafter
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
 from models.files import atomic_write
@@ -15,13 +17,16 @@ from models.pairs.folder import read_json
 LAYER_SKIP = "layer_skip"
 
 
-def save_layer_skip(folder: Path, found: Found, target: str) -> None:
-    """Write what the search found for the target of this name; OSError leaves what was there."""
+def save_layer_skip(
+    folder: Path, found: Found, target: str, about: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Write what the search found for the target of this name, and `about` beside it; OSError leaves what was
+    there."""
     config = {
         "model_type": LAYER_SKIP,
         "layers": list(found.layers),
         "acceptance": list(found.acceptance),
-        "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length},
+        "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length, **about},
     }
     atomic_write(folder / "config.json", json.dumps(config, indent=2) + "\n", mode=0o644)
 
@@ -39,7 +44,7 @@ def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> 
     values = read_json(folder / "config.json") or {}
     try:
         layers = [int(layer) for layer in values["layers"]]
-        acceptance = float(values["acceptance"][0])
+        acceptance = float(values.get("acceptance", [CANDIDATE.prior])[0])  # none where made by hand
         if not 0 <= acceptance <= 1:
             raise ValueError("acceptance is a share")
     except (LookupError, TypeError, ValueError) as error:

@@ -58,5 +58,5 @@ def _shape(config: Config, weights: Weights) -> MedusaShape:
     shared = "lm_head.weight" in weights
     rows = len(weights["lm_head.weight" if shared else f"0.{layers}.weight"])
     vocab = config.get("vocab_size", rows)
-    known = take_tokens(weights) if "d2t" in weights or rows != vocab else tuple(range(vocab))
+    known = take_tokens(weights, vocab) if "d2t" in weights or rows != vocab else tuple(range(vocab))
     return MedusaShape(heads, layers, hidden, vocab, known, shared)

@@ -72,9 +72,9 @@ def check_folder(folder: Path) -> int:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
-    if (kind := config_kind(config)) != MODEL:
-        files = [] if kind == "layer_skip" else weight_files(folder)
-        return sum(map(check_safetensors, files))
+    if config_kind(config) != MODEL:
+        _check_values(config, str(folder))
+        return sum(map(check_safetensors, weight_files(folder)))
     check_config(config, str(folder))
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise BadChoice(f"{folder} holds no tokenizer.json or tokenizer.model.")
@@ -101,6 +101,10 @@ def check_config(config: dict[str, Any], where: str) -> None:
         )
     if not isinstance(config.get("model_type"), str):
         raise BadChoice(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
+    _check_values(config, where)
+
+
+def _check_values(config: dict[str, Any], where: str) -> None:
     for key in ("quantization", "text_config", "rope_scaling"):
         if not isinstance(config.get(key) or {}, dict):
             raise BadChoice(f"config.json of {where} has a {key} that is no object: {config[key]!r}.")
@@ -111,6 +115,8 @@ def check_config(config: dict[str, Any], where: str) -> None:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files that mlx-lm reads; raises as `check_folder`."""
+    if folder_kind(folder) == "layer_skip":
+        return []  # its weights are the target's
     files = sorted(folder.glob("model*.safetensors"))
     weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):

@@ -4,8 +4,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from mlx_spec.training.fit import Fit, Progress
 from mlx_spec.training.study import Text
 from models.files import atomic_write
 from models.training.kinds import Kind
+from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
 """Texts of a file: what a stop loses at most, with those that are being written."""
@@ -26,31 +26,10 @@ SHORTEST, LONGEST = 16, 640
 HELD_OUT = 20
 """One file of so many is kept out of what is learnt from."""
 EPOCHS = 4
-VOCABULARY = 8192
-"""Tokens that a head guesses among: the most frequent of the texts."""
 WRITING = 0.6
 """Share of the time for the texts, where hours are given."""
 SHOWN = 10
 """Groups of files between two looks at the acceptance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How far a job is."""
-
-    phase: str
-    """`texts` or `fit`."""
-    done: int
-    total: int
-    """Tokens."""
-    seconds_left: float
-    acceptance: tuple[float, ...] = ()
-    """Of the first 1, 2, ... drafted tokens at temperature 0, on the target's own texts that were kept out;
-    none where it was not looked at, or there are none."""
-
-
-Report = Callable[[Step], None]
-"""May raise to stop: what is done stays."""
 
 
 class Job:
@@ -77,7 +56,7 @@ class Job:
 
     @property
     def files(self) -> list[Path]:
-        return sorted(self._folder.glob("texts-*.safetensors"))
+        return sorted(self._folder.glob("texts-?????.safetensors"))  # none that a stop left unfinished
 
     @property
     def tokens_read(self) -> int:
@@ -94,7 +73,8 @@ class Job:
             # Ended early, it would have learnt at high rates only: the end is brought near instead.
             fit.tokens = pace.reached(done, fit.tokens, self._seconds_left())
             look = fit.acceptance(held) if progress.files % SHOWN == 0 else ()
-            report(Step("fit", done, fit.tokens, pace.left(done, fit.tokens), tuple(look)))
+            left = pace.left(done, fit.tokens)
+            report(Step("Learning", done, fit.tokens, "tokens", left, accepted_text(look)))
 
         fit.run(fitted)
         return fit.learner.module, fit.acceptance(held)
@@ -114,7 +94,7 @@ class Job:
             studies = [_studied(tapped, text) for text in several]
             study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
             done += sum(len(text.tokens) for text in several)
-            report(Step("texts", done, self._tokens, pace.left(done, self._tokens)))
+            report(Step("Texts", done, self._tokens, "tokens", pace.left(done, self._tokens)))
 
     def _fitting(self) -> Iterator[Text]:
         for text in self._texts:
@@ -127,10 +107,12 @@ class Job:
         files = [file for file in self.files if file not in held] or held
         tokens = EPOCHS * sum(study.count(file) for file in files)
         learner = self._kind.learner(self._target, self._vocabulary())
-        return Fit(learner, files, tokens, self._folder / "fit.safetensors"), held
+        return Fit(learner, files, tokens, self._folder / f"{self._kind.fit}.safetensors"), held
 
     def _vocabulary(self) -> list[int]:
         """Chosen once: what was fitted belongs to it."""
+        if self._kind.known is None:
+            return list(range(self._kind.vocab(self._target)))
         kept = self._folder / "vocabulary.json"
         if not kept.exists():
             counts = Counter[int]()
@@ -142,7 +124,7 @@ class Job:
             ranked = [token for token, _ in counts.most_common()] + list(
                 range(self._kind.vocab(self._target))
             )
-            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[:VOCABULARY])))
+            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[: self._kind.known])))
         return json.loads(kept.read_text())
 
     def _seconds_left(self, share: float = 1.0) -> float:
@@ -150,22 +132,6 @@ class Job:
         return (
             math.inf if self._hours is None else share * self._hours * 3600 + self._begun - time.monotonic()
         )
-
-
-class Pace:
-    """How long the rest takes, at the pace since it was made."""
-
-    def __init__(self, done: int):
-        self._first, self._at = done, time.monotonic()
-
-    def left(self, done: int, total: int) -> float:
-        """Seconds."""
-        return (time.monotonic() - self._at) / max(1, done - self._first) * max(0, total - done)
-
-    def reached(self, done: int, total: int, seconds: float) -> int:
-        """How many tokens are done after so many seconds more, of the total."""
-        more = (done - self._first) / (time.monotonic() - self._at) * max(0.0, seconds)
-        return int(min(total, done + more))
 
 
 def _studied(tapped: Model, text: Text) -> study.Study:

@@ -33,6 +33,12 @@ class Kind:
     """Of a target and the tokens that it is to know."""
     save: Callable[[Path, Any, Mapping[str, Any], int | None], None]
     """Write what was fitted to a folder: module, what to note in its config, bits."""
+    known: int | None = 8192
+    """How many tokens it guesses among, the most frequent of the texts; None: all."""
+    fit: str = "fit"
+    """What its unfinished weights are called: one name for each shape."""
+    use: str = "every command uses it with"
+    """When it drafts; the target's name follows."""
 
 
 def eagle(config: Mapping[str, Any]) -> Kind:

@@ -1,0 +1,76 @@
+"""A draft model to begin training with: a small llama over its target's vocabulary."""
+
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models.llama import Model, ModelArgs
+
+from mlx_spec.drafters.draft_head import embedding_of
+from mlx_spec.training.fit import Batch, Learner
+from mlx_spec.training.start import matrix, norm_of, put
+from mlx_spec.training.unroll import Guesses
+
+SPREAD = 0.02
+"""Spread of random matrices, as GPT-2's."""
+
+
+def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
+    """Float32 weights. Input and output rows, which are the same, are the target's, along their principal
+    directions where it is narrower; layers, too, where they are of one size.
+    """
+    mx.random.seed(seed)
+    model = Model(args)
+    for layer in model.layers:
+        # Small at first, so that each layer begins as little more than what passes it by.
+        for part in (layer.self_attn.o_proj, layer.mlp.down_proj):
+            part.weight = mx.random.normal(part.weight.shape) * SPREAD
+    rows = matrix(embedding_of(target))
+    assert rows is not None, "it is one of MLX's own layers"
+    model.model.embed_tokens.weight = narrowed(rows.astype(mx.float32), args.hidden_size)
+    # Logits of about one: it begins with no opinion, not with wrong ones.
+    length = mx.linalg.norm(model.model.embed_tokens.weight, axis=-1).mean()
+    model.model.norm.weight = mx.ones((args.hidden_size,)) / length
+    copy_layers(model, target)
+    model.set_dtype(mx.float32)
+    mx.eval(model.parameters())
+    return model
+
+
+def copy_layers(model: Model, target: Any) -> None:
+    """Some of the target's, the first and the last among them; what is of another size stays as it is."""
+    last, count = len(target.layers) - 1, len(model.layers)
+    for i, layer in enumerate(model.layers):
+        own = target.layers[round(i * last / max(1, count - 1))]
+        for part in ("self_attn", "mlp"):
+            for name, linear in layer[part].items():
+                if isinstance(linear, nn.Linear):
+                    put(linear, matrix(getattr(getattr(own, part, None), name, None)))
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            put(layer[name], norm_of(own, name))
+    put(model.model.norm, norm_of(getattr(target, "model", None), "norm"))
+
+
+def narrowed(rows: mx.array, width: int) -> mx.array:
+    """`[tokens, width]`: the rows along their principal directions, of which no product of two is larger."""
+    if rows.shape[1] == width:
+        return rows
+    _, directions = mx.linalg.eigh(rows.T @ rows, stream=mx.cpu)
+    return rows @ directions[:, -width:]
+
+
+def learner(model: nn.Module, tokens: int, vocab: int, rate: float) -> Learner:
+    """What a draft model learns: the next token.
+
+    Args:
+        tokens: of the model and the target both.
+        vocab: of the target.
+        rate: share of the usual learning rates.
+    """
+
+    def guesses(batch: Batch, steps: int) -> Guesses:
+        logits: Any = model(batch.tokens)
+        # Where those before it were right, it guesses the same when it reads its own draft.
+        return [mx.pad(logits[:, 1 + s :, :tokens], [(0, 0), (0, 1 + s), (0, 0)]) for s in range(steps)]
+
+    return Learner(model, range(tokens), vocab, guesses, steps=1, rate=rate)

@@ -1,0 +1,161 @@
+"""A draft model for a target: made small from nothing, or another small model taught to say what it says."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten
+from mlx_lm.models.llama import ModelArgs
+from mlx_lm.utils import get_total_parameters
+
+from mlx_spec.training.fit import Learner
+from mlx_spec.training.small_model import learner, small_model
+from models.errors import BadChoice
+from models.load.checkpoint import opened
+from models.load.tokenizers import check_folders
+from models.pairs.folder import check_target
+from models.pairs.installed import installed_folder
+from models.pairs.pair import PairSpec, read_source
+from models.training.fitting import Fitting
+from models.training.kinds import Kind, vocabulary
+from models.training.work import Wishes, Work
+from models.training.workshop import Workshop
+
+LAYERS = 4
+"""Where nothing is said, at most, and no more than a quarter of the target's."""
+GENTLE = 0.1
+"""Share of the learning rates for what has learnt to speak already."""
+USE = "--drafter names it, and where no other draft model is named every command uses it with"
+GROUP = 64
+"""Weights that share a scale."""
+TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "generation_config.json",
+             "chat_template*", "vocab.*", "merges.txt")  # fmt: skip
+NOT_COPIED = ("quantization", "quantization_config", "mlx_spec")
+
+
+def draft_model(shop: Workshop, wishes: Wishes) -> Work:
+    """Raises ModelsError: a size that cannot be, or a model that does not fit the target."""
+    if wishes.base is not None:
+        return Fitting(shop, _of_model(shop, wishes.base), wishes)
+    try:
+        args = small_args(shop.config, vocabulary(shop.target), wishes.layers, wishes.width)
+    except KeyError as error:
+        raise BadChoice(
+            f"The target's config.json names no {error}, after which a draft model is shaped. Begin from a "
+            "smaller model: --from."
+        ) from error
+    return Fitting(shop, _of_shape(shop, args), wishes)
+
+
+def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width: int | None) -> ModelArgs:
+    """A llama of this size, in all else as the target.
+
+    Args:
+        layers: None: a quarter of the target's, at most `LAYERS`.
+        width: None: half the target's.
+
+    Raises:
+        BadChoice: the size is no smaller than the target's, or no whole number of its attention heads.
+    """
+    text = {**config, **(config.get("text_config") or {})}
+    whole, heads, count = text["hidden_size"], text["num_attention_heads"], text["num_hidden_layers"]
+    head = text.get("head_dim") or whole // heads
+    layers = layers or max(1, min(LAYERS, count // 4))
+    width = width or -(-whole // (2 * head)) * head
+    if width % head or width > whole:
+        raise BadChoice(
+            f"--width is {width}; the target's heads are {head} wide: give a multiple, up to {whole}."
+        )
+    if layers >= count:
+        raise BadChoice(f"--layers is {layers}; the target has {count}: give fewer, a tenth of them or so.")
+    own = width // head if width < whole else heads
+    shared = heads // (text.get("num_key_value_heads") or heads)
+    return ModelArgs(
+        model_type="llama",
+        hidden_size=width,
+        num_hidden_layers=layers,
+        intermediate_size=(text.get("intermediate_size") or 4 * whole) * width // whole // GROUP * GROUP
+        or width,
+        num_attention_heads=own,
+        num_key_value_heads=own // shared if own % shared == 0 else own,
+        head_dim=head,
+        rms_norm_eps=text.get("rms_norm_eps", 1e-5),
+        vocab_size=vocab,
+        max_position_embeddings=text.get("max_position_embeddings"),
+        rope_theta=text.get("rope_theta") or 10000,
+        tie_word_embeddings=True,
+    )
+
+
+def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
+    names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
+             "num_key_value_heads", "head_dim", "rms_norm_eps", "vocab_size", "max_position_embeddings",
+             "rope_theta", "tie_word_embeddings")  # fmt: skip
+    ends = {"eos_token_id": sorted(shop.tokenizer.eos_token_ids)}
+    config = {"architectures": ["LlamaForCausalLM"], **{name: getattr(args, name) for name in names}, **ends}
+
+    def begun(target: Any, tokens: Sequence[int]) -> Learner:
+        return learner(small_model(target, args), len(tokens), vocabulary(target), 1.0)
+
+    return _kind(shop, begun, config, f"fit-{args.num_hidden_layers}x{args.hidden_size}")
+
+
+def _of_model(shop: Workshop, text: str) -> Kind:
+    source = read_source(text)
+    path = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
+    check_target(path)
+    with opened(path) as files, opened(shop.path) as target:
+        check_folders(target.folder, files.folder, fitting=None)
+        model, config = files.load(as_float32=True)
+    if get_total_parameters(model) >= get_total_parameters(shop.target):
+        raise BadChoice(
+            f"--from {text} is no smaller than the target: nothing would be gained. Name a smaller model."
+        )
+
+    def begun(target: Any, tokens: Sequence[int]) -> Learner:
+        known = min(len(tokens), vocabulary(model))
+        return learner(model, known, vocabulary(target), GENTLE)  # type: ignore[arg-type]
+
+    kept = {name: value for name, value in config.items() if name not in NOT_COPIED}
+    return _kind(shop, begun, kept, f"fit-{crc32(bytes(path)):08x}")
+
+
+def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Kind:
+    def save(folder: Path, model: Any, about: Mapping[str, Any], bits: int | None) -> None:
+        with opened(shop.path) as target:
+            copy_tokenizer(target.folder, folder)
+        save_model(folder, model, {**config, **about}, bits)
+
+    return Kind(lambda target: (), vocabulary, begun, save, None, fit, USE)
+
+
+def copy_tokenizer(source: Path, folder: Path) -> None:
+    """What a model folder's tokenizer is read from."""
+    for file in {file for pattern in TOKENIZER for file in source.glob(pattern)}:
+        shutil.copyfile(file, folder / file.name)
+
+
+def save_model(folder: Path, model: nn.Module, config: Mapping[str, Any], bits: int | None) -> None:
+    """Write config.json and model.safetensors as mlx-lm has them.
+
+    Args:
+        bits: of its matrices; None: of 16 bits, as its config says.
+    """
+    quantization: dict[str, Any] = {}
+    dtype = mx.bfloat16 if config.get("torch_dtype") == "bfloat16" else mx.float16
+    model.set_dtype(dtype)
+    if bits:
+        nn.quantize(model, GROUP, bits, class_predicate=_is_divisible)
+        quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
+    weights: dict[str, mx.array] = dict(tree_flatten(model.parameters()))  # type: ignore[arg-type]
+    mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
+    (folder / "config.json").write_text(json.dumps({**config, **quantization}, indent=1) + "\n")
+
+
+def _is_divisible(_: str, layer: nn.Module) -> bool:
+    return isinstance(layer, (nn.Linear, nn.Embedding)) and layer.weight.shape[-1] % GROUP == 0

@@ -1,0 +1,111 @@
+"""A drafter that learns from texts: a head on its target's hidden states, or a draft model."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.target.model import Model
+from mlx_spec.training import own_text, study
+from mlx_spec.training.fit import Batch, Fit
+from mlx_spec.training.study import Text
+from models.documents.folder import listed, read_texts
+from models.size_text import size_text
+from models.training.job import EPOCHS, LONGEST, Job
+from models.training.kinds import Kind
+from models.training.work import Report, Wishes, Work, accepted_text, seconds, time_text
+from models.training.workshop import Workshop
+
+TOKENS = 1_000_000
+"""Of text, where nothing is said."""
+PROBE = 256
+"""Tokens of a text that the target reads to see how fast it is."""
+
+
+class Fitting(Work):
+    """One drafter of a kind, in the making.
+
+    Raises:
+        UnsupportedModel: no drafter of the kind can be made for the target.
+    """
+
+    def __init__(self, shop: Workshop, kind: Kind, wishes: Wishes):
+        self._shop, self._kind, self._wishes = shop, kind, wishes
+        self._tokens = wishes.tokens or TOKENS
+        self._job = Job(
+            shop.target, kind, self._texts(wishes.texts), shop.unfinished, self._tokens, wishes.hours
+        )
+        self._module: nn.Module | None = None
+        self._acceptance: Sequence[float] = ()
+        self._hours = 0.0
+
+    def run(self, report: Report) -> None:
+        begun = time.monotonic()
+        self._module, self._acceptance = self._job.run(report)
+        self._hours = (time.monotonic() - begun) / 3600
+
+    def stopped(self) -> str:
+        return f"The same command goes on from here; what there is lies in {self._shop.unfinished}."
+
+    def finish(self, about: Mapping[str, Any]) -> tuple[bool, str]:
+        module, folder = self._module, self._shop.folder
+        assert module is not None, "it was run"
+        facts = {
+            "tokens": self._job.tokens_read,
+            "acceptance": [round(each, 3) for each in self._acceptance],
+            "hours": round(self._hours, 2),
+            **about,
+        }
+        noted = self._shop.about(facts)
+        self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._wishes.bits))
+        right = accepted_text(self._acceptance)
+        unseen = "How often it is right was not looked at: it has no text of the target's own."
+        return (
+            True,
+            f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}",
+        )
+
+    def estimate(self) -> str:
+        """Timed on a little of each."""
+        target, kind, tokens = self._shop.target, self._kind, self._tokens
+        tapped, text = Model(target, taps=kind.taps(target)), Text(list(range(1, 1 + PROBE)), 0, True)
+        studied = study.study(tapped, text)
+        reading = tokens * seconds(lambda: mx.eval(study.study(tapped, text).logprobs)) / PROBE
+        learner = kind.learner(target, list(range(min(kind.known or kind.vocab(target), kind.vocab(target)))))
+        fit = Fit(learner, [], 1, self._shop.unfinished / "none.safetensors")
+        batch = Batch([studied], fit.table)
+        learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / PROBE
+        disk = int(tokens * sum(getattr(studied, name).nbytes for name in study.NAMES) / PROBE)
+        writing = tokens * self._shop.writing(own_text.ROWS)
+        return "\n".join(
+            (
+                f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
+                f"{tokens:,} tokens of text:",
+                f"  the target writes them     {time_text(writing)}",
+                f"  what it makes of them      {time_text(reading)}, {size_text(disk)} on disk",
+                f"  the drafter learns         {time_text(learning)}",
+                f"The drafter goes to {self._shop.folder}. --hours ends it earlier with what there is.",
+            )
+        )
+
+    def _texts(self, places: Iterable[str]) -> Iterator[Text]:
+        """What is to be learnt from: texts of these folders and files, then what the target writes itself.
+
+        Raises:
+            ModelsError: no text in a place, or the target cannot write chats once it has to.
+        """
+        count = sum(1 for file in self._job.files for _ in study.read(file))
+        yield from islice(self._documents(places), count, None)
+        # Other texts each time, so that a job that goes on gets no text twice.
+        yield from self._shop.own_texts(seed=time.time_ns())
+
+    def _documents(self, places: Iterable[str]) -> Iterator[Text]:
+        for place in map(Path, places):
+            for text in read_texts(place, listed(place))[0]:
+                ids = list(self._shop.tokenizer.encode(text, add_special_tokens=False))
+                for first in range(0, len(ids), LONGEST):
+                    yield Text(ids[first : first + LONGEST])

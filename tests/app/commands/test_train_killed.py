@@ -1,0 +1,111 @@
+"""A training that is killed anywhere leaves nothing half, and the same command ends it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from app.cli import main
+from models.pairs.own_drafters import own_drafters
+from models.pairs.pair import Source
+from models.paths import own_drafters_folder
+from models.training import job
+from tests.app.tiny_pair import TinyPair
+
+
+class Killed(BaseException):
+    """Nothing runs after it."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny target has few tokens, and writes on to the end of its context."""
+    monkeypatch.setattr(job, "TEXTS", 4)
+    for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
+        monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)
+
+
+def train(pair: TinyPair, kind: str) -> int:
+    return main(["train", str(pair.target), "--kind", kind, "--tokens", "1000"])
+
+
+def check_made(pair: TinyPair, kind: str) -> None:
+    found, trouble = own_drafters(Source(str(pair.target)))
+    folder = own_drafters_folder() / pair.target.name
+    assert found == {kind: folder / kind} and not trouble
+    assert {each.name for each in folder.iterdir()} == {kind, f".{kind}"}
+    config = json.loads((folder / kind / "config.json").read_text())
+    assert 1000 <= config["mlx_spec"]["tokens"] < 1300
+    given = ["generate", "--target", str(pair.target), "--draft", "none", "--drafter", kind]
+    assert main([*given, "--prompt", "abc", "--max-tokens", "8"]) == 0
+
+
+def killed_at(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """The second file with this in its name is cut, and all ends."""
+    honest, seen = mx.save_safetensors, []
+
+    def save(file: str, *rest: Any) -> None:
+        honest(file, *rest)
+        if name in Path(file).name:
+            seen.append(file)
+            if len(seen) == (1 if name == "model" else 2):
+                Path(file).write_bytes(Path(file).read_bytes()[:100])
+                raise Killed
+
+    monkeypatch.setattr(mx, "save_safetensors", save)
+    return lambda: bool(seen)
+
+
+@pytest.mark.parametrize("kind", ["eagle", "model"])
+@pytest.mark.parametrize("phase", ["texts", "fit", "model"])
+def test_a_cut_file_is_not_used(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, kind: str, phase: str
+) -> None:
+    with monkeypatch.context() as patch:
+        reached = killed_at(phase, patch)
+        with pytest.raises(Killed):
+            train(tiny_pair, kind)
+        assert reached()
+    assert own_drafters(Source(str(tiny_pair.target))) == ({}, [])
+    assert train(tiny_pair, kind) == 0
+    check_made(tiny_pair, kind)
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_a_kill_while_a_drafter_takes_the_place_of_the_old_one_loses_neither(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    assert train(tiny_pair, "eagle") == 0
+    honest, moved = Path.rename, []
+
+    def rename(path: Path, to: Path) -> Path:
+        if len(moved) == moves:
+            raise Killed
+        moved.append(path)
+        return honest(path, to)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename)
+        if moves == 2:
+            patch.setattr("shutil.rmtree", fails_once_moved(moved))
+        with pytest.raises(Killed):
+            train(tiny_pair, "eagle")
+    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 0
+    assert "eagle" in own_drafters(Source(str(tiny_pair.target)))[0], "the old one or the new one"
+    assert train(tiny_pair, "eagle") == 0
+    check_made(tiny_pair, "eagle")
+
+
+def fails_once_moved(moved: list[Path]) -> Callable[..., None]:
+    honest = shutil.rmtree
+
+    def rmtree(*given: Any, **named: Any) -> None:
+        if len(moved) == 2:
+            raise Killed
+        honest(*given, **named)
+
+    return rmtree

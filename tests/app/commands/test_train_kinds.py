@@ -1,0 +1,204 @@
+"""`train --kind model` and `--kind layer_skip`: a small model of the target's own, and some of its layers."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mlx_lm
+import pytest
+
+from app.cli import main
+from mlx_spec.training.layer_search import Found
+from models.paths import own_drafters_folder
+from models.training import job, layer_skip
+from tests.app.tiny_pair import TinyPair, write_tiny_pair
+from tests.models.drafter_folders import EAGLE, make_drafter
+from tests.models.tiny_models import make_model, make_tokenizer
+
+GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
+GAINS = Found((0,), (0.75, 0.5), 1.0, 2, 1.25, 2.0)
+SLOWER = Found((0,), (0.25, 0.0), 1.0, 1, 0.75, 1.5)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny target has few tokens, and writes on to the end of its context."""
+    monkeypatch.setattr(job, "TEXTS", 4)
+    for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
+        monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)
+    monkeypatch.setattr(layer_skip, "TOKENS", 60)
+
+
+@pytest.fixture
+def tiny_pair(tmp_path: Path) -> TinyPair:
+    """Of each test's own: some change it."""
+    return write_tiny_pair(tmp_path / "pair")
+
+
+def own(pair: TinyPair, kind: str) -> Path:
+    return own_drafters_folder() / pair.target.name / kind
+
+
+def drafts(pair: TinyPair, name: str, capfd: pytest.CaptureFixture[str], *drafter: str) -> bool:
+    """Whether the one of this name drafted, and no word changed."""
+    alone, texts = ["--draft", "none"], []
+    for way in ([*alone, "--no-draft"], [*(drafter or (*alone, "--drafter", name)), "--draft-length", "3"]):
+        capfd.readouterr()
+        assert main([*GENERATE, "--target", str(pair.target), *way]) == 0
+        texts.append(json.loads(capfd.readouterr().out))
+    assert texts[0]["token_ids"] == texts[1]["token_ids"]
+    return texts[1]["stats"]["rounds_by_drafter"][name] > 0
+
+
+def test_a_small_model_is_made_and_is_a_model_for_every_program(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    given = ["train", str(tiny_pair.target), "--kind", "model", "--tokens", "1000"]
+    assert main([*given, "--layers", "1", "--width", "16"]) == 0
+    folder = own(tiny_pair, "model")
+    said = capfd.readouterr().out
+    assert f"{folder} is ready" in said and "tokens per pass" in said
+    model, tokenizer = mlx_lm.load(str(folder))[:2]
+    assert len(model.layers) == 1 and model.args.hidden_size == 16  # type: ignore[attr-defined]
+    assert tokenizer.encode("the model") == mlx_lm.load(str(tiny_pair.target))[1].encode("the model")
+    about = json.loads((folder / "config.json").read_text())["mlx_spec"]
+    assert about["target"] == tiny_pair.target.name and len(about["acceptance"]) == 4
+    assert drafts(tiny_pair, "model", capfd)
+    elsewhere = folder.rename(tmp_path / "elsewhere")
+    assert drafts(tiny_pair, "model", capfd, "--drafter", str(elsewhere))
+    # Another size learns from the texts that are there, and from nothing of the first.
+    assert main([*given, "--layers", "1", "--width", "32"]) == 0
+    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 32
+
+
+def test_another_model_is_taught_and_written_with_few_bits(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_model(tiny_pair.target, num_hidden_layers=3, hidden_size=128, max_position_embeddings=4096)
+    make_model(tiny_pair.draft, num_hidden_layers=1, hidden_size=64, max_position_embeddings=4096)
+    given = ["train", str(tiny_pair.target), "--kind", "model", "--from", str(tiny_pair.draft)]
+    assert main([*given, "--tokens", "1000", "--bits", "8"]) == 0
+    config = json.loads((own(tiny_pair, "model") / "config.json").read_text())
+    assert config["quantization"] == {"group_size": 64, "bits": 8} and config["hidden_size"] == 64
+    assert drafts(tiny_pair, "model", capfd)
+
+
+def searches(monkeypatch: pytest.MonkeyPatch, *founds: Found, stop: bool = False) -> None:
+    def search(*_: Any) -> Iterator[Found]:
+        for found in founds:
+            if stop and found is founds[-1]:
+                signal.raise_signal(signal.SIGINT)
+            yield found
+
+    monkeypatch.setattr(layer_skip, "search", search)
+
+
+def test_layers_that_gain_are_kept_and_draft(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches(monkeypatch, SLOWER, GAINS)
+    assert main(["train", str(tiny_pair.target), "--kind", "layer_skip"]) == 0
+    folder = own(tiny_pair, "layer_skip")
+    said = capfd.readouterr().out
+    assert f"{folder} is ready" in said and "give 1.25 of plain decoding's speed at 2 tokens drafted" in said
+    config = json.loads((folder / "config.json").read_text())
+    assert config["layers"] == [0] and config["mlx_spec"]["target"] == tiny_pair.target.name
+    assert drafts(tiny_pair, "layer_skip", capfd)
+
+
+def test_a_whole_search_says_what_it_found(tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]) -> None:
+    code = main(["train", str(tiny_pair.target), "--kind", "layer_skip"])
+    assert code in (0, 1)
+    assert ("is ready" if code == 0 else "No gain: ") in capfd.readouterr().out
+    assert own(tiny_pair, "layer_skip").exists() == (code == 0)
+
+
+def test_without_gain_nothing_is_kept_and_an_old_one_stays(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, folder = ["train", str(tiny_pair.target), "--kind", "layer_skip"], own(tiny_pair, "layer_skip")
+    searches(monkeypatch, SLOWER)
+    assert main(train) == 1
+    said = capfd.readouterr().out
+    assert "No gain: 1 layer, " in said and "give 0.75 of plain" in said and "Nothing is kept." in said
+    assert not folder.exists()
+    searches(monkeypatch, GAINS)
+    assert main(train) == 0
+    old = (folder / "config.json").read_text()
+    searches(monkeypatch, SLOWER)
+    assert main(train) == 1
+    assert f"The one in {folder} stays as it is." in capfd.readouterr().out
+    assert (folder / "config.json").read_text() == old
+
+
+def test_a_stopped_search_keeps_its_best_where_there_was_none(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, folder = ["train", str(tiny_pair.target), "--kind", "layer_skip"], own(tiny_pair, "layer_skip")
+    searches(monkeypatch, SLOWER, stop=True)
+    assert main(train) == 130
+    assert "Nothing is kept" in capfd.readouterr().err and not folder.exists()
+    searches(monkeypatch, SLOWER, GAINS, stop=True)
+    assert main(train) == 130
+    assert f"It is kept in {folder}" in capfd.readouterr().err
+    assert json.loads((folder / "config.json").read_text())["layers"] == [0]
+    searches(monkeypatch, GAINS, stop=True)
+    assert main(train) == 130
+    assert f"stays in {folder}" in capfd.readouterr().err
+
+
+def test_a_target_that_does_not_fit_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = make_drafter(tmp_path / "head", EAGLE)
+    assert main(["train", str(head)]) == 2
+    assert "holds a drafter (eagle) and no model" in capfd.readouterr().err
+    make_model(tiny_pair.target, num_hidden_layers=1)
+    assert main(["train", str(tiny_pair.target), "--kind", "layer_skip"]) == 2
+    assert "of a target that has 1" in capfd.readouterr().err
+    monkeypatch.setattr("models.training.draft_model.vocabulary", fails)
+    assert main(["train", str(tiny_pair.target), "--kind", "model"]) == 2
+    assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
+
+
+def fails(target: object) -> int:
+    raise KeyError("n_embd")
+
+
+@pytest.mark.parametrize("kind", ["model", "layer_skip"])
+def test_a_dry_run_says_its_time_and_makes_nothing(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    assert main(["train", str(tiny_pair.target), "--kind", kind, "--dry-run"]) == 0
+    said = capfd.readouterr().out
+    assert "here and now" in said if kind == "layer_skip" else "for 1,000,000 tokens of text" in said
+    assert str(own(tiny_pair, kind)) in said and not own_drafters_folder().exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ("layer_skip --bits 8", "--kind layer_skip has no use for --bits; it is for eagle"),
+        ("layer_skip --tokens 2000", "--kind layer_skip has no use for --tokens"),
+        ("eagle --layers 2", "--kind eagle has no use for --layers; it is for model."),
+        ("model --from x --width 64", "--from names a model, which has its layers and width"),
+        ("model --from {target}", "is no smaller than the target"),
+        ("model --from nowhere/at-all", "is not on this machine"),
+        ("model --from {odd}", "read text differently"),
+        ("model --from {head}", "holds a drafter (eagle) and no model"),
+        ("model --width 17", "--width is 17; the target's heads are 16 wide"),
+        ("model --width 64", "--width is 64"),
+        ("model --layers 2", "--layers is 2; the target has 2"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], arguments: str, wanted: str, tmp_path: Path
+) -> None:
+    odd = tiny_pair.draft
+    make_tokenizer(odd, text=("other words " * 30,))
+    head = make_drafter(tmp_path / "head", EAGLE)
+    given = arguments.format(target=tiny_pair.target, odd=odd, head=head).split()
+    assert main(["train", str(tiny_pair.target), "--kind", *given]) == 2
+    assert wanted in capfd.readouterr().err

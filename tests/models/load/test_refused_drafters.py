@@ -1,0 +1,101 @@
+"""What is wrong with a folder of layer_skip or a draft model, as the command line says it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from app.cli import main
+from tests.models.drafter_folders import LAYER_SKIP, make_drafter
+from tests.models.tiny_models import make_model, make_pair, make_tokenizer
+
+
+@pytest.fixture
+def pair(home: Path) -> tuple[Path, Path]:
+    return make_pair(home)
+
+
+def refusal(target: Path, drafter: Path, capfd: pytest.CaptureFixture[str], code: int) -> str:
+    given = ["--target", str(target), "--drafter", str(drafter), "--prompt", "x", "--max-tokens", "4"]
+    assert main(["generate", *given]) == code
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "message"),
+    [
+        ({"layers": [0, 7]}, 2, "A drafter keeps layers [0, 7] of a target that has 2"),
+        ({"layers": []}, 2, "A drafter keeps layers [] of a target"),
+        ({"layers": [0, 1]}, 2, "A drafter keeps layers [0, 1] of a target that has 2"),
+        ({"layers": [-1]}, 2, "A drafter keeps layers [-1] of a target"),
+        ({"layers": [[0]]}, 3, "does not tell which layers to keep"),
+        ({"layers": "0"}, 2, "tells no kind of drafter"),
+        ({"acceptance": [7]}, 3, "does not tell which layers to keep"),
+        ({"acceptance": 0.5}, 3, "does not tell which layers to keep"),
+    ],
+)
+def test_layers_that_cannot_be_kept_are_refused(
+    pair: tuple[Path, Path],
+    home: Path,
+    capfd: pytest.CaptureFixture[str],
+    changes: dict[str, Any],
+    code: int,
+    message: str,
+) -> None:
+    folder = make_drafter(home / "few", LAYER_SKIP)
+    (folder / "config.json").write_text(json.dumps(LAYER_SKIP | changes))
+    assert message in refusal(pair[0], folder, capfd, code)
+
+
+def test_layers_named_by_hand_draft(pair: tuple[Path, Path], home: Path) -> None:
+    few = str(make_drafter(home / "few", LAYER_SKIP))
+    given = ["--target", str(pair[0]), "--drafter", few, "--prompt", "x", "--max-tokens", "4"]
+    assert main(["generate", *given]) == 0
+
+
+def drop_a_tensor(folder: Path) -> None:
+    file = str(folder / "model.safetensors")
+    arrays: dict[str, mx.array] = {k: mx.array(x) for k, x in mx.load(file).items()}  # type: ignore[union-attr]
+    mx.eval(arrays)
+    arrays.pop("model.norm.weight")
+    mx.save_safetensors(file, arrays)
+
+
+def cut(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-3])
+
+
+def of_another_family(folder: Path) -> None:
+    make_tokenizer(folder, text=("other words " * 30,))
+
+
+def of_an_unknown_kind(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "telepathy"}))
+
+
+def of_another_size(folder: Path) -> None:
+    config = (folder / "config.json").read_text()
+    make_model(folder, hidden_size=48, num_hidden_layers=1)
+    (folder / "config.json").write_text(config)
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "message"),
+    [
+        (drop_a_tensor, 3, "do not belong to its config.json: Missing 1 parameters"),
+        (cut, 3, "is damaged: it has"),
+        (of_another_family, 2, "read text differently"),
+        (of_an_unknown_kind, 2, "telepathy"),
+        (of_another_size, 3, "do not belong to its config.json"),
+    ],
+)
+def test_a_draft_model_that_is_damaged_or_foreign_is_refused(
+    pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str], damage: Any, code: int, message: str
+) -> None:
+    damage(pair[1])
+    assert message in refusal(pair[0], pair[1], capfd, code)
