@@ -49,7 +49,7 @@ class Progress:
     files: int = 0
     """Groups of files read."""
     loss: float = math.nan
-    """Of the last group."""
+    """Of the last step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class Fit:
             self._restore()
 
     def run(self, report: Callable[[Progress], None]) -> None:
-        """Fit until `tokens` were seen. `report`, called after each group of files, may change how many, and
-        raise to stop."""
+        """Fit until `tokens` were seen. `report`, called after each step, may change how many, and raise to
+        stop: the steps since the last group of files are lost then."""
         while self.progress.tokens < self.tokens:
-            self._read_group()
+            for _ in self._read_group():
+                report(self.progress)
             self._save()
-            report(self.progress)
 
     def acceptance(self, files: Sequence[Path]) -> list[float]:
         """How likely the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that were
@@ -120,19 +120,19 @@ class Fit:
         mx.eval(loss, self.learner.module.parameters(), self._optimizer.state)
         return loss.item()
 
-    def _read_group(self) -> None:
+    def _read_group(self) -> Iterator[None]:
         progress = self.progress
         groups = -(-len(self.files) // FILES)
         epoch, place = divmod(progress.files, groups)
         order = list(self.files)
         random.Random(epoch).shuffle(order)
         texts = [each for file in order[place * FILES :][:FILES] for each in study.read(file)]
-        losses = []
         for several in _batches(texts, random.Random(progress.files)):
             batch = Batch(several, self.table)
-            losses.append(self.learn(batch))
+            progress.loss = self.learn(batch)
             progress.tokens += batch.count
-        progress.files, progress.loss = progress.files + 1, float(np.mean(losses))
+            yield
+        progress.files += 1
         mx.clear_cache()
 
     def _loss(self, batch: "Batch") -> mx.array:

@@ -66,13 +66,15 @@ class Job:
         """What was made, and its acceptance by depth on texts that were kept out."""
         self._read(report)
         fit, held = self._fit()
-        pace = Pace(fit.progress.tokens)
+        pace, looked = Pace(fit.progress.tokens), fit.progress.files
 
         def fitted(progress: Progress) -> None:
-            done = progress.tokens
+            nonlocal looked
+            done, look = progress.tokens, []
             # Ended early, it would have learnt at high rates only: the end is brought near instead.
             fit.tokens = pace.reached(done, fit.tokens, self._seconds_left())
-            look = fit.acceptance(held) if progress.files % SHOWN == 0 else ()
+            if progress.files >= looked + SHOWN:
+                looked, look = progress.files, fit.acceptance(held)
             left = pace.left(done, fit.tokens)
             report(Step("Learning", done, fit.tokens, "tokens", left, accepted_text(look)))
 
@@ -86,15 +88,15 @@ class Job:
         pace = Pace(done)
         tapped = Model(self._target, taps=self._kind.taps(self._target))
         texts = self._fitting()
-        while (
-            done < self._tokens
-            and self._seconds_left(WRITING) > 0
-            and (several := list(islice(texts, TEXTS)))
-        ):
-            studies = [_studied(tapped, text) for text in several]
+        while done < self._tokens and self._seconds_left(WRITING) > 0:
+            studies: list[study.Study] = []
+            for text in islice(texts, TEXTS):
+                studies.append(_studied(tapped, text))
+                done += len(text.tokens)
+                report(Step("Texts", done, self._tokens, "tokens", pace.left(done, self._tokens)))
+            if not studies:
+                return
             study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
-            done += sum(len(text.tokens) for text in several)
-            report(Step("Texts", done, self._tokens, "tokens", pace.left(done, self._tokens)))
 
     def _fitting(self) -> Iterator[Text]:
         for text in self._texts:
