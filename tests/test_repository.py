@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS_LIMIT = 16 * 2**20
+HEAD_LIMIT = 12_000_000
 
 # Written so that no pattern matches this file.
 REGISTRIES = re.compile(
@@ -83,8 +84,11 @@ def test_the_address_of_a_registry_would_be_noticed(parts: tuple[str, str]) -> N
 
 
 def test_the_weights_shipped_are_small() -> None:
-    shipped = [path for path in tracked_files() if ROOT / "models" / "builtin" in path.parents]
+    files = tracked_files()
+    shipped = [path for path in files if ROOT / "models" / "builtin" in path.parents]
     assert sum(path.stat().st_size for path in shipped) <= WEIGHTS_LIMIT
+    heads = [path for path in files if ROOT / "models" / "heads" in path.parents]
+    assert heads and max(path.stat().st_size for path in heads) <= HEAD_LIMIT
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
