@@ -4,7 +4,7 @@
 Everything is lazy, and no shape depends on what was accepted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import mlx.core as mx
@@ -104,8 +104,8 @@ class Pass:
     tree: Tree | None = None
     sequence: int | None = None
     """The one sequence that is read, in prefill; None: all."""
-    hidden: Float[mx.array, "b rows dim"] | None = None
-    """What a head reads beside the ids."""
+    hidden: Float[mx.array, "b first_rows dim"] | None = None
+    """What a head reads beside the ids, of the first rows or of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,14 @@ def put_rows(x: mx.array, rows: mx.array, start: int | mx.array, axis: int) -> m
     if start.shape[0] == 1:
         return mx.slice_update(x, rows, start, axes=(axis,))
     return mx.put_along_axis(x, _places(rows, start, rows.shape[axis], axis), rows, axis=axis)
+
+
+def rearranged(x: mx.array, order: Sequence[int]) -> mx.array:
+    """`x` with entry `order[i]` of axis 0 at place i; zeros in place of those that it does not have."""
+    missing = max(order) + 1 - x.shape[0]
+    if missing > 0:
+        x = mx.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1))
+    return x[mx.array(list(order))]
 
 
 def _places(x: mx.array, start: mx.array, count: int, axis: int) -> mx.array:

@@ -1,7 +1,8 @@
 """The texts that are written together, on the device, and the rounds in flight.
 
 Rounds are submitted without waiting, so the length of a text lives on the device and the host knows
-bounds of it. A text that has ended stays where it is until all have.
+bounds of it. Texts join and leave between rounds, by a new batch: each has a place in it, and a place may be
+free. What a round writes for a free one is not used, and lies behind what is kept there.
 """
 
 from collections import deque
@@ -12,9 +13,11 @@ import mlx.core as mx
 from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, put_rows, take_rows
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
-from mlx_spec.sequence import Sequence
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
+from mlx_spec.text import Text
+from mlx_spec.types import Options
 from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.verifiers import Verifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +59,55 @@ class Result:
 
 
 class Batch:
-    """Several texts of one length or different ones; one is the usual case."""
+    """Several texts of one length or different ones; one is the usual case.
 
-    def __init__(self, sequences: list[Sequence], context_limit: int):
-        self.sequences = sequences
-        self.live = list(sequences)
+    Args:
+        places: which text is at each; None: free.
+        kept: rows of the target's caches that stay as they are at each free place.
+    """
+
+    def __init__(self, places: list[Text | None], kept: list[int], vocab: int, context_limit: int):
+        self.places = places
+        self.live = [text for text in places if text]
         """Those that have not ended."""
-        self.context_limit = context_limit
-        lengths = [len(s.tokens) for s in sequences]
-        self.tokens = mx.zeros((len(sequences), round_up(max(lengths), CAPACITY_STEP)), mx.int32)
+        self.context_limit, self.vocab = context_limit, vocab
+        self._idle = Verifier(Options(), vocab)
+        shortest = min(len(text.tokens) for text in self.live)
+        # No shorter than a text: what layers with a window read of a free place begins where a text's does.
+        self._free = {i: max(kept[i] + 1, shortest) for i, text in enumerate(places) if not text}
+        """Lengths that stand for texts at free places."""
+        capacity = round_up(max(len(text.tokens) for text in self.live), CAPACITY_STEP)
+        self.tokens = mx.zeros((len(places), capacity), mx.int32)
         """`[b, capacity]`, meaningless from `length` on."""
         self.pending: deque[Flight] = deque()
         self.unseen = 1
         """Tokens at the end of the texts that the target has not seen: one, more in the first round."""
-        self._alive: mx.array | None = None
-        """`[b]`, 0 for texts that have ended; None: all go on."""
-        for i, s in enumerate(sequences):
-            self.tokens[i, : len(s.tokens)] = mx.array(s.tokens, mx.int32)
+        self._alive = mx.array([text is not None for text in places], mx.int32) if self._free else None
+        """`[b]`, 0 at free places; None: there are none."""
+        for i, text in enumerate(places):
+            if text:
+                self.tokens[i, : len(text.tokens)] = mx.array(text.tokens, mx.int32)
         self._settle()
+        self._reserve(self.length.high)
+
+    @property
+    def texts(self) -> list[list[int]]:
+        """As far as the host has read them; nothing at free places."""
+        return [text.tokens if text else [] for text in self.places]
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest text, as far as it was read."""
+        return max(len(text.tokens) for text in self.live)
 
     def context(self, nodes: int) -> Context:
         """What a drafter is shown."""
-        return Context([s.tokens for s in self.sequences], self.tokens, self.length, nodes)
+        return Context(self.texts, self.tokens, self.length, nodes)
 
     def verifier(self, depth: int) -> BatchVerifier:
         """For a round that drafts `depth` tokens after one another."""
-        return BatchVerifier([s.verifier for s in self.sequences], self.tokens, self.length, depth)
+        verifiers = [text.verifier if text else self._idle for text in self.places]
+        return BatchVerifier(verifiers, self.tokens, self.length, depth)
 
     def room(self) -> int:
         """Tokens that can be drafted: a round gains at most one more."""
@@ -90,8 +116,7 @@ class Batch:
 
     def may_submit(self) -> bool:
         """Whether one more round is wanted whatever the rounds in flight bring."""
-        ended = len(self.sequences) > 1 and len(self.live) < len(self.sequences)
-        return self.room() >= 0 and not (ended and self.pending)
+        return self.room() >= 0
 
     def next_pass(self, draft: Draft) -> Pass:
         """The target's pass over what it has not seen, and the draft."""
@@ -99,7 +124,7 @@ class Batch:
         ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen, axis=1)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: what no token has is read as one that has, and not accepted.
-            drafted = mx.clip(draft.tokens, 0, self.sequences[0].verifier.vocab - 1)
+            drafted = mx.clip(draft.tokens, 0, self.vocab - 1)
             ids = mx.concatenate([ids, drafted], axis=1)
         return Pass(ids, self.length.plus(-unseen), draft, Tree.of(draft))
 
@@ -129,27 +154,23 @@ class Batch:
 
     def settled(self) -> None:
         """The texts were extended by what was read: bring the bounds of the length up to it."""
-        self.live = [s for s in self.live if not s.stopped]
+        self.live = [s for s in self.live if not s.ended]
         if self.live:
             self._settle()
 
     def _settle(self) -> None:
-        lengths = [len(s.tokens) for s in self.live]
-        low = min(lengths) + len(self.pending)
-        high = max(lengths) + sum(flight.draft.depth + 1 for flight in self.pending)
-        if self.pending:
-            value = low if low == high and self._alive is None else self.length.value
-        else:
-            value = self._exact(lengths)
+        lengths, free = [len(s.tokens) for s in self.live], self._free.values()
+        low = min([min(lengths) + len(self.pending), *free])
+        high = max([max(lengths) + sum(flight.draft.depth + 1 for flight in self.pending), *free])
+        value = low
+        if low < high or free:
+            value = self.length.value if self.pending else self._exact()
         self.length = Length(value, low, high)
 
-    def _exact(self, lengths: list[int]) -> int | mx.array:
-        """An ended text is kept at the shortest length, where nothing it writes is out of bounds."""
-        ended = len(lengths) < len(self.sequences)
-        self._alive = mx.array([not s.stopped for s in self.sequences], mx.int32) if ended else None
-        if min(lengths) == max(lengths) and not ended:
-            return lengths[0]
-        return mx.array([min(lengths) if s.stopped else len(s.tokens) for s in self.sequences], mx.int32)
+    def _exact(self) -> mx.array:
+        return mx.array(
+            [len(text.tokens) if text else self._free[i] for i, text in enumerate(self.places)], mx.int32
+        )
 
     def _reserve(self, end: int) -> None:
         more = round_up(end, CAPACITY_STEP) - self.tokens.shape[1]

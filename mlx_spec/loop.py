@@ -5,7 +5,7 @@ rounds that need the host to know the text are read at once.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlx_spec.arrays import Draft
@@ -14,8 +14,8 @@ from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters import Drafter
 from mlx_spec.policy.plan import Policy
 from mlx_spec.target.model import Model
+from mlx_spec.text import Read
 from mlx_spec.timer import Timer
-from mlx_spec.types import Round
 
 ROUNDS_IN_FLIGHT = 1
 """Rounds submitted and not yet read, where nothing needs the host to know the text."""
@@ -48,19 +48,17 @@ class Loop:
     drafts_in_flight: bool
     """Whether a round with a draft may be in flight while the next one is built."""
 
-    def run(self, check: Callable[[], None]) -> Iterator[tuple[int, Round]]:
-        """(sequence, round), each as soon as it is read. `check` is called before anything is built."""
+    def step(self) -> Read:
+        """Submit rounds as far as they may be in flight, and read the oldest."""
         batch = self.batch
-        while batch.live:
-            check()
+        while True:
             plan = self._plan()
             if batch.pending and (plan.waits or not batch.may_submit()):
-                yield from self._read()
-                continue
+                return self.read()
             in_flight = 0 if plan.waits else ROUNDS_IN_FLIGHT
             self._submit(plan, in_flight)
-            while len(batch.pending) > in_flight and batch.live:
-                yield from self._read()
+            if len(batch.pending) > in_flight:
+                return self.read()
 
     def _plan(self) -> Plan:
         """Who drafts the next round and how long. The first is plain: its token comes soonest."""
@@ -68,10 +66,10 @@ class Loop:
         begun = all(text.rounds for text in live)
         candidate, depth = NO_CANDIDATE, 0
         if begun and room > 0:
-            candidate, depth = self.policy.choose(self._candidates(), len(live[0].tokens))
+            candidate, depth = self.policy.choose(self._candidates(), self.batch.longest)
         drafter = self._named(candidate.drafter)
         depth = min(depth, room, candidate.room)
-        number = len(live[0].rounds) + len(pending)
+        number = self.timer.laps + len(pending)
         timed = depth > 0 and drafter is self._previous() and self.timer.is_due(number)
         waits = not begun or timed or candidate.host_text or (depth > 0 and not self.drafts_in_flight)
         return Plan(candidate, drafter, depth, number, timed, waits)
@@ -91,7 +89,7 @@ class Loop:
         """Build one round and start it. Only a timed draft waits."""
         batch, start, unseen = self.batch, time.perf_counter(), self.batch.unseen
         verifier = batch.verifier(plan.depth)
-        draft = Draft.none(len(batch.sequences))
+        draft = Draft.none(len(batch.places))
         if plan.drafter:
             draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
         drafter = plan.drafter if draft.depth else None
@@ -107,37 +105,37 @@ class Loop:
         candidate = plan.candidate if drafter or draft.shadow is not None else NO_CANDIDATE
         usual = unseen == 1 and draft.shadow is None and not plan.timed and not plan.candidate.behind
         steady = usual and _alike(batch.pending, drafter, in_flight)
-        length = len(batch.live[0].tokens)
+        length = batch.longest
         result = batch.append(draft, verdict)
         batch.submit(Flight(result, draft, drafter, candidate, length, seconds, in_flight, steady))
 
-    def _read(self) -> Iterator[tuple[int, Round]]:
-        """The oldest round in flight, as a round of each text that it went on with."""
+    def read(self) -> Read:
+        """Wait for the oldest round in flight: a round of each text that has not ended."""
         flight, results = self.batch.read()
-        seconds, graph_built = self.timer.lap()
+        seconds, alone = self.timer.lap()
         alike = _alike(self.batch.pending, flight.drafter, flight.in_flight)
-        steady = flight.steady and alike and not graph_built
+        steady = flight.steady and alike and alone
         name = flight.drafter.name if flight.drafter else "none"
-        read: list[tuple[int, Round]] = []
-        for i, text in enumerate(self.batch.sequences):
-            if text.stopped:
+        texts, read = self.batch.places, Read()
+        for i, text in enumerate(texts):
+            if text is None or text.ended:
                 continue
             before, drafted, gained = len(text.tokens), results[i].drafted, results[i].gained
             played = text.extend(
                 drafted, gained, name, seconds, flight.draft_seconds, steady, flight.draft.tree_depth
             )
-            read.append((i, played))
+            read.append((text, played))
             self.target.read_to(text.tokens, min(before + len(gained) - 1, len(text.tokens)), i)
-        for drafter in self.drafters:
-            for candidate, right in drafter.commit([text.tokens for text in self.batch.sequences]):
-                if drafter is not flight.drafter:
-                    self.policy.shadow(candidate, right)
-        for i, each in read:
             if results[i].shadow:
-                self.policy.shadow(flight.candidate, [bool(right) for right in results[i].shadow])
-            self.policy.count(each, flight.candidate, flight.length)
+                right = [bool(right) for right in results[i].shadow]
+                self.policy.shadow(text.number, flight.candidate, right)
+        for drafter in self.drafters:
+            for i, candidate, right in drafter.commit(self.batch.texts):
+                if drafter is not flight.drafter and (text := texts[i]):
+                    self.policy.shadow(text.number, candidate, right)
+        self.policy.count({text.number: each for text, each in read}, flight.candidate, flight.length)
         self.batch.settled()
-        yield from read
+        return read
 
     def _named(self, name: str) -> Drafter | None:
         return next((d for d in self.drafters if d.name == name), None)

@@ -11,7 +11,7 @@ soon: many answers have no more than ten rounds."""
 
 
 class Timer:
-    """Of one generation.
+    """Of rounds after one another.
 
     Args:
         graphs_built: how many graphs the models have built so far; a round that builds one takes longer.
@@ -22,6 +22,9 @@ class Timer:
         self._graphs = graphs_built()
         self._read_at = time.perf_counter()
         self._next = TIMED_FIRST
+        self._disturbed = False
+        self.laps = 0
+        """Rounds that were read."""
 
     def is_due(self, number: int) -> bool:
         """Whether the draft of this round should be timed alone."""
@@ -33,9 +36,14 @@ class Timer:
         self._next = number + TIMED_EVERY
         return time.perf_counter() - start
 
+    def disturb(self) -> None:
+        """Something other than rounds ran."""
+        self._disturbed = True
+
     def lap(self) -> tuple[float, bool]:
-        """(seconds since the last round was read, whether a graph was built meanwhile)."""
+        """(seconds since the last round was read, whether nothing but rounds ran and no graph was built)."""
         now, graphs = time.perf_counter(), self._graphs_built()
-        seconds, built = now - self._read_at, graphs != self._graphs
-        self._read_at, self._graphs = now, graphs
-        return seconds, built
+        seconds, alone = now - self._read_at, graphs == self._graphs and not self._disturbed
+        self._read_at, self._graphs, self._disturbed = now, graphs, False
+        self.laps += 1
+        return seconds, alone

@@ -18,9 +18,10 @@ from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 
 Texts = Sequence[Sequence[int]]
-"""Token ids of each sequence."""
-Shadow = tuple[Candidate, list[bool]]
-"""Of tokens that a drafter did not draft: as what it would have drafted them, and which it had right."""
+"""Token ids of each sequence; none where a place is free: what is drafted there is not used."""
+Shadow = tuple[int, Candidate, list[bool]]
+"""Of tokens that a drafter did not draft: in which text, as what it would have drafted them, and which it
+had right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,20 @@ class Drafter(ABC):
         """This is the target, whose rows it may use."""
         self.trees = self.trees and target.trees
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
-        """Answers to these prompts begin; `documents` are other texts they may copy from.
+    def rearrange(self, order: Sequence[int]) -> None:
+        """Each text goes on with a copy of what is kept of text `order[i]`, which shares most with it.
+
+        For what is kept on the device; `begin` follows.
+        """
+        return None
+
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        """These are written from here on: prompts, and texts that go on when others join or leave.
 
         What takes a pass of a model is left to `draft`: nothing here may delay the first token.
+
+        Args:
+            documents: for each text, others that it may copy from.
         """
         return None
 

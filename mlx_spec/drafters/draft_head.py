@@ -47,7 +47,7 @@ class FrequentEmbedding(FrequentLinear):
 
 
 def spread(
-    logits: Float[mx.array, "*rows few"], tokens: Int[mx.array, " few"], vocab: int
+    logits: Float[mx.array, "*rows few"], tokens: Int[mx.array, "... few"], vocab: int
 ) -> Float[mx.array, "*rows vocab"]:
     """The logits of some tokens among all; -inf for the others."""
     whole = mx.full((*logits.shape[:-1], vocab), -mx.inf, logits.dtype)
@@ -65,6 +65,14 @@ def embedding_of(model: nn.Module) -> Any:
         kind = type(model).__module__.rpartition(".")[2]
         raise UnsupportedModel(f"{kind} has no layer that embeds tokens. Use a drafter that reads none.")
     return max(tables, key=_height)
+
+
+def output_layer_of(model: nn.Module) -> Any:
+    """What multiplies the last state by the output rows: the last layer with a row for each token, else the
+    one that embeds tokens, of which `as_linear` is called. Raises as `embedding_of`."""
+    table = embedding_of(model)
+    output = [m for m in model.modules() if isinstance(m, LINEARS) and _height(m) == _height(table)]
+    return output[-1] if output else table
 
 
 def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 from jaxtyping import Float
+from mlx_lm.models import qwen3
 from mlx_lm.models.base import create_attention_mask
 from mlx_lm.models.llama import MLP, Attention, ModelArgs
 
@@ -31,15 +32,25 @@ class EagleShape:
     """The target's id of each token of the draft's vocabulary, ascending."""
     fc_norm: bool = False
     """Whether each tap is normalised before `fc` (EAGLE-3.1): states may be of very unlike size."""
+    norm_before_fc: bool = False
+    """Whether all taps together are."""
+    norm_before_residual: bool = False
+    """Whether the layer adds to the normalised hidden state."""
+    norm_output: bool = False
+    """Whether a row is normalised before the next row reads it (EAGLE-3.1)."""
+    qk_norm: bool = False
+    """Whether queries and keys are normalised, as Qwen3's are."""
 
 
 class EagleLayer(nn.Module):
     """A decoder layer whose attention reads the token's embedding beside the hidden state."""
 
-    def __init__(self, args: ModelArgs):
+    def __init__(self, shape: EagleShape):
         super().__init__()
+        args: Any = shape.args
         dim, eps = args.hidden_size, args.rms_norm_eps
-        self.self_attn = Attention(args)
+        self._norm_before_residual = shape.norm_before_residual
+        self.self_attn = qwen3.Attention(args) if shape.qk_norm else Attention(args)
         for name in ("q_proj", "k_proj", "v_proj"):
             rows = self.self_attn[name].weight.shape[0]
             self.self_attn[name] = nn.Linear(2 * dim, rows, bias=args.attention_bias)
@@ -58,7 +69,8 @@ class EagleLayer(nn.Module):
         return hidden + self.mlp(self.post_attention_layernorm(hidden))
 
     def __call__(self, embedded: mx.array, hidden: mx.array, mask: Any, cache: Any) -> mx.array:
-        return self.after(hidden, self.self_attn(self.joined(embedded, hidden), mask, cache))
+        attended = self.self_attn(self.joined(embedded, hidden), mask, cache)
+        return self.after(self.hidden_norm(hidden) if self._norm_before_residual else hidden, attended)
 
 
 class EagleHead(Head):
@@ -74,8 +86,10 @@ class EagleHead(Head):
         self._shape = shape
         if shape.fc_norm:
             self.fc_norm = [nn.RMSNorm(shape.target_hidden, args.rms_norm_eps) for _ in shape.taps]
+        if shape.norm_before_fc:
+            self.input_norm = nn.RMSNorm(len(shape.taps) * shape.target_hidden, args.rms_norm_eps)
         self.fc = nn.Linear(len(shape.taps) * shape.target_hidden, args.hidden_size, bias=False)
-        self.midlayer = EagleLayer(args)
+        self.midlayer = EagleLayer(shape)
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         self.lm_head = nn.Linear(args.hidden_size, len(shape.tokens), bias=False)
 
@@ -98,7 +112,8 @@ class EagleHead(Head):
         """What the target made of each row, from the hidden states of the tapped layers, lowest first."""
         if self._shape.fc_norm:
             states = [norm(x) for norm, x in zip(self.fc_norm, states, strict=True)]
-        return self.fc(mx.concatenate(list(states), axis=-1))
+        together = mx.concatenate(list(states), axis=-1)
+        return self.fc(self.input_norm(together) if self._shape.norm_before_fc else together)
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
         """Its rows `[b, rows, dim]`, for `logits` and for rows further on. Called as mlx-lm's models are."""
@@ -107,8 +122,9 @@ class EagleHead(Head):
             hidden = mx.zeros_like(embedded)
         cache = cache[0] if cache else None
         embedded = embedded.astype(hidden.dtype)
-        return self.midlayer(embedded, hidden, create_attention_mask(embedded, cache), cache)
+        rows = self.midlayer(embedded, hidden, create_attention_mask(embedded, cache), cache)
+        return self.norm(rows) if self._shape.norm_output else rows
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:
         """Logits over the draft's own vocabulary."""
-        return self.lm_head(self.norm(states))
+        return self.lm_head(states if self._shape.norm_output else self.norm(states))

@@ -43,9 +43,9 @@ class GroundedDrafter(Drafter):
         """Tokens of each text that were read, and what was found after them."""
         self._found: list[Found | None] = []
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
-        self._read = [len(prompt) for prompt in prompts]
-        self._found = [self._search(prompt) for prompt in prompts]
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        self._read = [len(text) for text in texts]
+        self._found = [self._search(text) for text in texts]
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         candidates = [found.candidate for found in self._found if found]
@@ -66,7 +66,7 @@ class GroundedDrafter(Drafter):
         shadows: list[Shadow] = []
         for place in range(self._read[i], len(text)):
             if found := self._found[i]:
-                shadows.append((found.candidate, [found.copy[:1] == [text[place]]]))
+                shadows.append((i, found.candidate, [found.copy[:1] == [text[place]]]))
             self._found[i] = self._search(text[max(0, place + 1 - DEPTH) : place + 1])
         self._read[i] = len(text)
         return shadows

@@ -51,7 +51,12 @@ class Head(nn.Module):
 
     def logits(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows ... vocab"]:
         """Logits over the target's vocabulary: -inf for what the head does not know."""
-        return spread(self.guesses(states), self._tokens, self._vocab)
+        return self.spread(self.guesses(states))
+
+    def spread(self, guesses: Float[mx.array, "b ... draft_vocab"]) -> Float[mx.array, "b ... vocab"]:
+        """Its own logits among those of the target's vocabulary."""
+        known = guesses.shape[-1] == self._vocab
+        return guesses if known else spread(guesses, self._tokens, self._vocab)
 
 
 def width_of(embedding: Any) -> int:

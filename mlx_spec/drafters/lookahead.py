@@ -49,10 +49,10 @@ class LookaheadDrafter(Drafter):
         self._window = mx.zeros((0, 0, 0), mx.int32)
         """`[b, ngram - 1, window]`; what is in cell (0, 0) has no meaning."""
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         cells = self._rows * self._columns
-        ends = [(list(prompt) * -(-cells // len(prompt)))[-cells:] for prompt in prompts]
-        self._window = mx.array(ends, mx.int32).reshape(len(prompts), self._rows, self._columns)
+        ends = [((list(text) or [0]) * cells)[-cells:] for text in (each[-cells:] for each in texts)]
+        self._window = mx.array(ends, mx.int32).reshape(len(texts), self._rows, self._columns)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         return (self._candidate,) if self.trees else ()

@@ -88,18 +88,15 @@ class LookupDrafter(Drafter):
 
     def __init__(self) -> None:
         self._copiers: list[Copier] = []
-        self._documents: list[list[int]] = []
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
-        given = [list(document) for document in documents]
-        same = given == self._documents
-        kept = [copier for copier in self._copiers if same][: len(prompts)]
-        self._copiers = kept + [Copier(given) for _ in prompts[len(kept) :]]
-        self._documents = given
-        for i, prompt in enumerate(prompts):
-            if not self._copiers[i].continues(prompt):
-                self._copiers[i] = Copier(given)
-            self._copiers[i].read(prompt)
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        known, self._copiers = self._copiers, []
+        for text, given in zip(texts, documents, strict=True):
+            copier = next((copier for copier in known if copier.continues(text, given)), None)
+            if copier:
+                known.remove(copier)
+            self._copiers.append(copier or Copier(given))
+            self._copiers[-1].read(text)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         found = [candidate for copier in self._copiers if (candidate := copier.candidate())]
@@ -113,28 +110,29 @@ class LookupDrafter(Drafter):
         return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
-        return [
-            shadow for copier, text in zip(self._copiers, texts, strict=True) for shadow in copier.read(text)
-        ]
+        pairs = zip(self._copiers, texts, strict=True)
+        return [(i, *shadow) for i, (copier, text) in enumerate(pairs) for shadow in copier.read(text)]
 
 
 class Copier:
     """One text with its documents: what followed earlier occurrences of its ending."""
 
-    def __init__(self, documents: Sequence[Sequence[int]]):
+    def __init__(self, documents: Texts):
+        self._documents = documents
         self._automaton = SuffixAutomaton()
         self._indexed: list[int] = []
         for number, document in enumerate(documents):
             for token in (*document, -1 - number):  # a border that matches nothing
                 self._automaton.extend(token)
 
-    def continues(self, tokens: Sequence[int]) -> bool:
-        """Whether `tokens` begin with all that was read."""
-        return list(tokens[: len(self._indexed)]) == self._indexed
+    def continues(self, tokens: Sequence[int], documents: Texts) -> bool:
+        """Whether `tokens` begin with all that was read, beside the same documents."""
+        read = len(self._indexed)
+        return 0 < read and list(tokens[:read]) == self._indexed and self._documents == documents
 
-    def read(self, tokens: Sequence[int]) -> list[Shadow]:
+    def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
         """Index what is new, and tell how a copy of one token would have done each time."""
-        shadows: list[Shadow] = []
+        shadows: list[tuple[Candidate, list[bool]]] = []
         for token in tokens[len(self._indexed) :]:
             if candidate := self.candidate():
                 shadows += [(candidate, [guess == token]) for guess in self.copy(1)]

@@ -43,7 +43,7 @@ class MedusaDrafter(Drafter):
         self._state: mx.array | None = None
         """`[b, 1, dim]`, what the target made of the last token that it has read."""
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         self._state = None
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
@@ -57,7 +57,7 @@ class MedusaDrafter(Drafter):
         logits = self.head.logits(self._state)[:, 0, :, : verifier.vocab]
         if context.nodes and depth:
             return _tree(logits, shape(context.nodes, depth), verifier)
-        return _chain(logits[:, :depth], verifier)
+        return verifier.at_once(logits[:, :depth])
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
         if verdict is None or p.draft is None:
@@ -66,15 +66,6 @@ class MedusaDrafter(Drafter):
         hidden = output.hidden[self.taps[0]]
         unseen = hidden.shape[1] - 1 - p.draft.tokens.shape[1]
         self._state = take_rows(hidden, last + unseen, 1, axis=1)
-
-
-def _chain(logits: Float[mx.array, "b depth vocab"], verifier: BatchVerifier) -> Draft:
-    drafted, probs = mx.zeros((len(logits), 0), mx.int32), []
-    for index in range(logits.shape[1]):
-        ids, q = verifier.propose(logits[:, index], index, drafted)
-        drafted = mx.concatenate([drafted, ids], axis=1)
-        probs += [] if q is None else [q]
-    return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
 
 Node = tuple[int, int, int]

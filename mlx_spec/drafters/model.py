@@ -15,6 +15,8 @@ from mlx_spec.verify.batch import BatchVerifier
 CANDIDATE = Candidate("model", kind="model", prior=0.5, limit=15)
 """Up to a pass over 16 rows: passes hardly grow from about 10 rows on, on this project's CPU and by the
 published curves of M3 and M4. On an M5 they do, and what they cost keeps drafts shorter there."""
+AT_ONCE = 256
+"""Tokens that it reads between two rounds of several texts, where it is behind: all of them wait."""
 LONG_LAG = 32
 """Tokens behind the text that the first step of a draft takes along; more are read in chunks before."""
 
@@ -55,12 +57,15 @@ class ModelDrafter(Drafter):
         self._texts: list[list[int]] = []
         """What it is to read, as far as the host knows it."""
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
-        self.cached.resize(len(prompts))
-        self._texts = [list(tokens[self.skipped :]) for tokens in prompts]
+    def rearrange(self, order: Sequence[int]) -> None:
+        self.cached.rearrange(order)
+
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        self._texts = [list(tokens[self.skipped :]) for tokens in texts]
         rests = [
             len(text) - self.cached.resume(text, max(0, len(text) - max(1, self.left)), i)
             for i, text in enumerate(self._texts)
+            if texts[i]
         ]
         self._lag, self._others = max(rests), 0
         self._assumed.clear()
@@ -77,8 +82,9 @@ class ModelDrafter(Drafter):
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         self.cached.clamps = verifier.vocab > self.cached.vocab
-        if self._is_far(context.length):
-            self._catch_up(context)
+        if self._is_far(context.length) and not self._catch_up(context):
+            self._own = Draft.none(len(context.host_tokens))
+            return self._own
         self._own = self._chain(context, depth, verifier) if depth else self._shadow(context, verifier)
         return self._own
 
@@ -92,13 +98,12 @@ class ModelDrafter(Drafter):
         self._assumed.append((lag, others))
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
-        gained = max(
-            len(text) - self.skipped - len(own) for text, own in zip(texts, self._texts, strict=True)
-        )
+        pairs = [(i, text, self._texts[i]) for i, text in enumerate(texts) if text]
+        gained = max(len(text) - self.skipped - len(own) for _, text, own in pairs)
         lag, others = self._assumed.popleft()
         self._lag -= max(0, lag - gained)
         self._others -= max(0, others - gained)
-        for i, (text, own) in enumerate(zip(texts, self._texts, strict=True)):
+        for i, text, own in pairs:
             own.extend(text[self.skipped + len(own) :])
             self.cached.read_to(own, max(0, len(own) - self._lag), i)
         return ()
@@ -111,11 +116,21 @@ class ModelDrafter(Drafter):
     def _is_far(self, length: Length) -> bool:
         return self._lag > min(LONG_LAG, length.low - self.skipped)
 
-    def _catch_up(self, context: Context) -> None:
-        """Read what it missed as a prompt."""
-        self._lag = min(LONG_LAG, context.length.low - self.skipped)
+    def _catch_up(self, context: Context) -> bool:
+        """Read what it missed as a prompt; whether that was all. Of several texts only so much at once."""
+        lag = min(LONG_LAG, context.length.low - self.skipped)
+        piece = AT_ONCE if len(context.host_tokens) > 1 else context.length.high
+        rests: list[int] = []
         for i, text in enumerate(context.host_tokens):
-            self._prefill(text[self.skipped :], len(text) - self.skipped - self._lag, i)
+            if text:
+                own, end = text[self.skipped :], len(text) - self.skipped - lag
+                self.cached.borrow(own, i)
+                first = self.cached.shared(own, i)
+                self._prefill(own, min(end, first + piece), i)
+                piece -= max(0, self.cached.seen[i] - first)
+                rests.append(len(own) - self.cached.seen[i])
+        self._lag = max(rests)
+        return self._lag <= lag
 
     def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:
         self.cached.prefill(text, count, sequence=sequence)
@@ -151,7 +166,11 @@ class ModelDrafter(Drafter):
 
     def _first(self, context: Context) -> Pass:
         """The first step of a draft, over all the tokens that it has not read."""
-        return Pass(context.last(self._lag), context.length.plus(-self.skipped - self._lag))
+        start = context.length.plus(-self.skipped - self._lag)
+        for i, text in enumerate(context.host_tokens):
+            if not text:
+                self.cached.overwrite(start.low, i)
+        return Pass(context.last(self._lag), start)
 
     def _next(self, p: Pass, ids: mx.array, output: Output) -> Pass:
         """The step after `p`, over one token more."""
@@ -161,5 +180,5 @@ class ModelDrafter(Drafter):
         return output.logits[:, rows]
 
     def _step(self, p: Pass) -> Output:
-        recurs = p.ids.shape[1] <= self.usual_lag
+        recurs = self._lag <= self.usual_lag
         return self.cached.decode(p) if recurs else self.cached.forward(p)

@@ -6,7 +6,7 @@ change in the middle (fixed share, Herbster and Warmuth 1998, section 5). Given 
 accepted with that probability if all before it are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ DOUBT = 0.8
 
 
 class Acceptance:
-    """What is known of one kind of drafts.
+    """What is known of one kind of drafts, in each of the texts that are written together.
 
     Args:
         prior: expected acceptance rate of a first token, before anything was seen.
@@ -42,33 +42,48 @@ class Acceptance:
 
     def __init__(self, prior: float = 0.5):
         self.usual = _prior(prior)
-        self.now = self.usual
-        self._seen = False
+        self._last = self.usual
+        """What the text that ended last was like."""
+        self._texts: dict[int, np.ndarray] = {}
+        self._seen: set[int] = set()
 
-    def begin(self) -> None:
-        """A new answer: what the last one was like joins the usual."""
-        if self._seen:
-            self.usual = _mix(_mix(self.usual, self.now, LEARN), np.full(len(LEVELS), 1 / len(LEVELS)), LEAST)
-        self.now = _mix(self.usual, self.now, RECENT)
-        self._seen = False
+    @property
+    def now(self) -> np.ndarray:
+        """The mean of the texts: what follows from it is the mean of what follows for each."""
+        weights = list(self._texts.values())
+        return self._last if not weights else weights[0] if len(weights) == 1 else np.mean(weights, axis=0)
 
-    def count(self, drafted: int, accepted: int) -> None:
-        """Take a round; positions after the first rejection tell nothing."""
-        self._learn(ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
+    def begin(self, texts: Collection[int]) -> None:
+        """These are written from here on: what those that ended were like joins the usual."""
+        for ended in self._texts.keys() - texts:
+            self._last = self._texts.pop(ended)
+            if ended in self._seen:
+                learned = _mix(self.usual, self._last, LEARN)
+                self.usual = _mix(learned, np.full(len(LEVELS), 1 / len(LEVELS)), LEAST)
+        self._seen &= set(texts)
+        for text in texts:
+            if text not in self._texts:
+                self._texts[text] = _mix(self.usual, self._last, RECENT)
 
-    def shadow(self, right: Iterable[bool]) -> None:
+    def count(self, text: int, drafted: int, accepted: int) -> None:
+        """Take a round of a text; positions after the first rejection tell nothing."""
+        self._learn(text, ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
+
+    def shadow(self, text: int, right: Iterable[bool]) -> None:
         """Take tokens of plain rounds: whether each would have been drafted."""
         for accepted in right:
-            self._learn(LEVELS if accepted else 1 - LEVELS)
+            self._learn(text, LEVELS if accepted else 1 - LEVELS)
 
     def idle(self, tokens: int) -> None:
-        """`tokens` were written of which nothing is known."""
-        self.now = _mix(self.now, self.usual, 1 - (1 - IDLE) ** tokens)
+        """`tokens` were written in each text of which nothing is known."""
+        for text, weights in self._texts.items():
+            self._texts[text] = _mix(weights, self.usual, 1 - (1 - IDLE) ** tokens)
 
-    def _learn(self, likelihood: np.ndarray) -> None:
-        weighed = self.now * likelihood
-        self.now = _mix(weighed / weighed.sum(), self.usual, SWITCH)
-        self._seen = True
+    def _learn(self, text: int, likelihood: np.ndarray) -> None:
+        if text in self._texts:  # else it has ended
+            weighed = self._texts[text] * likelihood
+            self._texts[text] = _mix(weighed / weighed.sum(), self.usual, SWITCH)
+            self._seen.add(text)
 
     def as_json(self) -> dict[str, list[float]]:
         """Plain values; `from_json` reads them."""
@@ -78,7 +93,7 @@ class Acceptance:
     def from_json(cls, values: Any) -> "Acceptance":
         """Raises LookupError, TypeError or ValueError where the values make no sense."""
         known = cls()
-        known.usual, known.now = _weights(values["usual"]), _weights(values["now"])
+        known.usual, known._last = _weights(values["usual"]), _weights(values["now"])
         return known
 
 

@@ -50,13 +50,13 @@ class Budget:
         """What the next answer begins with."""
         return min(self.reserve + self._balance(plain), RESERVE)
 
-    def spend(self, tokens: int, seconds: float) -> None:
+    def spend(self, tokens: float, seconds: float) -> None:
         """A round that drafted, or a shadow draft beside it, gained `tokens` in `seconds`."""
         self._rested = 0
         self._tokens += tokens * (1 + SHARE)
         self._seconds += seconds
 
-    def rest(self, tokens: int, plain: float) -> None:
+    def rest(self, tokens: float, plain: float) -> None:
         """A plain round."""
         self._own += SHARE * tokens
         self._rested += 1

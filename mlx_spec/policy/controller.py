@@ -5,7 +5,7 @@ E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance
 refusal (`budget.py`). Lossless whatever it chooses: it looks at nothing but rounds before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -74,7 +74,7 @@ class Value:
         ends = [(a - b) * (lost - j) for j, (a, b) in enumerate(pairwise(alive[: k + 1])) if j < lost]
         return sum(ends) + alive[k] * max(0.0, lost - k) + min(self.once / plain, START / 2)
 
-    def best(self, left: float, ahead: int) -> int:
+    def best(self, left: float, ahead: float) -> int:
         """The best length whose risk `left` plain rounds cover; 0 if none, or if reading does not pay."""
         pace = self.pace.copy()
         pace[0] = np.inf
@@ -85,7 +85,7 @@ class Value:
         saved = float(self.seconds[0] - self.pace[k])
         return k if not self.once or saved * ahead >= self.once else 0
 
-    def worth_asking(self, ahead: int) -> bool:
+    def worth_asking(self, ahead: float) -> bool:
         """Whether knowing its level would save more in the tokens ahead than asking costs."""
         by_level = (self.seconds / EXPECTED[:, : len(self.seconds)]).min(axis=1)
         saved = float(self.known.now @ (self.seconds[0] - by_level))
@@ -95,19 +95,29 @@ class Value:
 class Controller:
     """Chooses drafter and length of each round; one per loaded pair, kept across answers.
 
+    For several texts it chooses one length by the mean of what each expects; `of` gives the one that
+    knows what rounds of so many cost.
+
     Args:
         edges: rows after which a target pass leaves a faster path (`kernels.edges`).
+        texts: as many as are written together.
     """
 
-    def __init__(self, costs: Costs | None = None, edges: Sequence[int] = ()):
+    def __init__(self, costs: Costs | None = None, edges: Sequence[int] = (), texts: int = 1):
         self.costs = costs or Costs()
+        self.texts = texts
+        self._others: dict[int, Controller] = {}
+        """By how many texts they are for."""
         self.acceptance: dict[str, Acceptance] = {}
         self.budget = Budget()
         self.edges = sorted(edges)
         self.reading: dict[str, float] = {}
         """Seconds a drafter takes per token that it missed."""
-        self._written, self._review_after = 0, REVIEW_FIRST
-        """Tokens of this answer, and how many a drafter rests before it is asked about them."""
+        self._live: list[int] = []
+        """The texts that are written."""
+        self._written, self._review_after = 0.0, REVIEW_FIRST
+        """Tokens of this answer (the mean of several), and how many a drafter rests before it is asked
+        about them."""
         self._look: tuple[str, int] | None = None
         """Drafter and length that are run until their time was read."""
         self._look_left, self._looks, self._look_after, self._quiet = 0, 0, LOOK_FIRST, 0
@@ -117,14 +127,25 @@ class Controller:
         self._weighed: set[str] = set()
         """Kinds that were weighed when rest began."""
 
-    def begin(self) -> None:
-        """A new prompt."""
+    def of(self, texts: int) -> "Controller":
+        """For rounds of so many texts: with costs and a budget of its own, and the same acceptance."""
+        if texts == self.texts:
+            return self
+        if texts not in self._others:
+            self._others[texts] = Controller(self.costs.together(texts), self.edges, texts)
+        other = self._others[texts]
+        other.acceptance = self.acceptance
+        return other
+
+    def begin(self, texts: Collection[int]) -> None:
+        """Texts begin, or join others, or leave them."""
+        self._live = list(texts)
         self._look_left, self._rests, self._idle = 0, 0, 0
-        self._written, self._review_after = 0, REVIEW_FIRST
+        self._written, self._review_after = 0.0, REVIEW_FIRST
         if self.costs.plain:
             self.budget.begin(self.costs.of(PLAIN, 0))
         for known in self.acceptance.values():
-            known.begin()
+            known.begin(texts)
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         """Whose draft of how many tokens; 0 is a plain round, which the drafter of the candidate shadows."""
@@ -142,28 +163,30 @@ class Controller:
             return NO_CANDIDATE, 0
         return self._weigh([self._value(candidate, length) for candidate in candidates], pace, left)
 
-    def count(self, read: Round, candidate: Candidate, length: int) -> None:
+    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
         """Take a round that was read."""
-        k = read.draft_length
-        self._written += len(read.tokens)
+        one = max(read.values(), key=lambda each: each.draft_length)  # who ended may have drafted less
+        k, tokens = one.draft_length, sum(len(each.tokens) for each in read.values()) / len(read)
+        self._written += tokens
         self._quiet += 1
         self._look_left = max(0, self._look_left - 1)
         if self.costs.plain:
-            self._pay(read, candidate, length)
+            self._pay(one, tokens, candidate, length)
         if k:
-            self._known(candidate).count(k, read.accepted)
+            for text, each in read.items():
+                self._known(candidate).count(text, each.draft_length, each.accepted)
             self._rests = 0
         elif candidate is NO_CANDIDATE:
             self._idle += 1
             self._rests = max(0, self._rests - 1)
         else:
             self._review_after *= 2
-        if read.steady:
-            self._learn(read, candidate.costs_as if k else PLAIN, length)
+        if one.steady:
+            self._learn(one, candidate.costs_as if k else PLAIN, length)
 
-    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
-        """Take which of the latest tokens a drafter would have drafted."""
-        self._known(candidate).shadow(right)
+    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
+        """Take which of a text's latest tokens a drafter would have drafted."""
+        self._known(candidate).shadow(text, right)
 
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
@@ -183,6 +206,7 @@ class Controller:
     def _known(self, candidate: Candidate) -> Acceptance:
         if candidate.kind not in self.acceptance:
             self.acceptance[candidate.kind] = Acceptance(candidate.prior)
+            self.acceptance[candidate.kind].begin(self._live)
         return self.acceptance[candidate.kind]
 
     def _value(self, candidate: Candidate, length: int) -> Value:
@@ -190,7 +214,9 @@ class Controller:
         limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1)
         seconds = self.costs.curve(candidate.costs_as, limit, length)
         if self.edges:
-            seconds[1:] *= AS_GOOD ** np.searchsorted(self.edges, np.arange(1, len(seconds)) + 1)
+            rows = self.texts * np.arange(1, len(seconds) + 1)
+            beyond = np.searchsorted(self.edges, rows)
+            seconds *= AS_GOOD ** (beyond - beyond[0])
         return Value(
             candidate, self._known(candidate), seconds, candidate.behind * self._reading(candidate, length)
         )
@@ -206,7 +232,7 @@ class Controller:
         for known in self.acceptance.values() if self._idle else ():
             known.idle(self._idle)
         self._idle = 0
-        lengths = [value.best(left, max(self._written, AHEAD)) for value in values]
+        lengths = [value.best(left, max(self._written, float(AHEAD))) for value in values]
         paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
         first = int(np.argmin(paces))
         value, k = values[first], lengths[first]
@@ -227,11 +253,11 @@ class Controller:
         for value in values:
             asked = value.candidate.shadows >= self._review_after
             covered = value.step / value.seconds[0] + value.risk(0) <= left
-            if asked and covered and value.worth_asking(max(self._written, AHEAD)):
+            if asked and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
         due = self._review_after - max(value.candidate.shadows for value in values)
         self._weighed = {value.candidate.kind for value in values}
-        self._rests = min(max(self._written // RESTS, due), RESTS)
+        self._rests = min(max(int(self._written) // RESTS, due), RESTS)
         return NO_CANDIDATE, 0
 
     def _next_look(
@@ -265,16 +291,16 @@ class Controller:
             if k:
                 self._look_at(PLAIN, 0)
 
-    def _pay(self, read: Round, candidate: Candidate, length: int) -> None:
+    def _pay(self, read: Round, tokens: float, candidate: Candidate, length: int) -> None:
         """Lay a round to the budget, and learn from it what reading takes."""
         plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         if candidate is NO_CANDIDATE:
-            self.budget.rest(len(read.tokens), plain)
+            self.budget.rest(tokens, plain)
             return
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
-        self.budget.spend(len(read.tokens), seconds - max(0.0, once - START / 2 * plain))
+        self.budget.spend(tokens, seconds - max(0.0, once - START / 2 * plain))
         if candidate.behind >= FAR_BEHIND:
             took = max(0.0, read.seconds - expected) / candidate.behind
             before = self.reading.get(candidate.drafter, took)

@@ -153,6 +153,31 @@ class Costs:
         if abs(cost.surprise) < self.noise:
             self._recent.clear()
 
+    def together(self, texts: int) -> "Costs":
+        """A guess of what rounds of several texts cost, from what those of one do.
+
+        A pass over so many rows costs about the same whosever they are, and a drafter's own part about as
+        much as for one text. Lengths of which that tells nothing are left out.
+        """
+        if self.plain is None:
+            return Costs()
+        longest = max((self.longest(name) for name in self.rounds), default=0)
+        passes = [self.plain.at(0)] + [
+            min(self.of(name, k) for name in self.rounds if k <= self.longest(name))
+            for k in range(1, longest + 1)
+        ]
+        if texts > len(passes):
+            return Costs()
+        grown = self.plain.growth * texts
+        rounds = {
+            name: {
+                k: RoundCost(passes[texts * (k + 1) - 1] + self.of(name, k) - passes[k], grown, seen=1)
+                for k in range(1, min(self.longest(name), len(passes) // texts - 1) + 1)
+            }
+            for name in self.rounds
+        }
+        return Costs(RoundCost(passes[texts - 1], grown, seen=0), rounds)
+
     def as_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them."""
         rounds = {

@@ -1,6 +1,6 @@
 """Who drafts the next round, and how long: asked before each round, shown each that was read."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
@@ -11,8 +11,12 @@ from mlx_spec.types import Round
 class Policy(Protocol):
     """Plans rounds from the rounds before. Whatever it plans, the text stays the same."""
 
-    def begin(self) -> None:
-        """A new prompt."""
+    def of(self, texts: int) -> "Policy":
+        """What plans rounds of so many texts."""
+        ...
+
+    def begin(self, texts: Collection[int]) -> None:
+        """These texts, each by a number of its own, are written together from here on."""
         ...
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
@@ -26,12 +30,12 @@ class Policy(Protocol):
         """
         ...
 
-    def count(self, read: Round, candidate: Candidate, length: int) -> None:
-        """A round was read, which drafted by `candidate` at `length` tokens in the context."""
+    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
+        """A round was read, by text, which drafted by `candidate` at `length` tokens in the context."""
         ...
 
-    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
-        """Which of the latest tokens, drafted by others, the drafter of `candidate` would have had right."""
+    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
+        """Which of a text's latest tokens, drafted by others, `candidate` would have had right."""
         ...
 
 
@@ -41,14 +45,17 @@ class Fixed:
     def __init__(self, length: int):
         self.length = length
 
-    def begin(self) -> None:
+    def of(self, texts: int) -> "Fixed":
+        return self
+
+    def begin(self, texts: Collection[int]) -> None:
         """Nothing to forget."""
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         return (candidates[0], self.length) if candidates and self.length else (NO_CANDIDATE, 0)
 
-    def count(self, read: Round, candidate: Candidate, length: int) -> None:
+    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
         """Nothing to learn."""
 
-    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
+    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
         """Nothing to learn."""

@@ -20,7 +20,7 @@ from mlx_lm.models.cache import (
     make_prompt_cache,
 )
 
-from mlx_spec.arrays import put_rows
+from mlx_spec.arrays import put_rows, rearranged
 from mlx_spec.errors import UnsupportedModel
 
 CAPACITY_STEP = 256
@@ -108,10 +108,15 @@ class Buffer:
             old[sequence : sequence + 1] = one
         self.arrays = whole
 
-    def resize(self, sequences: int) -> None:
-        """Hold the rows of `sequences`; the first keep theirs."""
-        kept = [x[:sequences] for x in self.arrays]
-        self.arrays = tuple(mx.pad(x, [(0, sequences - x.shape[0])] + [(0, 0)] * 3) for x in kept)
+    def copy(self, source: int, sequence: int, count: int) -> None:
+        """Give one sequence the first `count` rows of another."""
+        for x in self.arrays:
+            x[sequence, :, :count] = x[source, :, :count]
+
+    def rearrange(self, order: Sequence[int]) -> None:
+        """Hold at place i a copy of what sequence `order[i]` had."""
+        self.arrays = tuple(rearranged(x, order) for x in self.arrays)
+        mx.eval(self.arrays)  # one layer at a time: the old rows are given back before the next is copied
 
     def read(self, first: int, last: int) -> tuple[Any, Any]:
         """Keys and values of rows `[first, last)`, `[b, heads, rows, dim]` each: views, no copy.

@@ -12,6 +12,7 @@ from mlx_spec.target.cache import buffers_in, capacity_for, make_entries, only
 from mlx_spec.target.compiled import CompiledPasses
 from mlx_spec.target.positions import place_rows
 from mlx_spec.target.probe import Probe
+from mlx_spec.target.read_texts import ReadTexts
 from mlx_spec.target.recording import States
 from mlx_spec.target.recurrent import plain_caches, states_in
 from mlx_spec.target.taps import Taps
@@ -20,6 +21,9 @@ from mlx_spec.target.view import views
 PREFILL_CHUNK = 512
 """Prompt tokens per forward pass; progress is reported after each."""
 
+WORTH_COPYING = 32
+"""Rows that are copied from another sequence; fewer are worked out again."""
+
 COMPILES = "MLX_DISABLE_COMPILE" not in os.environ
 """MLX's own switch: compiling for the CPU takes a C++ compiler at run time."""
 
@@ -27,16 +31,14 @@ Progress = Callable[[int, int], None]
 """Called with (tokens read, tokens to read). May raise to cancel."""
 Observe = Callable[[Pass, Output], None]
 """Called with each pass of a prefill."""
-
 Rows = list[tuple[mx.array, ...]]
 """The arrays of every buffer."""
 
 
-class Model:
+class Model(ReadTexts):
     """Target or draft model: both are fed, remembered and rewound the same way.
 
-    Of sequence i, `texts[i][:seen[i]]` are the tokens whose rows are valid. Going back is only a smaller
-    `seen`, and for recurrent layers also the states there (`recurrent.py`).
+    Going back is only a smaller `seen`, and for recurrent layers also the states there (`recurrent.py`).
 
     Args:
         kv_bits: quantizes keys and values.
@@ -47,9 +49,8 @@ class Model:
     """
 
     def __init__(self, model: nn.Module, kv_bits: int | None = None, taps: Sequence[int] = ()):
+        super().__init__()
         self.model = model
-        self.texts: list[Sequence[int]] = [()]
-        self.seen = [0]
         self.graphs_built = 0
         """By compiled passes; one that builds its graph takes longer than those after it."""
         self._probe = probe = Probe(model, kv_bits)
@@ -146,17 +147,12 @@ class Model:
         if self._lender is not None:
             self._lender.drop()
 
-    def forget(self) -> None:
-        """Read the next prompt from its first token, as after loading."""
-        self.seen = [0] * len(self.seen)
-
-    def resize(self, sequences: int) -> None:
-        """Read `sequences` at once; the first keep what was read."""
-        if sequences != len(self.texts):
-            for buffer in self.buffers:
-                buffer.resize(sequences)
-            self.texts = [*self.texts, *[()] * sequences][:sequences]
-            self.seen = [*self.seen, *[0] * sequences][:sequences]
+    def rearrange(self, order: Sequence[int]) -> None:
+        """Read `len(order)` sequences at once, each going on with a copy of what `order` names had read."""
+        for buffer in self.buffers if self._lender is None else ():
+            buffer.rearrange(order)
+        self.texts = [self.texts[i] for i in order]
+        self.seen = [self.seen[i] for i in order]
 
     def prefill(
         self,
@@ -177,26 +173,35 @@ class Model:
         """
         kept = self.resume(tokens, count, sequence)
         while self.seen[sequence] < count:
-            first = self.seen[sequence]
-            stop = min(first + PREFILL_CHUNK, count)
-            ids = mx.array([list(tokens[first:stop])], mx.int32)
-            beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
-            self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
-            if stop - first == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
-                mx.clear_cache()
-            self.seen[sequence] = stop
+            self.read(min(self.seen[sequence] + PREFILL_CHUNK, count), observe, sequence, hidden)
             if progress:
-                progress(stop - kept, count - kept)
+                progress(self.seen[sequence] - kept, count - kept)
+        self.mark()
+        return kept
+
+    def read(
+        self, stop: int, observe: Observe | None = None, sequence: int = 0, hidden: mx.array | None = None
+    ) -> None:
+        """One pass over the tokens of one sequence that were not read, up to `stop`. Waits for it."""
+        first, tokens = self.seen[sequence], self.texts[sequence]
+        ids = mx.array([list(tokens[first:stop])], mx.int32)
+        beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
+        self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
+        if stop - first == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
+            mx.clear_cache()
+        self.seen[sequence] = stop
+
+    def mark(self) -> None:
+        """A prompt was read: later ones may go on from here."""
         if self._history is not None:
             self._history.mark()
-        return kept
 
     def resume(self, tokens: Sequence[int], limit: int, sequence: int = 0) -> int:
         """Go back to the furthest place up to `limit` that is in `tokens` too, and return it."""
-        kept = min(self._common(tokens, sequence), limit)
+        kept = min(self.common(tokens, sequence), limit)
         if self._history is not None:
             kept = self._history.resume(kept)
-            self._history.mark()
+            self.mark()
         self.texts[sequence], self.seen[sequence] = tokens, kept
         if len(self.texts) == 1 and capacity_for(len(tokens)) < self._passes.bounds.high:
             # After a longer text, or a calibration, passes would read all the rows there are.
@@ -205,23 +210,19 @@ class Model:
                 buffer.cut(len(tokens))
         return kept
 
-    def read_to(self, tokens: Sequence[int], seen: int, sequence: int = 0) -> None:
-        """Rows of `tokens[:seen]` are valid now, by passes that were decoded."""
-        self.texts[sequence], self.seen[sequence] = tokens, seen
-
-    def pretend_cached(self, tokens: Sequence[int]) -> None:
-        """Act as if `tokens` had been read, where rows are all there is; they hold whatever they do."""
-        if not self.recurrent:
-            self.read_to(tokens, len(tokens))
+    def borrow(self, tokens: Sequence[int], sequence: int) -> None:
+        """Copy the rows of a longer prefix of `tokens` from another sequence, where one has it."""
+        shared = [self.common(tokens, i) for i in range(len(self.texts))]
+        other = max(range(len(shared)), key=shared.__getitem__)
+        if (count := shared[other]) >= shared[sequence] + WORTH_COPYING:
+            for buffer in self.buffers:
+                buffer.copy(other, sequence, count)
+            self.texts[sequence], self.seen[sequence] = tokens, count
 
     def shared(self, tokens: Sequence[int], sequence: int = 0) -> int:
         """How many of the first tokens need not be read again."""
-        common = self._common(tokens, sequence)
+        common = self.common(tokens, sequence)
         return common if self._history is None else self._history.reach(common)
-
-    def _common(self, tokens: Sequence[int], sequence: int) -> int:
-        ours = list(self.texts[sequence][: self.seen[sequence]])
-        return len(os.path.commonprefix([ours, list(tokens)]))  # it takes any lists
 
     def _pure(
         self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...], hidden: mx.array | None

@@ -7,8 +7,9 @@ rows of tokens by AdamW.
 import json
 import math
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ class Progress:
     """Groups of files read."""
     loss: float = math.nan
     """Of the last step."""
+    seconds: float = field(default=0.0, compare=False)
+    """Of learning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +131,11 @@ class Fit:
         random.Random(epoch).shuffle(order)
         texts = [each for file in order[place * FILES :][:FILES] for each in study.read(file)]
         for several in _batches(texts, random.Random(progress.files)):
+            begun = time.perf_counter()
             batch = Batch(several, self.table)
             progress.loss = self.learn(batch)
             progress.tokens += batch.count
+            progress.seconds += time.perf_counter() - begun
             yield
         progress.files += 1
         mx.clear_cache()

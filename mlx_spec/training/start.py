@@ -7,7 +7,7 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.drafters.draft_head import LINEARS, embedding_of
+from mlx_spec.drafters.draft_head import output_layer_of
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 
@@ -56,10 +56,7 @@ def medusa_head(target: Any, shape: MedusaShape) -> MedusaHead:
 
 def output_rows(target: Any, tokens: Sequence[int]) -> mx.array:
     """What the target multiplies its last state with for these tokens: `[tokens, dim]`."""
-    table = embedding_of(target)
-    rows = table.weight.shape[0]
-    output = [m for m in target.modules() if isinstance(m, LINEARS) and m.weight.shape[0] == rows]
-    whole = matrix(output[-1] if output else table)
+    whole = matrix(output_layer_of(target))
     assert whole is not None, "it is one of MLX's own layers"
     return whole[mx.array(list(tokens))]
 

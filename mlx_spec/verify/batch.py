@@ -46,8 +46,19 @@ class BatchVerifier:
         """The drafter's token at draft position `index`, and what it was drawn from if that is asked for."""
         each = [r.propose(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
         tokens = mx.stack([token for token, _ in each])
-        probs = [p for _, p in each if p is not None]
-        return tokens, mx.stack(probs) if probs else None
+        if not (drawn := [p for _, p in each if p is not None]):
+            return tokens, None
+        # Rows that ask for none, greedy ones and free places, look at none.
+        return tokens, mx.stack([mx.zeros_like(drawn[0]) if p is None else p for _, p in each])
+
+    def at_once(self, logits: Float[mx.array, "b depth vocab"]) -> Draft:
+        """A chain of tokens of which none was guessed knowing the others."""
+        drafted, probs = mx.zeros((len(logits), 0), mx.int32), []
+        for index in range(logits.shape[1]):
+            ids, q = self.propose(logits[:, index], index, drafted)
+            drafted = mx.concatenate([drafted, ids], axis=1)
+            probs += [] if q is None else [q]
+        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
     def judge(self, draft: Draft, tree: Tree | None, logits: Float[mx.array, "b rows vocab"]) -> Verdict:
         """What is accepted, the last logits being those after the text's last token and each drafted one."""

@@ -14,6 +14,7 @@ from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
+from mlx_spec.policy.plan import Fixed
 from mlx_spec.target.model import Model
 from mlx_spec.training import study, unroll
 from mlx_spec.training.fit import Batch, places
@@ -28,7 +29,7 @@ def target(seed: int = 0) -> nn.Module:
 
 
 def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(range(VOCAB))) -> EagleHead:
-    args = ModelArgs("llama", 32, 1, 64, 4, 1e-5, VOCAB, num_key_value_heads=2)
+    args = ModelArgs("llama", 32, 1, 64, 4, 1e-5, VOCAB, head_dim=8, num_key_value_heads=2)
     return settled(EagleHead(EagleShape(args, 32, TAPS, tokens, fc_norm=True), model), seed, spread=1.0)  # type: ignore[return-value]
 
 
@@ -85,23 +86,15 @@ def drafts(
     return found
 
 
-class Uneven:
+class Uneven(Fixed):
     """A controller that lets others have rounds: the drafter gets some, of these lengths."""
 
     def __init__(self, lengths: Sequence[int]):
         self._lengths = itertools.cycle(lengths)
 
-    def begin(self):
-        return None
-
     def choose(self, candidates, length):
         k = next(self._lengths)
         return (candidates[0], k) if k else (NO_CANDIDATE, 0)
-
-    def count(self, read, candidate, length):
-        return None
-
-    shadow = count
 
 
 def shuffled(seed: int, count: int) -> list[int]:

@@ -7,7 +7,7 @@ import mlx.nn as nn
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict, take_rows
 from mlx_spec.candidate import Candidate
-from mlx_spec.drafters import Context, Drafter, Texts
+from mlx_spec.drafters import Context, Drafter
 from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 
@@ -33,8 +33,8 @@ class Branching(Drafter):
             self.depths.append(self.depths[parent] + 1)
         self.depth = max(self.depths)
 
-    def begin(self, prompts: Texts, documents: Texts) -> None:
-        self.cached.resize(len(prompts))
+    def rearrange(self, order: Sequence[int]) -> None:
+        self.cached.rearrange(order)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         return [Candidate(self.name, "branching", 0.9, limit=self.depth, host_text=True)]
@@ -42,7 +42,10 @@ class Branching(Drafter):
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         b = len(context.host_tokens)
         for i, text in enumerate(context.host_tokens):
-            self.cached.prefill(text, len(text) - 1, sequence=i)
+            if text:
+                self.cached.prefill(text, len(text) - 1, sequence=i)
+            else:
+                self.cached.overwrite(context.length.low - 1, i)
         if not self.trees:
             return Draft.chain(mx.zeros((b, depth), mx.int32))
         nodes = [i for i, d in enumerate(self.depths[1:]) if d <= depth]

@@ -3,10 +3,9 @@
 import mlx.core as mx
 import pytest
 
-from mlx_spec import BadOption, Engine, Options
+from mlx_spec import Engine, Options
 from mlx_spec.batch import Batch
 from mlx_spec.target.view import View
-from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import BINARY, LOPSIDED, Branching
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
@@ -84,9 +83,3 @@ def test_a_broken_batch_is_caught(monkeypatch, owner, name, mutant):
     wanted = alone(engine)
     monkeypatch.setattr(owner, name, mutant)
     assert together(engine, drafter="model", draft_length=3) != wanted
-
-
-def test_a_recurrent_target_writes_one_text_at_a_time():
-    engine = Engine(build("qwen3_5"), context_limit=512)
-    with pytest.raises(BadOption, match="one text at a time"):
-        together(engine)

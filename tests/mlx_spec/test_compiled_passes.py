@@ -6,10 +6,14 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
+from mlx_spec.drafters.dflash import DFlashDrafter
+from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.target import model as cached_model
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
+from tests.mlx_spec.dflash_heads import SHAPE, random_head
+from tests.mlx_spec.heads import target
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     draft_model,
@@ -127,3 +131,26 @@ def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch
         twice(engine, **DRAFTED)
     assert twice(engine, **DRAFTED) == wanted
     assert engine.target.compiles and left[0] < 0
+
+
+def pard() -> PardDrafter:
+    return PardDrafter(tiny_llama(0), VOCAB - 1)
+
+
+def block() -> DFlashDrafter:
+    return DFlashDrafter(random_head(SHAPE), "dflash")
+
+
+@pytest.mark.parametrize("make", [pard, block])
+def test_drafts_of_one_pass_are_the_same_compiled(make):
+    """Rows of the text and of masks, whose number changes with what was accepted."""
+
+    def drafted(compiles: bool) -> list[tuple[int, ...]]:
+        drafter = make()
+        drafter.cached.compiles = compiles and drafter.cached.compiles
+        assert drafter.cached.compiles is compiles
+        engine = Engine(target(), [drafter], context_limit=1000)
+        options = Options(max_tokens=48, temperature=0.9, drafter=drafter.name, draft_length=3)
+        return [read.drafted for read in engine.generate(prompt(40, 1), options)]
+
+    assert drafted(True) == drafted(False)

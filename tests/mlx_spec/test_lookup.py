@@ -39,7 +39,7 @@ def test_the_longest_match_is_that_of_a_naive_search(alphabet):
 
 def copied(drafter: LookupDrafter, text: list[int], depth: int, documents=()) -> list[int]:
     """What it drafts after `text`; nothing where it is no candidate."""
-    drafter.begin([text], documents)
+    drafter.begin([text], [documents])
     if not drafter.candidates(Length.exact(len(text))):
         return []
     context = Context([text], mx.array([text]), Length.exact(len(text)))

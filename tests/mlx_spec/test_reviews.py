@@ -1,6 +1,6 @@
 """A drafter that rests tells what it would have drafted: right, and without touching the text."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -29,7 +29,7 @@ class Asking(Fixed):
         self.reviews: list[list[bool]] = []
         self.accepted: list[tuple[int, int]] = []
 
-    def begin(self) -> None:
+    def begin(self, texts: Collection[int]) -> None:
         self.rounds = 0
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
@@ -38,12 +38,12 @@ class Asking(Fixed):
         asked = next(candidate for candidate in candidates if candidate.drafter == "model")
         return asked, 0 if len(self.reviews) <= len(self.accepted) else 3
 
-    def count(self, read: Round, candidate: Candidate, length: int) -> None:
+    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
         self.rounds = 0 if candidate != NO_CANDIDATE else self.rounds + 1
-        if read.drafted:
-            self.accepted.append((read.accepted, len(read.drafted)))
+        for each in read.values():
+            self.accepted += [(each.accepted, len(each.drafted))] if each.drafted else []
 
-    def shadow(self, candidate: Candidate, right: Sequence[bool]) -> None:
+    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
         self.reviews.append(list(right))
 
 
@@ -88,7 +88,7 @@ def test_a_review_tells_of_each_token_whether_it_would_have_been_drafted(tempera
     wanted = [mx.argmax(x).item() == token for x, token in zip(choices, written[len(PROMPT) :], strict=True)]
     for count in (1, 4, 11):
         drafter = ModelDrafter(other())
-        drafter.begin([written[:-count]], ())
+        drafter.begin([written[:-count]], [()])
         for end in range(len(written) - count, len(written)):
             context, verifier = after(written[:end])
             plain = Draft.none(1)
@@ -105,10 +105,10 @@ def test_a_review_tells_of_each_token_whether_it_would_have_been_drafted(tempera
 def test_lookup_knows_without_being_asked():
     lookup = LookupDrafter()
     text = [1, 2, 3, 4, 5, 6, 7, 8]
-    lookup.begin([[*text, 1, 2, 3]], ())
+    lookup.begin([[*text, 1, 2, 3]], [()])
     assert lookup.commit([[*text, 1, 2, 3]]) == [], "the prompt is not the answer"
-    assert lookup.commit([[*text, 1, 2, 3, 4]])[0][1] == [True]
-    assert [right for _, right in lookup.commit([[*text, 1, 2, 3, 4, 5, 9]])] == [[True], [False]]
+    assert lookup.commit([[*text, 1, 2, 3, 4]])[0][2] == [True]
+    assert [right for _, _, right in lookup.commit([[*text, 1, 2, 3, 4, 5, 9]])] == [[True], [False]]
     assert lookup.commit([[*text, 1, 2, 3, 4, 5, 9, 10]]) == [], "nothing matches"
 
 

@@ -1,6 +1,5 @@
 """Trees of drafted tokens: any shape, any cache, the same text; each mutant gives another one."""
 
-import itertools
 from typing import Any
 
 import mlx.core as mx
@@ -13,6 +12,7 @@ from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.view import View
 from mlx_spec.verify.walk import walk
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.proof_drafters import BINARY, SHAPES, Branching
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
@@ -48,11 +48,7 @@ USUAL = {
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "temperature"),
-    [
-        pytest.param(*case, marks=[] if case in USUAL else pytest.mark.slow)
-        for case in itertools.product(ARCHITECTURES, SHAPES, (0.0, 0.9))
-    ],
+    ("name", "shape", "temperature"), grid(ARCHITECTURES, SHAPES, (0.0, 0.9), usual=USUAL)
 )
 def test_a_tree_of_any_shape_gives_the_plain_text(name, shape, temperature):
     """Windows of 24 and 32 are not filled after 5 tokens and are after 40."""

@@ -6,6 +6,7 @@ import pytest
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, Uneven, drafts, greedy_draft, head_for, target, trained
 from tests.mlx_spec.tiny_models import one_layer, prompt, text, tokens
 
@@ -16,7 +17,7 @@ def engine_with(model, head: EagleHead, kind: type[EagleDrafter] = EagleDrafter,
     return Engine(model, [kind(head)], context_limit=400, **options)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def head() -> EagleHead:
     """It knows some texts of the target."""
     plain = Engine(target(), context_limit=400)
@@ -50,9 +51,15 @@ class Wide(Branching):
     size = 15
 
 
-@pytest.mark.parametrize("kind", [Branching, Wide])
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("kind", "temperature", "depth"),
+    grid(
+        (Branching, Wide),
+        (0.0, 0.8),
+        (1, 2, 4),
+        usual=[(Branching, 0.0, 4), (Branching, 0.8, 2), (Wide, 0.0, 2), (Wide, 0.8, 4), (Wide, 0.0, 1)],
+    ),
+)
 def test_its_trees_change_no_text_and_are_accepted_more_often_than_chains(head, kind, temperature, depth):
     engine, chains = engine_with(target(), head, kind), engine_with(target(), head)
     options = Options(max_tokens=48, temperature=temperature, seed=4, drafter="eagle", draft_length=depth)
@@ -97,8 +104,9 @@ def test_a_head_that_is_fed_wrongly_is_seen(head, broken):
     assert not all_right(engine, head, max_tokens=48, draft_length=3)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("length", [1, 4, 7])
+@pytest.mark.parametrize(
+    ("temperature", "length"), grid((0.0, 0.8), (1, 4, 7), usual=[(0.0, 7), (0.8, 4), (0.8, 1)])
+)
 def test_the_text_is_that_of_plain_decoding(head, temperature, length):
     engine = engine_with(target(), head)
     options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
@@ -152,7 +160,10 @@ def test_rested_it_tells_what_it_would_have_drafted(head):
     engine = engine_with(target(), head)
     asked = []
     shadow = engine.controller.shadow
-    engine.controller.shadow = lambda c, right: (asked.append((c.drafter, len(right))), shadow(c, right))  # type: ignore[method-assign]
+    engine.controller.shadow = lambda t, c, right: (
+        asked.append((c.drafter, len(right))),
+        shadow(t, c, right),
+    )  # type: ignore[method-assign]
     text(engine, PROMPT, max_tokens=60, drafter="eagle")
     assert any(name == "eagle" for name, _ in asked)
 

@@ -30,24 +30,24 @@ def copied(drafter: Drafter, text: list[int], depth: int) -> list[int]:
 
 def test_what_followed_the_longest_match_of_all_stores_is_drafted_to_the_end_of_its_document():
     drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7], [8, 9]], [[0, 1, 2, 3, 4, 5, 60, 61]])
-    drafter.begin([[80, 1, 2, 3, 4, 5]], [])
+    drafter.begin([[80, 1, 2, 3, 4, 5]], [[]])
     assert copied(drafter, [80, 1, 2, 3, 4, 5], 8) in ([6, 7], [60, 61])
-    drafter.begin([[0, 1, 2, 3, 4, 5]], [])
+    drafter.begin([[0, 1, 2, 3, 4, 5]], [[]])
     assert copied(drafter, [0, 1, 2, 3, 4, 5], 8) == [60, 61]
 
 
 @pytest.mark.parametrize("ending", [[2, 3, 4, 5], [90, 2, 3, 4, 5], [3, 4, 5, 6, 7], [4, 5, 6, 7, 8]])
 def test_it_rests_after_a_short_match_at_the_end_of_a_document_and_across_two(ending):
     drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11]])
-    drafter.begin([ending], [])
+    drafter.begin([ending], [[]])
     assert not drafter.candidates(Length.exact(len(ending)))
 
 
 def test_shadows_tell_token_by_token_what_it_would_have_drafted():
     drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7, 8]])
-    drafter.begin([[1, 2, 3, 4]], [])
+    drafter.begin([[1, 2, 3, 4]], [[]])
     shadows = drafter.commit([[1, 2, 3, 4, 5, 6, 90, 7]])
-    assert [(candidate.kind, right) for candidate, right in shadows] == [
+    assert [(candidate.kind, right) for _, candidate, right in shadows] == [
         ("grounded 5+", [True]), ("grounded 5+", [False])
     ]  # fmt: skip
     assert drafter.commit([[1, 2, 3, 4, 5, 6, 90, 7]]) == []

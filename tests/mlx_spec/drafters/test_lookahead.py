@@ -11,6 +11,7 @@ from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.target import model as cached_model
 from mlx_spec.verify import batch as verify_batch
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import (
     VOCAB,
@@ -32,8 +33,10 @@ def repeating():
     return settled(tiny_llama(0), 0, spread=0.7)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("size", "temperature"),
+    grid(SIZES, (0.0, 0.8), usual=[(size, 0.8 * (i % 2)) for i, size in enumerate(SIZES)]),
+)
 def test_text_is_the_plain_one_at_every_depth_and_guesses_come_true(size, temperature):
     target, accepted = repeating(), 0
     engine = Engine(target, [LookaheadDrafter(*size)], context_limit=400)

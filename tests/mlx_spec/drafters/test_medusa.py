@@ -13,6 +13,7 @@ from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.medusa import RIGHT, MedusaDrafter, shape
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape, final_norm, medusa_taps
 from mlx_spec.target.model import Model
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, Uneven, drafts
 from tests.mlx_spec.medusa_heads import HEADS, head_for, ranked, target, trained
 from tests.mlx_spec.tiny_models import ARCHITECTURES, one_layer, prompt, text, tokens
@@ -24,7 +25,7 @@ def engine_with(head: MedusaHead, kind: type[MedusaDrafter] = MedusaDrafter) -> 
     return Engine(target(), [kind(head)], context_limit=400)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def head() -> MedusaHead:
     """It knows some texts of the target."""
     plain = Engine(target(), context_limit=400)
@@ -120,9 +121,15 @@ class Wide(Branching):
     size = 15
 
 
-@pytest.mark.parametrize("kind", [Branching, Wide])
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("kind", "temperature", "depth"),
+    grid(
+        (Branching, Wide),
+        (0.0, 0.8),
+        (1, 2, 4),
+        usual=[(Branching, 0.0, 4), (Branching, 0.8, 2), (Wide, 0.0, 2), (Wide, 0.8, 4), (Wide, 0.0, 1)],
+    ),
+)
 def test_its_trees_change_no_text_and_save_rounds(head, kind, temperature, depth):
     engine = engine_with(head, kind)
     options = {"max_tokens": 48, "temperature": temperature, "seed": 4}

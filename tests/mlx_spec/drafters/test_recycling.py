@@ -6,11 +6,14 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import prompt, settled, text, tiny_llama, tokens
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("length", [1, 3, 7, None])
+@pytest.mark.parametrize(
+    ("length", "temperature"),
+    grid((1, 3, 7, None), (0.0, 0.8), usual=[(1, 0.8), (3, 0.0), (7, 0.8), (None, 0.0)]),
+)
 def test_text_is_the_plain_one_and_tokens_that_come_again_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)

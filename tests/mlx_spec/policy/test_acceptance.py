@@ -13,27 +13,44 @@ def rate(known: Acceptance) -> float:
 def test_positions_past_the_first_rejection_are_not_counted():
     rounds = {drafted: Acceptance() for drafted in (2, 8)}
     for drafted, known in rounds.items():
-        known.count(drafted, 1)
+        known.begin([1])
+        known.count(1, drafted, 1)
     assert np.array_equal(rounds[2].now, rounds[8].now)
 
 
 def test_what_was_accepted_and_what_would_have_been_teach_the_same():
     drafted, shadowed = Acceptance(), Acceptance()
-    drafted.count(8, 5)
-    shadowed.shadow([True] * 5 + [False])
+    drafted.begin([1])
+    shadowed.begin([1])
+    drafted.count(1, 8, 5)
+    shadowed.shadow(1, [True] * 5 + [False])
     assert rate(shadowed) == pytest.approx(rate(drafted), abs=0.05)
 
 
 def test_an_answer_of_another_kind_shows_within_a_few_tokens_and_the_usual_remains():
     known = Acceptance()
-    for _ in range(20):
-        known.begin()
-        known.count(8, 8)
+    for answer in range(20):
+        known.begin([answer])
+        known.count(answer, 8, 8)
     assert rate(known) > 0.9
-    known.begin()
+    known.begin([20])
     before = rate(known)
-    known.count(4, 0)
-    known.shadow([False] * 4)
+    known.count(20, 4, 0)
+    known.shadow(20, [False] * 4)
     assert before > 0.85 and rate(known) < 0.3
-    known.begin()
+    known.begin([21])
     assert rate(known) > 0.55
+
+
+def test_of_texts_written_together_each_has_its_own_level_and_now_is_their_mean():
+    known = Acceptance()
+    known.begin([1, 2])
+    for _ in range(9):
+        known.count(1, 4, 4)
+        known.count(2, 4, 0)
+    both = rate(known)
+    known.begin([1])
+    good = rate(known)
+    assert good > 0.9 and both < good - 0.3
+    known.count(2, 4, 0)
+    assert rate(known) == good, "a text that has ended teaches nothing"

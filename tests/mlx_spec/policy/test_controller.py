@@ -154,10 +154,10 @@ def test_one_answer_loses_no_more_than_its_allowance():
 def test_the_budget_is_judged_by_plain_rounds_timed_afterwards():
     """Drafts seemed to lose while the machine was slow; plain rounds were as slow."""
     spent = Budget()
-    spent.spend(10, 15.0)
+    spent.spend(10.0, 15.0)
     assert spent.left(plain=1.0) < 0 < spent.left(plain=1.5)
     for _ in range(budget.SETTLED):
-        spent.rest(1, plain=1.5)
+        spent.rest(1.0, plain=1.5)
     assert spent.left(plain=1.0) == spent.left(plain=1.5) > 1.9
 
 
@@ -174,25 +174,26 @@ def test_plain_rounds_are_looked_at_while_one_token_is_drafted():
     """They were believed too slow: two readings of a look put it right."""
     planner = Controller(Costs(RoundCost(1.5), {"model": {1: RoundCost(1.2)}}))
     candidate, kinds = replace(MODEL, limit=1), []
+    planner.begin([1])
     for _ in range(40):
         _, k = planner.choose([candidate], 0)
         kinds.append(k)
         read = rounds_of(k, 0, "model", 1.2) if k else rounds_of(0, 0, "none", 1.0)
-        planner.count(read, candidate if k else NO_CANDIDATE, 0)
-        planner.shadow(candidate, [True])
+        planner.count({1: read}, candidate if k else NO_CANDIDATE, 0)
+        planner.shadow(1, candidate, [True])
     assert 0 in kinds[2:] and planner.costs.of("none", 0) < 1.3
 
 
 def test_the_surer_of_two_drafters_drafts():
     planner = Controller(linear(0.1, "lookup", "model"))
-    planner.begin()
+    planner.begin([1])
     for _ in range(6):
-        planner.shadow(MODEL, [False] * 3)
-        planner.shadow(SURE, [True] * 3)
+        planner.shadow(1, MODEL, [False] * 3)
+        planner.shadow(1, SURE, [True] * 3)
     assert planner.choose([SURE, MODEL], 0)[0] == SURE
     for _ in range(6):
-        planner.shadow(MODEL, [True] * 3)
-        planner.shadow(CHANCE, [False] * 3)
+        planner.shadow(1, MODEL, [True] * 3)
+        planner.shadow(1, CHANCE, [False] * 3)
     assert planner.choose([MODEL, CHANCE], 0)[0] == MODEL
 
 
@@ -201,8 +202,9 @@ def test_a_longer_match_earns_a_longer_draft():
     lengths = [Controller(costs).choose([candidate], 0)[1] for candidate in reversed(CANDIDATES.values())]
     assert lengths == sorted(lengths) and lengths[0] <= 5 and lengths[-1] >= 8
     planner = Controller(costs)
+    planner.begin([1])
     for _ in range(12):
-        planner.count(rounds_of(31, 31, "lookup", 3.5), SURE, 0)
+        planner.count({1: rounds_of(31, 31, "lookup", 3.5)}, SURE, 0)
     assert planner.choose([SURE], 0) == (SURE, 31)
 
 
@@ -211,8 +213,9 @@ def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good(
         costs = {k: RoundCost(1.0 if k < 4 else 1.0 + 0.2 * (k - 3)) for k in range(1, 9)}
         costs[4] = RoundCost(seconds)
         planner = Controller(Costs(RoundCost(1.0), {"model": costs}), edges)
-        known = planner.acceptance["model"] = Acceptance()
-        known.now = known.usual = (LEVELS == 0.85).astype(float)
+        sure = np.where(LEVELS == 0.85, 1.0, 1e-9)
+        weights = (sure / sure.sum()).tolist()
+        planner.acceptance["model"] = Acceptance.from_json({"usual": weights, "now": weights})
         return planner.choose([MODEL], 0)[1]
 
     as_good, better = 1.135, 1.05
@@ -224,10 +227,11 @@ def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good(
 def test_what_is_not_chosen_is_looked_at_ever_more_rarely():
     planner, seen = Controller(World("this CPU", 0.1, "0.97", noise=0.0).costs()), []
     takes = World("this CPU", 0.1, "0.97").takes
+    planner.begin([1])
     for number in range(6000):
         candidate, k = planner.choose([MODEL], 0)
         seen += [number] if not k else []
-        planner.count(rounds_of(k, k, candidate.drafter, takes(k)), candidate, 0)
+        planner.count({1: rounds_of(k, k, candidate.drafter, takes(k))}, candidate, 0)
     gaps = [b - a for a, b in zip(seen, seen[1:], strict=False) if b - a > 4]
     assert gaps == sorted(gaps) and 3 < len(gaps) < 12
 
@@ -236,7 +240,7 @@ def test_what_was_learned_survives_as_plain_values():
     world = World("M4 Pro", 0.1, "0.65", growth=1.0)
     planner = Controller(world.costs())
     play(planner, world, 3)
-    planner.begin()
+    planner.begin([1])
     again = Controller()
     again.restore(planner.as_json())
     assert again.as_json() == planner.as_json()
@@ -271,7 +275,7 @@ def test_the_reading_of_a_long_prompt_has_to_pay_too():
     planner, far = Controller(linear(0.1, "model")), replace(MODEL, behind=16_000)
     assert planner.choose([MODEL], 0)[1] > 0
     assert planner.choose([far], 0) == (NO_CANDIDATE, 0)
-    planner.count(Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 160.0), far, 0)
+    planner.count({1: Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 160.0)}, far, 0)
     assert planner.reading["model"] == pytest.approx(0.01)
 
 

@@ -18,7 +18,7 @@ def learner(seed: int = 5) -> Learner:
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("texts")
     for i in range(3):
@@ -48,7 +48,9 @@ def test_a_fit_that_was_stopped_ends_with_the_same_weights(files, tmp_path):
         Fit(learner(), files, 1500, tmp_path / "part.safetensors").run(stopped_after(2))
     resumed = Fit(learner(seed=9), files, 1500, tmp_path / "part.safetensors")
     assert 0 < resumed.progress.tokens < 1500
+    before = resumed.progress.seconds
     resumed.run(lambda progress: None)
+    assert resumed.progress.seconds > before > 0, "the time of both runs"
     assert resumed.progress == whole.progress
     for one, other in zip(weights(whole), weights(resumed), strict=True):
         assert (one == other).all()

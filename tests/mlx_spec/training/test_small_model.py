@@ -25,7 +25,7 @@ def args(width: int, layers: int = 2) -> ModelArgs:
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Greedy answers, as the target has studied them: without taps."""
     path = tmp_path_factory.mktemp("texts") / "texts-00000.safetensors"

@@ -15,6 +15,7 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Tree
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
+from mlx_spec.drafters import Drafter
 from mlx_spec.policy.plan import Fixed
 from mlx_spec.verify import rules, verifiers
 from mlx_spec.verify.distribution import logprobs
@@ -117,12 +118,18 @@ def few_tokens(seed: int) -> nn.Module:
 
 
 def deviation(
-    rule: str, drafter: str, trials: int = TRIALS, draft: nn.Module | None = None, together=10, **filters
+    rule: str,
+    drafter: str,
+    trials: int = TRIALS,
+    draft: nn.Module | None = None,
+    together: int = 10,
+    more: Sequence[Drafter] = (),
+    **filters,
 ) -> float:
     """Texts are written `together` at once: ten take a third of the time."""
     # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
     target, draft = few_tokens(16), draft or few_tokens(18)
-    drafters = [*engine_of(target, draft, context_limit=64).drafters, Branching(draft, BINARY)]
+    drafters = [*engine_of(target, draft, context_limit=64).drafters, Branching(draft, BINARY), *more]
     engine, ids = Engine(target, drafters, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
     sampled: dict[str, Any] = {"temperature": 1.5, "verify": rule, "drafter": drafter, "draft_length": 2}
     options = Options(max_tokens=1 + TOKENS, **sampled, **filters)

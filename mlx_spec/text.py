@@ -1,13 +1,19 @@
 """One text being written, as far as the host has read it."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
+import mlx.core as mx
+
+from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round, StopReason
 from mlx_spec.verify.verifiers import Verifier
 
 
 @dataclass(slots=True)
-class Sequence:
+class Text:
     """The text, where it must end, and the rounds that wrote it."""
 
     tokens: list[int]
@@ -16,7 +22,18 @@ class Sequence:
     limit: int
     """Tokens at which it ends at the latest."""
     verifier: Verifier
+    documents: list[list[int]] = field(default_factory=list)
+    """Other texts that it may copy from."""
+    number: int = field(default_factory=count().__next__)
+    """Its own, of all texts."""
     rounds: list[Round] = field(default_factory=list)
+    ended: bool = False
+    """Whether its last round was read, or it was cancelled."""
+    asked: float = field(default_factory=time.perf_counter)
+    begun: float | None = None
+    """When it was given and when its prompt was read, by `time.perf_counter`."""
+    first_read: int = 0
+    """Prompt tokens that are read before its first round."""
     cached_tokens: int = 0
     """Prompt tokens that were not read again."""
     prompt_length: int = field(init=False)
@@ -25,9 +42,19 @@ class Sequence:
         self.prompt_length = len(self.tokens)
 
     @property
-    def stopped(self) -> bool:
-        """Whether its last round was read."""
-        return bool(self.rounds) and self.rounds[-1].stop is not None
+    def prefill_seconds(self) -> float:
+        """From when it was given until its prompt was read."""
+        return self.begun - self.asked if self.begun else 0.0
+
+    def stats(self, rounds: Sequence[Round] | None = None) -> Stats:
+        """Its numbers; of `rounds`, where not all were read on."""
+        return summarise(
+            self.rounds if rounds is None else rounds,
+            prompt_tokens=self.prompt_length,
+            cached_tokens=self.cached_tokens,
+            prefill_seconds=self.prefill_seconds,
+            peak_memory_bytes=mx.get_peak_memory(),
+        )
 
     def extend(
         self,
@@ -41,6 +68,9 @@ class Sequence:
     ) -> Round:
         """Take a round that was read, up to the first stop; the arguments are as in `Round`."""
         taken, stop = self._cut(gained)
+        self.ended = stop is not None
+        if not self.rounds and self.begun:
+            seconds = min(seconds, time.perf_counter() - self.begun)
         cut = drafted[:taken] if stop and tree_depth is None else drafted
         self.tokens += gained[:taken]
         self.rounds.append(
@@ -60,9 +90,13 @@ class Sequence:
         return self.rounds[-1]
 
     def _cut(self, gained: list[int]) -> tuple[int, StopReason | None]:
-        for count, token in enumerate(gained, 1):
+        for taken, token in enumerate(gained, 1):
             if token in self.options.stop_tokens:
-                return count, "stop"
-            if len(self.tokens) + count >= self.limit:
-                return count, "length"
+                return taken, "stop"
+            if len(self.tokens) + taken >= self.limit:
+                return taken, "length"
         return len(gained), None
+
+
+Read = list[tuple[Text, Round]]
+"""Each text that a round went on with, and what it gained."""

@@ -1,0 +1,276 @@
+"""A head that drafts a block in one pass, laid out as DFlash checkpoints are (z-lab, `dflash/model.py`).
+
+A few layers of Qwen3's kind over rows of two kinds. Those of the text are one `fc` of the target's hidden
+states, the same in every layer: a layer only makes keys and values of them, so nothing of a rejected draft is
+left in them. Those of the block, the text's last token and masks, attend to the text and to each other, and
+the mask's row at a place guesses the token there.
+
+DSpark (DeepSeek, DeepSpec) adds what the token before says: a low-rank table of next tokens, `markov_head`.
+DFlash2 has convolutions along the block, and chooses among a few tokens at each place by the token before.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float, Int
+from mlx_lm.models import qwen3
+from mlx_lm.models.base import scaled_dot_product_attention
+from mlx_lm.models.cache import KVCache, RotatingKVCache
+
+from mlx_spec.drafters.draft_head import EMBEDDINGS, output_layer_of, spread
+from mlx_spec.drafters.head import Head
+from mlx_spec.errors import UnsupportedModel
+
+
+@dataclass(frozen=True, slots=True)
+class DFlashShape:
+    """Sizes of a head, and what it was trained to read."""
+
+    args: qwen3.ModelArgs
+    """Of the layers; `vocab_size` is the target's."""
+    taps: tuple[int, ...]
+    """Layers of the target whose outputs `fc` reads, in this order."""
+    tokens: tuple[int, ...]
+    """The target's id of each token that it guesses among, ascending."""
+    mask: int
+    """The token that stands for one that is not known."""
+    block: int
+    """Rows of a block, the text's last token included, at most."""
+    from_anchor: bool = False
+    """Whether the row of the text's last token guesses too: the row at a place then guesses the next one."""
+    windows: tuple[int | None, ...] = ()
+    """By layer: how many positions it sees; None: all. Left out: all layers see all."""
+    causal: tuple[bool, ...] = ()
+    """By layer: whether rows of a block see none after them. Left out: no layer."""
+    markov_rank: int = 0
+    """Of DSpark's table; 0: it has none."""
+    kernel: tuple[int, int] | None = None
+    """Rows that DFlash2's convolutions reach, and numbers that share a kernel; None: it has none."""
+    selector: tuple[int, int] | None = None
+    """Rank of DFlash2's tables, and tokens that it chooses among at each place; None: it has none."""
+    own_rows: bool = False
+    """Whether it has output rows of its own; else the target's are used."""
+    multiplier: float = 1.0
+    """Of logits."""
+    softcap: float | None = None
+    embedding_scale: float = 1.0
+    """Beside the target's own."""
+
+    @property
+    def room(self) -> int:
+        """Tokens that one pass may draft."""
+        return self.block if self.from_anchor else self.block - 1
+
+
+class DFlashAttention(qwen3.Attention):
+    """Queries of the block, keys and values of text and block."""
+
+    def __call__(self, block: mx.array, text: mx.array, mask: Any, cache: Any) -> mx.array:  # type: ignore[override]
+        (b, rows, _), before = block.shape, text.shape[1]
+        both = mx.concatenate([text, block], axis=1)
+        at = cache.offset
+        keys = self.k_norm(self.k_proj(both).reshape(b, before + rows, self.n_kv_heads, -1))
+        values = self.v_proj(both).reshape(b, before + rows, self.n_kv_heads, -1)
+        keys = self.rope(keys.transpose(0, 2, 1, 3), offset=at)
+        keys, values = cache.update_and_fetch(keys, values.transpose(0, 2, 1, 3))
+        if not rows:
+            return block
+        queries = self.q_norm(self.q_proj(block).reshape(b, rows, self.n_heads, -1))
+        queries = self.rope(queries.transpose(0, 2, 1, 3), offset=at + before)
+        found = scaled_dot_product_attention(queries, keys, values, cache=cache, scale=self.scale, mask=mask)
+        return self.o_proj(found.transpose(0, 2, 1, 3).reshape(b, rows, -1))
+
+
+class Convolution(nn.Module):
+    """A causal one along the block, before and after a part of a layer, with kernels that the row changes."""
+
+    def __init__(self, dim: int, reach: int, group: int):
+        super().__init__()
+        self.base_kernel = mx.zeros((2, reach, dim))
+        self.kernel_projection = nn.Linear(dim, 2 * reach * (dim // group), bias=False)
+        self._group = group
+
+    def around(self, part: Callable[[mx.array], mx.array], x: mx.array) -> mx.array:
+        """`part` of `x` convolved, convolved; both kernels are of `x`."""
+        (b, rows, dim), (_, reach, _) = x.shape, self.base_kernel.shape
+        own = self.kernel_projection(x).reshape(b, rows, 2, reach, dim // self._group)
+        kernels = self.base_kernel + mx.repeat(own, self._group, axis=-1)
+        return _convolved(part(_convolved(x, kernels[:, :, 0])), kernels[:, :, 1])
+
+
+def _convolved(x: Float[mx.array, "b rows dim"], kernels: Float[mx.array, "b rows reach dim"]) -> mx.array:
+    rows, reach = x.shape[1], kernels.shape[2]
+    before = mx.pad(x, [(0, 0), (reach - 1, 0), (0, 0)])
+    return sum(kernels[:, :, i] * before[:, reach - 1 - i : reach - 1 - i + rows] for i in range(reach))  # type: ignore[return-value]
+
+
+class DFlashLayer(nn.Module):
+    """A decoder layer of rows of the block."""
+
+    def __init__(self, shape: DFlashShape):
+        super().__init__()
+        args = shape.args
+        if shape.kernel:
+            self.attention_conv = Convolution(args.hidden_size, *shape.kernel)
+            self.mlp_conv = Convolution(args.hidden_size, *shape.kernel)
+        self._convolves = shape.kernel is not None
+        self.self_attn = DFlashAttention(args)
+        self.mlp = qwen3.MLP(args.hidden_size, args.intermediate_size)
+        self.input_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.post_attention_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+
+    def __call__(self, block: mx.array, text: mx.array, mask: Any, cache: Any) -> mx.array:
+        def attended(x: mx.array) -> mx.array:
+            return self.self_attn(x, text, mask, cache)
+
+        x = self.input_layernorm(block)
+        block = block + (self.attention_conv.around(attended, x) if self._convolves else attended(x))
+        x = self.post_attention_layernorm(block)
+        return block + (self.mlp_conv.around(self.mlp, x) if self._convolves else self.mlp(x))
+
+
+class Markov(nn.Module):
+    """What a token says of the next: a matrix of `[vocab, rank]` by one of `[rank, draft_vocab]`."""
+
+    def __init__(self, vocab: int, rank: int, tokens: int):
+        super().__init__()
+        self.markov_w1 = nn.Embedding(vocab, rank)
+        self.markov_w2 = nn.Linear(rank, tokens, bias=False)
+
+    def __call__(self, before: Int[mx.array, "*rows"]) -> Float[mx.array, "*rows draft_vocab"]:
+        return self.markov_w2(self.markov_w1(before))
+
+
+class Selector(nn.Module):
+    """Chooses among the likeliest few tokens of a place by how each goes with the token before."""
+
+    def __init__(self, vocab: int, tokens: int, dim: int, rank: int, count: int):
+        super().__init__()
+        self.predecessor_codebook = nn.Embedding(vocab, rank)
+        self.successor_codebook = nn.Embedding(tokens, rank)
+        self.hidden_projection = nn.Linear(dim, rank, bias=False)
+        self._count = count
+
+    def __call__(
+        self,
+        logits: Float[mx.array, "b draft_vocab"],
+        states: Float[mx.array, "b dim"],
+        before: Int[mx.array, " b"],
+    ) -> Float[mx.array, "b draft_vocab"]:
+        few = mx.argpartition(-logits, self._count - 1, axis=-1)[:, : self._count].astype(mx.int32)
+        wanted = self.predecessor_codebook(before) * self.hidden_projection(states)
+        edges = (wanted[:, None] * self.successor_codebook(few)).sum(axis=-1)
+        return spread(mx.take_along_axis(logits, few, axis=-1) + edges, few, logits.shape[-1])
+
+
+class DFlashHead(Head):
+    """The head, with the target's embeddings and, where it has none of its own, its output rows.
+
+    Raises:
+        UnsupportedModel: it is of another target, or its mask is none of the target's tokens.
+    """
+
+    def __init__(self, shape: DFlashShape, target: nn.Module):
+        args = shape.args
+        super().__init__(target, shape.tokens, args.vocab_size, args.hidden_size)
+        if not 0 <= shape.mask < args.vocab_size:
+            raise UnsupportedModel(
+                f"Its mask is token {shape.mask}, and the target has {args.vocab_size} tokens. "
+                "Use a head made for this target."
+            )
+        self._shape, self._scale = shape, shape.embedding_scale * own_scale(target)
+        self.fc = nn.Linear(len(shape.taps) * args.hidden_size, args.hidden_size, bias=False)
+        self.hidden_norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.layers = [DFlashLayer(shape) for _ in range(args.num_hidden_layers)]
+        self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        if shape.markov_rank:
+            self.markov_head = Markov(args.vocab_size, shape.markov_rank, len(shape.tokens))
+        if shape.selector:
+            vocab, tokens = args.vocab_size, len(shape.tokens)
+            self.candidate_selector = Selector(vocab, tokens, args.hidden_size, *shape.selector)
+        if shape.own_rows:
+            self.lm_head = nn.Linear(args.hidden_size, len(shape.tokens), bias=False)
+        else:
+            layer = output_layer_of(target)
+            self._rows = layer.as_linear if isinstance(layer, EMBEDDINGS) else layer
+
+    @property
+    def shape(self) -> DFlashShape:
+        return self._shape
+
+    def make_cache(self) -> list[Any]:
+        """As mlx-lm's models have it. A block that is not causal is seen whole, window or not."""
+        return [
+            RotatingKVCache(window) if window and causal else KVCache()
+            for window, causal in (self._kind(i) for i in range(len(self.layers)))
+        ]
+
+    def features(
+        self, states: Sequence[Float[mx.array, "b rows target_dim"]]
+    ) -> Float[mx.array, "b rows dim"]:
+        """The row of each position of the text, from the hidden states of the tapped layers."""
+        return self.hidden_norm(self.fc(mx.concatenate(list(states), axis=-1)))
+
+    def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
+        """Rows `[b, block, dim]` for `logits`, of the ids that have no `hidden`: the last ones are the block.
+
+        Called as mlx-lm's models are.
+        """
+        if hidden is None:  # while it is found out what its code allows
+            hidden = mx.zeros((*ids[:, :-1].shape, self._shape.args.hidden_size))
+        before, rows = hidden.shape[1], ids.shape[1] - hidden.shape[1]
+        x = self._embed(ids[:, before:]).astype(hidden.dtype) * self._scale
+        for i, (layer, each) in enumerate(zip(self.layers, cache, strict=True)):
+            x = layer(x, hidden, self._mask(i, each, before, rows) if rows else None, each)
+        return self.norm(x)
+
+    def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:
+        """Logits over the head's own vocabulary."""
+        shape = self._shape
+        logits = (self.lm_head if shape.own_rows else self._rows)(states) * shape.multiplier
+        return logits if shape.softcap is None else mx.tanh(logits / shape.softcap) * shape.softcap
+
+    @property
+    def chains(self) -> bool:
+        """Whether what it guesses at a place depends on the token before."""
+        return bool(self._shape.markov_rank or self._shape.selector)
+
+    def after(
+        self,
+        before: Int[mx.array, " b"],
+        guesses: Float[mx.array, "b draft_vocab"],
+        states: Float[mx.array, "b dim"],
+    ) -> Float[mx.array, "b draft_vocab"]:
+        """The guesses of a place whose rows are `states`, once the token before it is known."""
+        if self._shape.markov_rank:
+            guesses = guesses + self.markov_head(before)
+        return self.candidate_selector(guesses, states, before) if self._shape.selector else guesses
+
+    def _kind(self, layer: int) -> tuple[int | None, bool]:
+        """The window of a layer, and whether its block is causal."""
+        shape = self._shape
+        return (
+            shape.windows[layer] if shape.windows else None,
+            shape.causal[layer] if shape.causal else False,
+        )
+
+    def _mask(self, layer: int, cache: Any, before: int, rows: int) -> mx.array:
+        """What the rows of the block see: `[rows, keys]` (several texts: `[b, 1, rows, keys]`)."""
+        window, causal = self._kind(layer)
+        seen = cache.make_mask(before + rows, return_array=True, window_size=window)
+        if causal:
+            return seen[..., before:, :]
+        whole = cache.make_mask(before + rows, return_array=True)
+        last = mx.broadcast_to(whole[..., -1:, :], (*whole.shape[:-2], rows, whole.shape[-1]))
+        if window is None:
+            return last
+        return seen[..., before:, :] | (last & ~whole[..., before - 1 : before, :])
+
+
+def own_scale(target: Any) -> float:
+    """What the target multiplies embeddings with, where its code keeps that as `embed_scale` (Gemma 4)."""
+    found = (vars(module).get("embed_scale") for module in target.modules())
+    return next((float(scale) for scale in found if isinstance(scale, (int, float))), 1.0)

@@ -1,0 +1,70 @@
+"""Drafters that read what the target made of the text: a head's own model, and the features that it reads.
+
+Row t of the head reads the features of position t, which are noted of every pass of the target, prefill too,
+and the token after it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Output, Pass, Verdict, put_rows, rearranged, take_rows
+from mlx_spec.drafters import Context, Shadow, Texts
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.target.cache import CAPACITY_STEP, round_up
+
+
+class FeatureDrafter(ModelDrafter):
+    """A head with `features` of the layers that it taps, and rows of its own.
+
+    Args:
+        taps: layers of the target whose outputs `features` takes.
+        width: numbers of a feature.
+    """
+
+    skipped = 1  # row 0 reads the second token
+    left = 0
+    reads_again = True
+
+    def __init__(self, head: Any, taps: Sequence[int], width: int):
+        super().__init__(head)
+        self.cached.vocab = head.vocab  # its rows are no logits
+        self.head, self.taps = head, tuple(taps)
+        self._features = mx.zeros((1, 0, width))
+        """`[b, capacity, dim]`, what the target made of each position that it has read."""
+
+    def rearrange(self, order: Sequence[int]) -> None:
+        super().rearrange(order)
+        self._features = rearranged(self._features, order)
+
+    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
+        rows = self.head.features([output.hidden[layer] for layer in self.taps])
+        if p.tree is not None and verdict is not None:
+            rows = mx.take_along_axis(rows, verdict.path[:, :, None], axis=1)
+        first = p.sequence or 0
+        self._reserve(first + len(rows), p.start.high + rows.shape[1], rows.dtype)
+        if p.sequence is None:
+            self._features = put_rows(self._features, rows, p.start.value, axis=1)
+        else:
+            self._features[first : first + 1, p.start.high : p.start.high + rows.shape[1]] = rows
+        super().observe(p, output, verdict)
+
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        mx.async_eval(self._features)  # or the graph would grow while others draft
+        return super().commit(texts)
+
+    def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:
+        self.cached.prefill(text, count, sequence=sequence, hidden=self._features)
+
+    def _first(self, context: Context) -> Pass:
+        p = super()._first(context)
+        return replace(p, hidden=take_rows(self._features, p.start.value, p.ids.shape[1], axis=1))
+
+    def _reserve(self, sequences: int, end: int, dtype: mx.Dtype) -> None:
+        b, capacity, _ = self._features.shape
+        more = max(0, round_up(end, CAPACITY_STEP) - capacity)
+        if more or sequences > b:
+            widths = [(0, max(0, sequences - b)), (0, more), (0, 0)]
+            self._features = mx.pad(self._features.astype(dtype), widths)

@@ -1,0 +1,227 @@
+"""A small model of another tokenizer drafts.
+
+It reads the text in its own tokens. Where both know most tokens it guesses among those that both know, its
+distribution over them renormalised (TLI: Timor et al. 2025, arXiv 2502.05202, algorithm 4); else it writes
+text, which is drafted in the target's tokens (SLEM, algorithm 2 there). The target verifies its own tokens as
+always, so no text changes whatever the translation is worth.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float, Int
+
+from mlx_spec.arrays import Draft, Length, Output, Pass
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context, Drafter, Shadow, Texts
+from mlx_spec.drafters.draft_head import spread
+from mlx_spec.errors import UnsupportedModel
+from mlx_spec.target.model import Model
+from mlx_spec.verify.batch import BatchVerifier
+
+CANDIDATE = Candidate("foreign", kind="foreign", prior=0.4, limit=15, host_text=True)
+LONG_LAG = 64
+"""Tokens that the first step of a draft takes along at most; more are read in chunks before."""
+USUAL_LAG = 16
+"""Tokens of the target's that it has not read where it drafts every round, at most."""
+MOST_STEPS = 64
+"""Of a draft that is written as text: a character may be a token."""
+
+
+@runtime_checkable
+class Transcript(Protocol):
+    """One text, as the draft model reads it."""
+
+    def unread(self, tokens: Sequence[int]) -> int:
+        """Tokens of the target's text that were not translated yet."""
+        ...
+
+    def to_draft(self, tokens: Sequence[int]) -> list[int]:
+        """The draft model's tokens of a text; empty where it cannot be said in them yet."""
+        ...
+
+    def to_target(self, drafted: Sequence[int]) -> list[int]:
+        """The target's tokens of what the draft model wrote after the text that was translated last."""
+        ...
+
+
+@runtime_checkable
+class Translator(Protocol):
+    """Two tokenizers."""
+
+    @property
+    def shared(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Tokens that mean the same bytes: the target's ids, each once, and the draft's."""
+        ...
+
+    @property
+    def fertility(self) -> float:
+        """The draft model's tokens of a usual text per token of the target's."""
+        ...
+
+    def transcript(self) -> Transcript:
+        """Of a text that is to be written."""
+        ...
+
+
+class ForeignDrafter(Drafter):
+    """Any model of mlx-lm that keeps keys and values only.
+
+    Args:
+        context_limit: positions the model has; it rests where the text goes beyond. None: no limit.
+
+    Raises:
+        UnsupportedModel: its layers keep more than keys and values.
+    """
+
+    name = "foreign"
+
+    def __init__(self, model: nn.Module, translator: Translator, context_limit: int | None = None):
+        self.cached = Model(model)
+        if self.cached.recurrent:
+            raise UnsupportedModel(
+                "A draft of another tokenizer goes back wherever its words change, and this one's layers "
+                "go back to a few places only. Use another draft model."
+            )
+        self.models = (self.cached,)
+        self._translator = translator
+        self._limit = context_limit or math.inf
+        self._transcripts: list[Transcript] = []
+        self._unread = 0
+        self._texts: list[list[int]] = []
+        """What it read, in its own tokens."""
+        self._drafted: mx.array | None = None
+        """`[b, n]`, its own tokens after them, of which all but the last were read."""
+
+    def rearrange(self, order: Sequence[int]) -> None:
+        self.cached.rearrange(order)
+
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        more = [self._translator.transcript() for _ in texts[len(self._transcripts) :]]
+        self._transcripts = [*self._transcripts, *more][: len(texts)]
+        self._texts, self._drafted = [], None
+        self._count(texts)
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        far = self._unread if self._unread > USUAL_LAG else 0
+        return [replace(CANDIDATE, behind=far)]
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        each = zip(self._transcripts, context.host_tokens, strict=True)
+        texts = [transcript.to_draft(tokens) if tokens else [] for transcript, tokens in each]
+        # A free place goes along with another text: what is drafted there is not used.
+        some = next(filter(None, texts), [])
+        texts = [text if tokens else some for text, tokens in zip(texts, context.host_tokens, strict=True)]
+        self._unread = 0
+        room = self._limit - max(map(len, texts))
+        if not depth or not all(texts) or room < 1:
+            return Draft.none(len(texts))
+        return self._continue(texts, self._read(texts), depth, int(min(room, MOST_STEPS)), verifier)
+
+    def commit(self, texts: Texts) -> Sequence[Shadow]:
+        self._count(texts)
+        return ()
+
+    @abstractmethod
+    def _continue(
+        self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
+    ) -> Draft:
+        """Draft `depth` of the target's tokens, in at most `most` steps of the draft model.
+
+        Args:
+            texts: in its own tokens.
+            output: of their last ones.
+        """
+
+    def _count(self, texts: Texts) -> None:
+        each = zip(self._transcripts, texts, strict=True)
+        self._unread = max(transcript.unread(text) for transcript, text in each if text)
+
+    def _read(self, texts: list[list[int]]) -> Output:
+        """Read what is new of each text, the last token of all of them in one pass."""
+        if self._drafted is not None and len(self._texts) == len(texts):
+            drafted: list[list[int]] = self._drafted.tolist()  # type: ignore[assignment]
+            for i, (text, more) in enumerate(zip(self._texts, drafted, strict=True)):
+                self.cached.read_to([*text, *more], len(text) + len(more) - 1, i)
+        lag = max(len(text) - self.cached.resume(text, len(text) - 1, i) for i, text in enumerate(texts))
+        lag = min(lag, LONG_LAG, *map(len, texts))
+        for i, text in enumerate(texts):
+            self.cached.prefill(text, len(text) - lag, sequence=i)
+        starts = [len(text) - lag for text in texts]
+        ids = mx.array([text[-lag:] for text in texts], mx.int32)
+        output = self.cached.forward(Pass(ids, _length(starts)))
+        for i, text in enumerate(texts):
+            self.cached.read_to(text, len(text), i)
+        self._texts, self._drafted = texts, None
+        return output
+
+    def _step(self, ids: Int[mx.array, "b 1"], count: int) -> Float[mx.array, "b draft_vocab"]:
+        """The logits after one more of its own tokens, the text and `count` drafted ones being read."""
+        start = _length([len(text) + count for text in self._texts])
+        return self.cached.follow(Pass(ids, start)).logits[:, -1]
+
+
+class ByVocabulary(ForeignDrafter):
+    """Guesses among the tokens that both know."""
+
+    def meet(self, target: Model) -> None:
+        super().meet(target)
+        ours, theirs = self._translator.shared
+        pairs = [
+            (t, d) for t, d in zip(ours, theirs, strict=True) if t < target.vocab and d < self.cached.vocab
+        ]
+        self._ours = mx.array([t for t, _ in pairs], mx.int32)
+        self._theirs = mx.array([d for _, d in pairs], mx.int32)
+        self._as_theirs = mx.put_along_axis(mx.zeros((target.vocab,), mx.int32), self._ours, self._theirs, 0)
+
+    def _continue(
+        self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
+    ) -> Draft:
+        ours, theirs = mx.zeros((len(texts), 0), mx.int32), mx.zeros((len(texts), 0), mx.int32)
+        logits, probs = output.logits[:, -1], []
+        for index in range(min(depth, most)):
+            if index:
+                logits = self._step(theirs[:, -1:], index - 1)
+            ids, q = verifier.propose(
+                spread(logits[:, self._theirs], self._ours, verifier.vocab), index, ours
+            )
+            mx.async_eval(ids)  # the device begins while the host builds the next step
+            ours = mx.concatenate([ours, ids], axis=1)
+            theirs = mx.concatenate([theirs, self._as_theirs[ids]], axis=1)
+            probs += [] if q is None else [q]
+        self._drafted = theirs
+        return Draft.chain(ours, mx.concatenate(probs, axis=1) if probs else None)
+
+
+class ByText(ForeignDrafter):
+    """Writes text."""
+
+    def _continue(
+        self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
+    ) -> Draft:
+        steps = min(most, math.ceil(depth * self._translator.fertility))
+        logits, found = output.logits[:, -1], mx.zeros((len(texts), 0), mx.int32)
+        for index in range(steps):
+            if index:
+                logits = self._step(found[:, -1:], index - 1)
+            ids = mx.argmax(logits, axis=-1, keepdims=True).astype(mx.int32)
+            mx.async_eval(ids)
+            found = mx.concatenate([found, ids], axis=1)
+        self._drafted = found
+        drafted: list[list[int]] = found.tolist()  # type: ignore[assignment]
+        each = zip(self._transcripts, drafted, strict=True)
+        copies = [transcript.to_target(tokens)[:depth] for transcript, tokens in each]
+        longest = max(map(len, copies))
+        # Any token is a legal guess: a shorter draft is filled up.
+        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
+        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+
+
+def _length(counts: list[int]) -> Length:
+    low, high = min(counts), max(counts)
+    return Length(low if low == high else mx.array(counts, mx.int32), low, high)

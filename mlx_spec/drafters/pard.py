@@ -1,0 +1,55 @@
+"""A smaller model of the same vocabulary drafts all its tokens in one pass (PARD, An et al. 2025,
+arXiv 2504.18583).
+
+It was trained to guess beyond the text: after it stand k - 1 masks, and the rows of the text's last token and
+of the masks guess the next k tokens, none knowing what the others guess. What the masks leave in the cache
+lies behind the text and is written over.
+"""
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.arrays import Draft, Pass
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.errors import UnsupportedModel
+from mlx_spec.verify.batch import BatchVerifier
+
+LIMIT = 12
+"""As the authors draft."""
+
+
+class PardDrafter(ModelDrafter):
+    """A model that was trained with masks.
+
+    Args:
+        mask: the token that stands for one that is not known.
+
+    Raises:
+        UnsupportedModel: the model has no such token, or its layers keep more than keys and values.
+    """
+
+    name = "pard"
+    candidate = Candidate("pard", kind="pard", prior=0.5, limit=LIMIT)
+    left = 0
+    usual_lag = 1 + LIMIT
+    reads_again = True  # in its passes there are masks where the draft then stands
+
+    def __init__(self, model: nn.Module, mask: int, context_limit: int | None = None):
+        super().__init__(model, context_limit)
+        if not 0 <= mask < self.cached.vocab:
+            raise UnsupportedModel(
+                f"Its mask is token {mask}, and it has {self.cached.vocab} tokens. Fetch it again."
+            )
+        if self.cached.recurrent:
+            raise UnsupportedModel("Its layers cannot go back to before its masks. Use another draft model.")
+        self._mask = mask
+
+    def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        text = self._first(context)
+        masks = mx.full((len(text.ids), depth - 1), self._mask, mx.int32)
+        output = self._step(Pass(mx.concatenate([text.ids, masks], axis=1), text.start))
+        logits = self._logits(output, slice(-depth, None))[:, :, : verifier.vocab]
+        self._begin_anew(self.left)
+        return verifier.at_once(logits)

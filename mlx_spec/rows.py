@@ -1,0 +1,300 @@
+"""Texts that are written together: they join and leave between rounds, and each is the text it is alone.
+
+Continuous batching (Orca, Yu et al., OSDI 2022). A text has a place in the caches, of 1, 2, 4, 8 or 16: so
+passes have few widths, and a free place costs a row. Prompts are read a piece at a time between rounds; what
+one begins with that is anywhere in the caches is copied from there.
+"""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import mlx.core as mx
+
+from mlx_spec.arrays import Pass
+from mlx_spec.batch import Batch
+from mlx_spec.drafters import Drafter
+from mlx_spec.errors import BadOption, ContextFull, SpecError
+from mlx_spec.loop import Loop, Read
+from mlx_spec.policy.plan import Fixed, Policy
+from mlx_spec.target.model import PREFILL_CHUNK, WORTH_COPYING, Model, Progress
+from mlx_spec.text import Text
+from mlx_spec.timer import Timer
+from mlx_spec.token_ids import token_ids
+from mlx_spec.types import Options
+from mlx_spec.verify.verifiers import Verifier
+
+SIZES = (1, 2, 4, 8, 16)
+"""Places of a batch. Each number is a graph of its own where passes are compiled."""
+WAIT = 0.25
+"""Seconds that texts wait at most for a piece of another one's prompt to be read, between two rounds."""
+LEAST_PIECE = 16
+"""Tokens of such a piece, however long they take."""
+SHORT_TAIL = 64
+"""Prompt tokens that the first round of a text alone takes along instead of a prefill pass of their own.
+Their logits are computed and not used, which costs less than a pass over the weights."""
+RECURRENT_TAIL = 16
+"""The same with recurrent layers, which may have to read them twice."""
+
+
+class Rows:
+    """The texts of one engine. They are written as long as `step` is called.
+
+    Args:
+        most: texts that are written at once; more wait. One where a model reads one text at a time only.
+        controller: plans the rounds where no draft length is asked for.
+    """
+
+    def __init__(
+        self,
+        target: Model,
+        drafters: Sequence[Drafter],
+        controller: Policy,
+        context_limit: int,
+        drafts_in_flight: bool,
+        most: int = SIZES[-1],
+    ):
+        self._target, self._all_drafters, self._controller = target, drafters, controller
+        self._context_limit, self._drafts_in_flight = context_limit, drafts_in_flight
+        self._models = models_of(target, drafters)
+        self.most = min(most, SIZES[-1]) if all(model.batches for model in self._models) else 1
+        self.closed = False
+        """Whether the engine writes something else now."""
+        self._waiting: deque[Text] = deque()
+        self._places: list[Text | None] = [None] * len(target.texts)
+        self._progress: dict[int, Progress] = {}
+        self._loop: Loop | None = None
+        """What writes the texts whose prompts were read, if there are any."""
+        self._drafters: list[Drafter] = []
+        """Those that the oldest text has asked for."""
+        self._seconds_per_token = 0.0  # of reading prompts
+
+    def add(
+        self,
+        prompt: Sequence[int],
+        options: Options,
+        *,
+        documents: Sequence[Sequence[int]] = (),
+        progress: Progress | None = None,
+    ) -> Text:
+        """Continue `prompt` beside the others. Drafter and draft length are those of the oldest text.
+
+        The arguments and errors are those of `Engine.generate`.
+        """
+        vocab, limit = self._target.vocab, self._context_limit
+        prompt = token_ids(prompt, "the prompt", vocab)
+        if not prompt:
+            raise BadOption("The prompt is empty. Give at least one token.")
+        if len(prompt) >= limit:
+            raise ContextFull(
+                f"The prompt has {len(prompt)} tokens and the model's context holds {limit}. "
+                "Shorten the prompt."
+            )
+        given = [token_ids(document, "a document", vocab) for document in documents]
+        drafters_for(options, self._all_drafters)
+        end = min(limit, len(prompt) + options.max_tokens)
+        text = Text(prompt, options, end, Verifier(options, vocab), given)
+        if progress:
+            self._progress[text.number] = progress
+        self._waiting.append(text)
+        return text
+
+    def cancel(self, text: Text) -> None:
+        """Write no more of it: its place is free from the next step on."""
+        text.ended = True
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is more to write."""
+        return any(text and not text.ended for text in (*self._places, *self._waiting))
+
+    def step(self) -> Read:
+        """Read on in a prompt, then one round of all texts whose prompts were read.
+
+        Returns:
+            (text, what it gained) of each that gained something.
+
+        Raises:
+            SpecError: the engine writes other texts meanwhile.
+        """
+        self._check()
+        read = self._regroup() if self._changed() else []
+        if self._read_prompts():
+            read += self._regroup()
+        return read + self._loop.step() if self._loop and self._loop.batch.live else read
+
+    def _check(self) -> None:
+        """Texts share the caches: none goes on after others began."""
+        if self.closed:
+            raise SpecError("This answer was ended by a later one. Read the later one.")
+
+    def _changed(self) -> bool:
+        """Whether a place is to be given to another text, or to none."""
+        while self._waiting and self._waiting[0].ended:
+            self._waiting.popleft()
+        gone = any(text and text.ended for text in self._places)
+        return gone or (bool(self._waiting) and self._taken() < self.most)
+
+    def _taken(self) -> int:
+        return sum(bool(text and not text.ended) for text in self._places)
+
+    def _regroup(self) -> Read:
+        """Let texts leave and join. Rounds in flight are read first: then lengths are known."""
+        read = self._drain()
+        staying = [text if text and not text.ended else None for text in self._places]
+        joining: list[Text] = []
+        while self._waiting and self._taken() + len(joining) < self.most:
+            text = self._waiting.popleft()
+            joining += [] if text.ended else [text]
+        self._places = staying
+        if self._taken() + len(joining):
+            self._arrange(joining)
+        oldest = min(filter(None, self._places), key=lambda text: text.number, default=None)
+        self._drafters = drafters_for(oldest.options, self._all_drafters) if oldest else []
+        written = [text if text and text.begun else None for text in self._places]
+        if not any(written):
+            self._loop = None
+        elif oldest:
+            self._loop = self._begin(written, oldest.options.draft_length)
+        return read
+
+    def _drain(self) -> Read:
+        read: Read = []
+        if self._loop:
+            while self._loop.batch.pending and any(not text.ended for text in self._loop.batch.live):
+                read += self._loop.read()
+            self._loop.batch.pending.clear()
+        return read
+
+    def _arrange(self, joining: list[Text]) -> None:
+        """Give each text a place, and each new one the rows of what begins as it does."""
+        target, before = self._target, len(self._places)
+        size = next(size for size in SIZES if size >= self._taken() + len(joining))
+        places: list[Text | None] = [None] * size
+        order = [i if i < before else 0 for i in range(size)]
+        for i, text in sorted(enumerate(self._places), key=lambda place: place[0] >= size):
+            if text:
+                at = i if i < size else places.index(None)
+                places[at], order[at] = text, i
+        for text in joining:
+            shared = [target.shared(text.tokens, i) for i in range(before)]
+            best = max(range(before), key=shared.__getitem__)
+            if best < size and places[best] is None:
+                at = best
+            else:
+                at = places.index(None)
+                best = best if shared[best] >= WORTH_COPYING or at >= before else at
+            places[at], order[at] = text, best
+        rearrange(target, self._all_drafters, order)
+        self._places = places
+        if not any(text not in joining for text in places if text):
+            mx.reset_peak_memory()
+        for i, text in enumerate(places):
+            if text and text in joining:
+                text.first_read = self._first_read(text, i)
+                text.cached_tokens = target.resume(text.tokens, text.first_read, i)
+
+    def _first_read(self, text: Text, place: int) -> int:
+        """How far to prefill: all but the last token, or nothing where a short tail is all there is.
+
+        A recurrent target can go on from the end of a prefill. The next answer's prompt may not share the
+        last tokens of this one (a mark for the answer to begin): they are always left as a tail.
+        """
+        rest = text.prompt_length - self._target.shared(text.tokens, place)
+        tail = RECURRENT_TAIL if self._target.recurrent else SHORT_TAIL
+        if not 1 <= rest <= tail or len(self._places) > 1:
+            rest = tail if self._target.recurrent else 1
+        return max(0, text.prompt_length - rest)
+
+    def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:
+        """A loop over these texts; what is at other places stays as it is."""
+        target = self._target
+        longest = max(len(text.tokens) for text in written if text)
+        kept: list[int] = []
+        for i, text in enumerate(self._places):
+            if not text:  # nothing is kept so far behind that it would make passes longer
+                target.overwrite(longest - 1, i)
+            kept.append(text.first_read if text else target.seen[i])
+        batch = Batch(written, kept, target.vocab, self._context_limit)
+        batch.unseen = max(len(text.tokens) - target.seen[i] for i, text in enumerate(written) if text)
+        for drafter in self._drafters:
+            drafter.begin(batch.texts, [text.documents if text else [] for text in written])
+        size = len(written)
+        policy = (self._controller if draft_length is None else Fixed(draft_length)).of(size)
+        policy.begin([text.number for text in batch.live])
+        timer = self._loop.timer if self._loop else Timer(self._graphs_built)
+        timer.disturb()
+        return Loop(target, self._drafters, policy, batch, timer, self._drafts_in_flight)
+
+    def _graphs_built(self) -> int:
+        return sum(model.graphs_built for model in self._models)
+
+    def _read_prompts(self) -> bool:
+        """Read on in prompts for as long as others may wait; whether one was read to its end."""
+        until, joining = time.perf_counter() + WAIT, False
+        while (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
+            joining = True
+        return joining
+
+    def _read_prompt(self, seconds: float) -> bool:
+        """Read a piece of a prompt; whether that was its last."""
+        reading = [(text.number, i) for i, text in enumerate(self._places) if text and not text.begun]
+        if not reading:
+            return False
+        number, place = min(reading)
+        text, target = self._places[place], self._target
+        assert text is not None
+        first, piece, start = target.seen[place], PREFILL_CHUNK, time.perf_counter()
+        if self._loop:
+            self._loop.timer.disturb()
+            pace = self._seconds_per_token
+            piece = max(LEAST_PIECE, min(piece, int(seconds / pace) if pace else 0))
+        if first < text.first_read:
+            target.read(min(first + piece, text.first_read), self._observe, place)
+            done = target.seen[place]
+            self._seconds_per_token = (time.perf_counter() - start) / (done - first)
+            if progress := self._progress.get(number):
+                progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
+                self._check()
+        if target.seen[place] < text.first_read:
+            return False
+        target.mark()
+        text.begun = time.perf_counter()
+        self._progress.pop(number, None)
+        return True
+
+    def _observe(self, p: Pass, output) -> None:
+        for drafter in self._drafters:
+            drafter.observe(p, output, None)
+
+
+def models_of(target: Model, drafters: Sequence[Drafter]) -> list[Model]:
+    """Target and draft models."""
+    return [target, *(model for drafter in drafters for model in drafter.models)]
+
+
+def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) -> None:
+    """Keep a copy of what is cached at place `order[i]` at place i."""
+    if list(order) != list(range(len(target.texts))):
+        target.rearrange(order)
+        for drafter in drafters:
+            drafter.rearrange(order)
+
+
+def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]:
+    """Those that may draft where these options hold.
+
+    Raises:
+        BadOption: there is none of a name.
+    """
+    usual = [drafter.name for drafter in drafters if not drafter.by_name]
+    names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
+    known = [drafter.name for drafter in drafters]
+    if unknown := [name for name in names if name not in known]:
+        raise BadOption(
+            f"There is no drafter {unknown[0]} in this pair. "
+            f"Use auto or none, or one or more of these joined by +: {', '.join(known)}."
+        )
+    if options.draft_length == 0:
+        return []
+    return [drafter for drafter in drafters if drafter.name in names]

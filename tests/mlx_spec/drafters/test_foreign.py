@@ -1,0 +1,246 @@
+"""A draft model that reads the text in tokens of its own: no text changes, and it drafts what it should."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.drafters import foreign
+from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter, Transcript, Translator
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.errors import UnsupportedModel
+from mlx_spec.verify.batch import BatchVerifier
+from tests.mlx_spec.grid import grid
+from tests.mlx_spec.model_types import build
+from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, reference, text, tiny_llama, tokens
+from tests.mlx_spec.verify.test_sampled_text import deviation, few_tokens
+
+STRANGE = range(0, VOCAB, 29)
+"""Tokens of the target's that the draft says in two of its own."""
+BASE = 12
+"""Digits in which a draft that writes text spells the target's tokens."""
+
+
+class Whole(Transcript):
+    """Translated as a whole each time."""
+
+    def __init__(self, translator: "Mapped"):
+        self._by, self._text = translator, list[int]()
+
+    def unread(self, tokens: Sequence[int]) -> int:
+        return len(tokens) - len(self._text)
+
+    def to_draft(self, tokens: Sequence[int]) -> list[int]:
+        self._text = list(tokens)
+        return [own for token in tokens for own in self._by.spelled(token)]
+
+    def to_target(self, drafted: Sequence[int]) -> list[int]:
+        return self._by.joined(drafted)
+
+
+class Mapped(Translator):
+    """The draft counts its tokens from the end, and lacks those that are strange to it."""
+
+    def __init__(self, vocab: int = VOCAB):
+        self._last = vocab - 1
+
+    @property
+    def fertility(self) -> float:
+        return 1.0
+
+    def transcript(self) -> Whole:
+        return Whole(self)
+
+    @property
+    def shared(self) -> tuple[Sequence[int], Sequence[int]]:
+        # Of some, the target has no rows.
+        known = [token for token in range(self._last + 10) if token not in STRANGE]
+        return known, [abs(self._last - token) for token in known]
+
+    def spelled(self, token: int) -> list[int]:
+        last = self._last
+        return [last - token] if token not in STRANGE else [last, last - token // 29]
+
+    def joined(self, drafted: Sequence[int]) -> list[int]:
+        return [self._last - token for token in drafted]
+
+
+class Digits(Mapped):
+    """Each token is two digits of the draft's."""
+
+    @property
+    def fertility(self) -> float:
+        return 2.0
+
+    def spelled(self, token: int) -> list[int]:
+        return [token // BASE, token % BASE]
+
+    def joined(self, drafted: Sequence[int]) -> list[int]:
+        return [a * BASE + b for a, b in zip(drafted[::2], drafted[1::2], strict=False)]
+
+
+def mirrored(noise: float = 0.05) -> Any:
+    """Nearly the target, its tokens counted from the end."""
+    model: Any = nearly(tiny_llama, noise=noise)
+    model.model.embed_tokens.weight = model.model.embed_tokens.weight[::-1]
+    if "lm_head" in model:
+        model.lm_head.weight = model.lm_head.weight[::-1]
+    return model
+
+
+KINDS = {
+    "vocabulary": lambda: ByVocabulary(mirrored(), Mapped()),
+    "text": lambda: ByText(mirrored(), Mapped()),
+    "digits": lambda: ByText(tiny_llama(3, vocab=BASE), Digits()),
+}
+
+
+def engine_with(drafter: ForeignDrafter) -> Engine:
+    return Engine(tiny_llama(0), [LookupDrafter(), drafter], context_limit=500)
+
+
+@pytest.mark.parametrize(
+    ("kind", "temperature"),
+    grid(KINDS, (0.0, 0.8), usual=[("vocabulary", 0.0), ("vocabulary", 0.8), ("text", 0.8), ("digits", 0.0)]),
+)
+def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
+    engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
+    options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
+    for length in (1, 4, 9, None):
+        rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
+        assert tokens(rounds) == text(engine, ids, drafter="none", **options)
+        ids = ids + tokens(rounds) + prompt(3, length or 0)
+        accepted += sum(each.accepted for each in rounds)
+    assert kind == "digits" or accepted > 10, "drafts that are all wrong prove little"
+
+
+def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_but_for_strange_tokens():
+    engine, ids = (
+        engine_with(ByVocabulary(mirrored(0.0), Mapped())),
+        [t for t in prompt(40, 3) if t not in STRANGE],
+    )
+    for options in ({"temperature": 0.0}, {"temperature": 0.9, "seed": 5}):
+        whole = text(engine, ids, drafter="none", max_tokens=60, **options)
+        count = next((i for i, token in enumerate(whole) if token in STRANGE), 60)
+        rounds = list(
+            engine.generate(
+                ids,
+                Options(max_tokens=count, drafter="foreign", draft_length=3, **options),  # type: ignore[arg-type]
+            )
+        )
+        assert tokens(rounds) == whole[:count]
+        full = [each for each in rounds[1:-1] if each.drafted]
+        assert count < 12 or all(each.accepted == len(each.drafted) for each in full)
+
+
+@pytest.mark.parametrize("kind", ["text", "digits"])
+def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(kind):
+    drafter: Any = KINDS[kind]()
+    engine, ids = engine_with(drafter), prompt(30, 3)
+    before = list(ids)
+    by: Any = drafter._translator
+    for each in engine.generate(ids, Options(max_tokens=40, drafter="foreign", draft_length=3)):
+        if each.drafted:
+            wanted = by.joined(greedy(drafter.cached.model, Whole(by).to_draft(before), 3 * by.fertility))
+            assert list(each.drafted) == wanted[: len(each.drafted)]
+            assert len(each.drafted) == 3 or len(before) > 65
+        before += each.tokens
+
+
+def greedy(model: Any, ids: list[int], count: float) -> list[int]:
+    drafted: list[int] = []
+    while len(drafted) < count:
+        drafted.append(int(mx.argmax(model(mx.array([ids + drafted]))[0, -1])))
+    return drafted
+
+
+def stale(self: ForeignDrafter, texts: list[list[int]], honest: Any = ForeignDrafter._read) -> Any:
+    """The broken mutant: rows of rejected tokens count as read."""
+    output = honest(self, texts)
+    self.cached.resume = lambda tokens, limit, sequence=0: min(limit, self.cached.seen[sequence])  # type: ignore[method-assign]
+    return output
+
+
+def test_a_draft_that_keeps_rows_of_rejected_tokens_is_caught(monkeypatch):
+    monkeypatch.setattr(ForeignDrafter, "_read", stale)
+    with pytest.raises(AssertionError):
+        test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text")
+
+
+@pytest.mark.parametrize("kind", ["vocabulary", "digits"])
+def test_three_ragged_texts_are_as_single_ones(kind):
+    engine = engine_with(KINDS[kind]())
+    prompts = [prompt(9, 1), prompt(20, 2), prompt(4, 3)]
+    each = [
+        Options(max_tokens=count, temperature=0.8, seed=count, drafter="foreign", draft_length=3)
+        for count in (20, 9, 24)
+    ]
+    texts: list[list[int]] = [[], [], []]
+    for i, read in engine.generate_batch(prompts, each):
+        texts[i] += read.tokens
+    alone = [
+        text(engine, ids, max_tokens=o.max_tokens, temperature=0.8, seed=o.seed, drafter="none")
+        for ids, o in zip(prompts, each, strict=True)
+    ]
+    assert texts == alone
+
+
+@pytest.mark.parametrize("rule", ["token", "block"])
+def test_the_rules_that_need_the_drafts_distribution_keep_the_targets(rule):
+    drafter = ByVocabulary(few_tokens(18), Mapped(6))
+    assert deviation(rule, "foreign", more=[drafter]) < 4
+
+
+def test_a_distribution_over_the_drafts_own_ids_is_caught(monkeypatch):
+    honest = BatchVerifier.propose
+
+    def propose(self, logits, index, drafted):
+        ids, q = honest(self, logits, index, drafted)
+        return ids, None if q is None else mx.concatenate([q[..., :1], q[..., :0:-1]], axis=-1)
+
+    monkeypatch.setattr(BatchVerifier, "propose", propose)
+    assert deviation("token", "foreign", more=[ByVocabulary(few_tokens(18), Mapped(6))]) > 6
+
+
+class Silent(Mapped):
+    """A text that ends in the middle of a character cannot be said."""
+
+    def spelled(self, token: int) -> list[int]:
+        return []
+
+
+class Wild(Digits):
+    """What is drafted is no token at all."""
+
+    def joined(self, drafted: Sequence[int]) -> list[int]:
+        return [10**6, -5]
+
+
+@pytest.mark.parametrize(
+    "drafter", [ByVocabulary(mirrored(), Silent()), ByText(tiny_llama(3, vocab=BASE), Wild())]
+)
+def test_without_words_or_with_tokens_that_are_none_the_text_is_the_plain_one(drafter):
+    engine, ids = engine_with(drafter), prompt(12, 1)
+    assert text(engine, ids, max_tokens=24, drafter="foreign", draft_length=3) == reference(
+        engine.target.model, ids, 24
+    )
+
+
+def test_it_rests_where_its_own_context_ends():
+    limited = ByVocabulary(mirrored(), Mapped(), context_limit=40)
+    engine, ids = engine_with(limited), prompt(30, 3)
+    rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="foreign", draft_length=3)))
+    assert tokens(rounds) == reference(engine.target.model, ids, 40)
+    assert any(each.drafted for each in rounds[:4]) and not any(each.drafted for each in rounds[-10:])
+
+
+def test_a_recurrent_draft_is_refused():
+    with pytest.raises(UnsupportedModel, match="go back to a few places only"):
+        ByVocabulary(build("mamba"), Mapped())
+
+
+def test_a_long_text_is_read_in_chunks_and_drafted_in_step(monkeypatch):
+    monkeypatch.setattr(foreign, "LONG_LAG", 4)
+    test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text")

@@ -1,0 +1,271 @@
+"""Texts that join and leave between rounds: each is the text of its own run, whatever the others do."""
+
+import random
+from collections import defaultdict
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options, SpecError
+from mlx_spec import rows as rows_module
+from mlx_spec.batch import Batch
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
+from mlx_spec.target.cache import Buffer
+from mlx_spec.target.model import Model
+from mlx_spec.target.view import View
+from mlx_spec.text import Text
+from tests.mlx_spec.model_types import build
+from tests.mlx_spec.tiny_models import (
+    ARCHITECTURES,
+    engine_of,
+    nearly,
+    one_layer,
+    prompt,
+    quantizable,
+    text,
+    tiny_llama,
+    tokens,
+)
+
+SHARED = prompt(70, 5)
+"""How most prompts begin."""
+
+
+@pytest.fixture(autouse=True)
+def a_piece_between_two_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short prompts too are read while others are written."""
+    monkeypatch.setattr(rows_module, "WAIT", 1e-4)
+
+
+def asked(seed: int, count: int, **options) -> list[tuple[list[int], Options]]:
+    """Prompts of 1 to 150 tokens, answers of 1 to 24; greedy and sampled, some with penalties or stops."""
+    rng, requests = random.Random(seed), []
+    for i in range(count):
+        ids = SHARED[: rng.choice((0, 40, 70, 70))] + prompt(rng.choice((1, 5, 30, 80)), 100 * seed + i)
+        requests.append(
+            (
+                ids,
+                Options(
+                    max_tokens=rng.choice((1, 6, 13, 24)),
+                    temperature=rng.choice((0.0, 0.8)),
+                    seed=i,
+                    top_k=rng.choice((0, 0, 20)),
+                    repetition_penalty=rng.choice((1.0, 1.0, 1.3)),
+                    stop_tokens=frozenset(rng.choice(((), (7, 30, 55, 81)))),
+                    **options,
+                ),
+            )
+        )
+    return requests
+
+
+def alone(engine: Engine, requests: list[tuple[list[int], Options]]) -> list[list[int]]:
+    return [tokens(engine.generate(ids, options)) for ids, options in requests]
+
+
+def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int, seed: int):
+    """Texts and which were cancelled: requests come a few at a time, and one in five is cancelled."""
+    rng, rows, coming = random.Random(seed), engine.rows(most), list(requests)
+    given: list[Text] = []
+    texts, cancelled = defaultdict[int, list[int]](list), set[int]()
+    while coming or rows.busy:
+        for _ in range(rng.choice((0, 0, 1, 3)) if rows.busy else 1):
+            if coming:
+                given.append(rows.add(*coming.pop(0)))
+        for one, read in rows.step():
+            assert one.number not in cancelled, "a cancelled text gains nothing"
+            texts[one.number] += read.tokens
+        for one in given:
+            if not one.ended and rng.random() < 0.005:
+                cancelled.add(one.number)
+                rows.cancel(one)
+    return [texts[one.number] for one in given], [one.number in cancelled for one in given]
+
+
+def is_right(engine: Engine, requests, most: int = 4, seed: int = 1) -> bool:
+    plain = [(ids, Options(**{**fields(options), "drafter": "none"})) for ids, options in requests]
+    wanted = alone(engine, plain)
+    texts, cancelled = played(engine, requests, most, seed)
+    assert not all(cancelled)
+    pairs = zip(texts, wanted, cancelled, strict=True)
+    return all(own == right[: len(own)] if cut else own == right for own, right, cut in pairs)
+
+
+def fields(options: Options) -> dict:
+    return {name: getattr(options, name) for name in Options.__slots__}
+
+
+@pytest.mark.parametrize(("drafter", "length"), [("none", None), ("model", 3), ("lookup", 4), ("auto", None)])
+@pytest.mark.parametrize("most", [3, 16])
+def test_texts_that_join_and_leave_are_those_of_single_runs(drafter, length, most):
+    engine = engine_of(tiny_llama(0), nearly(tiny_llama, noise=0.1), context_limit=512)
+    assert is_right(engine, asked(1, 12, drafter=drafter, draft_length=length), most)
+
+
+@pytest.mark.parametrize("make", [make for name, make in ARCHITECTURES.items() if name != "llama"])
+def test_so_they_are_with_windows_and_shared_layers(make):
+    engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=512)
+    assert is_right(engine, asked(2, 8, drafter="model", draft_length=2), seed=2)
+
+
+def test_so_they_are_with_quantized_caches():
+    engine = engine_of(quantizable(0), nearly(quantizable), context_limit=512, kv_bits=8)
+    assert is_right(engine, asked(3, 8, drafter="model", draft_length=3))
+
+
+def test_so_they_are_with_drafters_on_the_target():
+    target = tiny_llama(0)
+    drafters = [LayerSkipDrafter(target, [0]), RecyclingDrafter(), LookupDrafter()]
+    engine = Engine(target, drafters, context_limit=512)
+    for drafter in ("layer_skip", "recycling", "auto"):
+        length = None if drafter == "auto" else 2
+        assert is_right(engine, asked(4, 8, drafter=drafter, draft_length=length), seed=3)
+
+
+def test_rounds_that_are_read_at_once_write_the_same(monkeypatch):
+    engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
+    engine.drafts_in_flight = False
+    assert is_right(engine, asked(5, 10, drafter="auto"))
+
+
+def free_places_keep_nothing(self, places, kept, *rest, honest=Batch.__init__):
+    honest(self, places, [0] * len(kept), *rest)
+
+
+def moves_no_rows(self, order, honest=Buffer.rearrange):
+    honest(self, [min(i, self.arrays[0].shape[0] - 1) for i in range(len(order))] if self.arrays else order)
+
+
+def one_mask_for_all(self, count, first, last, window):
+    return mx.arange(first, last) <= (mx.array(self.at.value)[:1, None] + mx.arange(count))[:, :, None]
+
+
+def all_grow_alike(self, draft, verdict, honest=Batch.append):
+    same = mx.broadcast_to(verdict.accepted[:1], verdict.accepted.shape)
+    object.__setattr__(verdict, "accepted", same)
+    return honest(self, draft, verdict)
+
+
+def shares_what_differs(self, tokens, sequence, honest=Model.common):
+    found = honest(self, tokens, sequence)
+    return min(self.seen[sequence], len(tokens)) if found > 40 else found
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mutant"),
+    [
+        (Batch, "__init__", free_places_keep_nothing),
+        (Buffer, "rearrange", moves_no_rows),
+        (View, "_chain_mask", one_mask_for_all),
+        (Batch, "append", all_grow_alike),
+        (Model, "common", shares_what_differs),
+    ],
+)
+def test_broken_batches_are_caught(monkeypatch, owner, name, mutant):
+    engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
+    requests = asked(6, 10, drafter="model", draft_length=3)
+    plain = [(ids, Options(**{**fields(options), "drafter": "none"})) for ids, options in requests]
+    wanted = alone(engine, plain)
+    monkeypatch.setattr(owner, name, mutant)
+    texts, cancelled = played(engine, requests, 4, 1)
+    pairs = zip(texts, wanted, cancelled, strict=True)
+    assert not all(own == right[: len(own)] if cut else own == right for own, right, cut in pairs)
+
+
+def test_a_cancelled_text_frees_its_place_within_a_round():
+    engine = engine_of(one_layer(), context_limit=512)
+    rows = engine.rows(2)
+    first, second, third = (rows.add(prompt(9, i), Options(max_tokens=40)) for i in range(3))
+    while not second.rounds:
+        rows.step()
+    assert not third.rounds
+    rows.cancel(first)
+    before = 0, 0
+    while not third.rounds:
+        before = len(first.rounds), len(second.rounds)
+        rows.step()
+    assert len(first.rounds) == before[0] and len(second.rounds) <= before[1] + 2
+
+
+def test_a_text_that_is_cancelled_before_it_began_is_never_read():
+    engine = engine_of(one_layer(), context_limit=512)
+    rows = engine.rows(1)
+    first, second = (rows.add(prompt(9, i), Options(max_tokens=4)) for i in range(2))
+    rows.cancel(second)
+    read = [one for _ in range(20) if rows.busy for one, _ in rows.step()]
+    assert read and set(map(id, read)) == {id(first)}
+
+
+def test_no_text_waits_longer_than_was_set_while_a_long_prompt_is_read(monkeypatch):
+    """On a clock that goes on with prompts alone: 5 ms a token."""
+    now, gaps = [1.0], []
+
+    def clock() -> float:
+        now[0] += 1e-6
+        return now[0]
+
+    monkeypatch.setattr(rows_module, "WAIT", 0.25)
+    monkeypatch.setattr(rows_module.time, "perf_counter", clock)
+    engine, honest = engine_of(one_layer(), context_limit=4096), Model.read
+
+    def timed(self, stop, *args, **more):
+        now[0] += 0.005 * (stop - self.seen[args[1]])
+        return honest(self, stop, *args, **more)
+
+    monkeypatch.setattr(Model, "read", timed)
+    rows = engine.rows()
+    running = rows.add(prompt(5, 1), Options(max_tokens=300))
+    while not running.rounds:
+        rows.step()
+    rows.add(prompt(1500, 2), Options(max_tokens=5))
+    while rows.busy and not running.ended:
+        before = now[0]
+        rows.step()
+        gaps.append(now[0] - before)
+    assert max(gaps) <= rows_module.WAIT + 1e-3 and sum(gaps) > 7
+
+
+def test_what_prompts_begin_with_is_read_once(monkeypatch):
+    engine, honest, read = engine_of(one_layer(), nearly(one_layer), context_limit=1024), Model.read, []
+
+    def counted(self, stop, *args, **more):
+        read.append((self, stop - self.seen[args[1] if len(args) > 1 else more.get("sequence", 0)]))
+        return honest(self, stop, *args, **more)
+
+    monkeypatch.setattr(Model, "read", counted)
+    common = prompt(300, 9)
+    prompts = [common + prompt(10, i) for i in range(8)]
+    each = [Options(max_tokens=8, drafter="model", draft_length=2)] * 8
+    texts = defaultdict[int, list[int]](list)
+    rows = engine.rows()
+    first = rows.add(prompts[0], each[0])
+    while not first.rounds:
+        for one, gained in rows.step():
+            texts[one.number] += gained.tokens
+    others = [rows.add(ids, options) for ids, options in zip(prompts[1:], each[1:], strict=True)]
+    while rows.busy:
+        for one, gained in rows.step():
+            texts[one.number] += gained.tokens
+    assert sum(count for model, count in read if model is engine.target) < 300 + 8 * 12
+    assert sum(count for model, count in read if model is not engine.target) < 300 + 8 * 12 + 200
+    assert all(one.cached_tokens >= 300 for one in others)
+    wanted = [text(engine, ids, max_tokens=8, drafter="none") for ids in prompts]
+    assert [texts[one.number] for one in (first, *others)] == wanted
+
+
+def test_a_recurrent_target_writes_one_text_after_another():
+    engine = Engine(build("qwen3_5"), context_limit=512)
+    assert engine.rows().most == 1
+    assert is_right(engine, asked(7, 4, drafter="none"))
+
+
+def test_a_later_answer_ends_the_rows_before_it():
+    engine = engine_of(one_layer(), context_limit=512)
+    rows = engine.rows()
+    rows.add(prompt(5), Options(max_tokens=5))
+    rows.step()
+    text(engine, prompt(5), max_tokens=3)
+    with pytest.raises(SpecError, match="ended by a later one"):
+        rows.step()
