@@ -54,7 +54,7 @@ def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[P
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=_environment(),
+        env=environment(),
         start_new_session=True,
     ) as child:
         lines: queue.Queue[bytes] = queue.Queue()
@@ -116,7 +116,7 @@ def _progress(spec: PairSpec, message: dict[str, Any], pace: Pace) -> Progress:
     )
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Quiet, without telemetry, and with plain HTTP, which goes on where a transfer was cut off."""
     root = str(Path(__file__).parents[2])
     return os.environ | {

@@ -27,9 +27,11 @@ from models.hub.package import bytes_here, fetch_package
 from models.hub.partial_file import fetch
 from models.hub.repository import HubFile, Repository, ask_hub
 from models.load.configuration import check_architecture
-from models.load.tokenizers import check_folders, read_tokenizer
+from models.load.tokenizers import read_tokenizer
+from models.load.translation import translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
-from models.pairs.folder import MODEL, check_folder, check_target, folder_kind, read_json
+from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.folder import check_folder, check_target, folder_kind, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.pair import Source
 from models.paths import hub_cache
@@ -142,12 +144,14 @@ class Job:
         with ExitStack() as stack:
             found = [folder for source in self.sources if (folder := find_folder(source))]
             check_target(found[0])
-            models = {s: f for s, f in zip(self.sources, found, strict=True) if folder_kind(f) == MODEL}
+            models = {
+                s: f for s, f in zip(self.sources, found, strict=True) if folder_kind(f) in DRAFT_MODELS
+            }
             folders = [stack.enter_context(_small_files(folder)) for folder in models.values()]
             for source, folder in zip(models, folders, strict=True):
                 check_architecture(read_json(folder / "config.json") or {}, str(source))
             if len(folders) == 2:
-                self.notes = check_folders(*folders, fitting=fitting_draft(self.sources[0]))
+                self.notes = translation(folders[0], folders[1], fitting_draft(self.sources[0]))[1]
             try:  # A draft with the same files was compared unread.
                 read_tokenizer(folders[0])
             except BrokenFiles as error:

@@ -13,15 +13,8 @@ from huggingface_hub import HfApi, RepoFile
 
 from models.errors import BadChoice, BrokenFiles
 from models.hub.incomplete import partial_file
-from models.pairs.folder import (
-    MODEL,
-    TOKENIZER_FILES,
-    check_folder,
-    check_json_file,
-    check_safetensors,
-    config_kind,
-    read_json,
-)
+from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
+from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_json
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -86,11 +79,12 @@ class Repository:
                     _discard(path)
 
     def check_small(self) -> None:
-        """Raise BadChoice for a model without a tokenizer, once its config.json is here."""
+        """Raise BadChoice for a model without a tokenizer or a drafter of an unknown family, once its
+        config.json is here."""
         config = read_json(self.folder / "config.json") or {}
-        if config_kind(config) == MODEL and not {file.name for file in self.files}.intersection(
-            TOKENIZER_FILES
-        ):
+        check_kind(config, str(self.source))
+        has_tokenizer = any(file.name in TOKENIZER_FILES for file in self.files)
+        if config_kind(config) in DRAFT_MODELS and not has_tokenizer:
             raise BadChoice(f"{self.source} holds no tokenizer.json; mlx-lm cannot load it.")
 
     def finish(self) -> None:

@@ -7,32 +7,32 @@ from typing import Any
 import mlx.nn as nn
 
 from mlx_spec.drafters import Drafter
-from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import SpecError
 from models.errors import BadChoice, MachineTrouble, ModelsError
-from models.load.checkpoint import Checkpoint, on_cpu, opened, trouble
-from models.load.configuration import context_limit
+from models.load.checkpoint import Checkpoint, on_cpu, trouble
+from models.load.dflash import load_dflash
+from models.load.draft_model import load_model
 from models.load.eagle import load_eagle
+from models.load.heads import GROUP
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
 from models.load.medusa import load_medusa
 from models.pairs.drafter_folder import kind_of
-from models.pairs.folder import MODEL
+from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, PARD
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
 
+WHOLE = 16
+"""Bits of a weight that is not quantized."""
 Loader = Callable[[Path, nn.Module, dict[str, Any]], Drafter]
-"""From the drafter's folder, target and the target's config. SpecError or ModelsError: it does not fit."""
-
-
-def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> Drafter:
-    with opened(folder) as files:
-        draft, draft_config = files.load(as_float32=on_cpu())
-    return ModelDrafter(draft, context_limit(draft_config))
+"""From the drafter's folder, target and the target's config, whose `quantization` is for heads without one of
+their own. SpecError or ModelsError: it does not fit."""
 
 
 LOADERS: dict[str, Loader] = {
-    MODEL: load_model, "eagle": load_eagle, "medusa": load_medusa, LAYER_SKIP: load_layer_skip,
+    MODEL: load_model, PARD: load_model,
+    "eagle": load_eagle, "dflash": load_dflash, "dflash2": load_dflash, "dspark": load_dflash,
+    "medusa": load_medusa, LAYER_SKIP: load_layer_skip,
 }  # fmt: skip
 """By kind (`models.pairs.drafter_folder`)."""
 
@@ -51,9 +51,10 @@ def load_drafters(
     """
     named = {kind_of(folder): folder for folder in (Path(source.repo) for source in spec.drafters)}
     own, notes = own_drafters(spec.target)
+    config = with_bits(config, spec.drafter_bits)
     drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]
     for kind, folder in own.items():
-        if kind == MODEL and spec.draft is not None:
+        if kind in DRAFT_MODELS and spec.draft is not None:
             notes.append(f"This pair has a draft model. To use yours in its place: --drafter {folder}")
         elif kind not in named:
             try:
@@ -62,6 +63,13 @@ def load_drafters(
             except ModelsError as error:
                 notes.append(f"The drafter in {folder} is left out: {error}")
     return drafters, notes
+
+
+def with_bits(config: dict[str, Any], bits: int | None) -> dict[str, Any]:
+    """The target's config with so many bits; None: as many as it has."""
+    if bits is None:
+        return config
+    return config | {"quantization": {"group_size": GROUP, "bits": bits} if bits < WHOLE else None}
 
 
 def _take(folder: Path, room: int) -> int:

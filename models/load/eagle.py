@@ -1,4 +1,8 @@
-"""Heads on a target's hidden states, laid out as SGLang's and SpecForge's EAGLE-3 checkpoints are."""
+"""EAGLE-3 heads in the packagings of SafeAILab, SGLang and SpecForge, speculators, and DeepSpec.
+
+They differ in tensor names, in how they count the target's layers, in which norms there are, and in where
+config.json tells the layer's sizes. Those trained here are written as SGLang's are.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,9 +11,24 @@ from typing import Any
 import mlx.nn as nn
 from mlx_lm.models.llama import ModelArgs
 
+from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
-from models.load.heads import Config, Weights, load_head, save_head, size, take_tokens
+from models.load.heads import (
+    SPECULATORS,
+    Config,
+    Weights,
+    layer_of,
+    load_head,
+    rotation,
+    save_head,
+    size,
+    take_tokens,
+)
+
+AUX = "eagle_aux_hidden_state_layer_ids"
+FIRST = "layers.0."
+"""What speculators and DeepSpec call the layer; it is `midlayer.` to the others."""
 
 
 def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> EagleDrafter:
@@ -19,7 +38,9 @@ def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -
         BrokenFiles: something is missing in it.
         UnsupportedModel: it is of another target.
     """
-    return EagleDrafter(load_head(folder, lambda config, weights: EagleHead(_shape(config, weights), target)))
+    return EagleDrafter(
+        load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
+    )
 
 
 def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: int | None = None) -> None:
@@ -52,28 +73,76 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
     save_head(folder, head, config, bits)
 
 
-def _shape(config: Config, weights: Weights) -> EagleShape:
+def _head(config: Config, weights: Weights, target: Any) -> EagleHead:
+    for name in list(weights):
+        weights[_in_head(name)] = weights.pop(name)
+    weights.pop("embed_tokens.weight", None)  # a copy of the target's
+    return EagleHead(_shape(config, weights, len(target.layers)), target)
+
+
+def _in_head(name: str) -> str:
+    name = name.removeprefix("model.")
+    return f"midlayer.{name.removeprefix(FIRST)}" if name.startswith(FIRST) else name
+
+
+def _shape(config: Config, weights: Weights, layers: int) -> EagleShape:
+    """Of any packaging. Where flags and tensors tell the same, the tensors are asked."""
+    if config.get("embed_requires_grad"):
+        raise UnsupportedModel(
+            "It was trained with embeddings of its own, which are not read. Use another head."
+        )
+    inner = layer_of(config)
+    if "sliding_attention" in (inner.get("layer_types") or ()):
+        raise UnsupportedModel("Its layer sees a window of the text, which is not read. Use another head.")
+    if (count := inner.get("num_hidden_layers", 1)) != 1:
+        raise UnsupportedModel(f"It has {count} layers, and heads of one are read. Use another head.")
+    if (computes := inner.get("hidden_act", "silu")) != "silu":
+        raise UnsupportedModel(f"Its layer computes with {computes}, and silu is read. Use another head.")
+    width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
+    theta, scaling = rotation(inner)
     args = ModelArgs(
         model_type="llama",
-        hidden_size=size(config, "hidden_size"),
+        hidden_size=width,
         num_hidden_layers=1,
-        intermediate_size=size(config, "intermediate_size"),
-        num_attention_heads=size(config, "num_attention_heads"),
-        rms_norm_eps=config["rms_norm_eps"],
-        vocab_size=size(config, "vocab_size"),
-        head_dim=config.get("head_dim"),
-        max_position_embeddings=config.get("max_position_embeddings"),
-        num_key_value_heads=config.get("num_key_value_heads"),
-        rope_theta=config.get("rope_theta", 10000),  # never the target's
-        rope_scaling=config.get("rope_scaling"),
+        intermediate_size=size(inner, "intermediate_size"),
+        num_attention_heads=heads,
+        rms_norm_eps=inner["rms_norm_eps"],
+        vocab_size=size(inner, "vocab_size"),
+        head_dim=inner.get("head_dim") or width // heads,
+        max_position_embeddings=inner.get("max_position_embeddings"),
+        num_key_value_heads=inner.get("num_key_value_heads"),
+        attention_bias="midlayer.self_attn.q_proj.bias" in weights,
+        rope_theta=theta,
+        rope_scaling=scaling,
     )
-    taps = config["eagle_config"]["eagle_aux_hidden_state_layer_ids"]
-    if not isinstance(taps, list) or not all(type(layer) is int for layer in taps):
-        raise ValueError(f"its eagle_aux_hidden_state_layer_ids are {taps!r}")
     return EagleShape(
         args,
-        config.get("target_hidden_size", args.hidden_size),
-        tuple(taps),
-        take_tokens(weights, args.vocab_size),
-        bool(config.get("fc_norm")),
+        config.get("target_hidden_size") or width,
+        _taps(config, layers),
+        take_tokens(weights, args.vocab_size, len(weights["lm_head.weight"])),
+        "fc_norm.0.weight" in weights,
+        "input_norm.weight" in weights,
+        bool(config.get("norm_before_residual")),
+        bool(config.get("norm_output")),
+        "midlayer.self_attn.q_norm.weight" in weights,
     )
+
+
+def _taps(config: Config, layers: int) -> tuple[int, ...]:
+    """Layers of the target whose outputs are read.
+
+    Of the two ways to count, SGLang, SpecForge and DeepSpec name the layer that a state leaves, and
+    SafeAILab and speculators the layer that it enters: what they call j is the output of layer j - 1.
+    """
+    entering = [2, layers // 2, layers - 3]  # as SafeAILab's code has it, and all where none are named
+    if SPECULATORS in config:
+        key, found, shift = AUX, config.get(AUX) or entering, 1
+    elif "target_layer_ids" in config:
+        key, found, shift = "target_layer_ids", config["target_layer_ids"], 0
+    elif AUX in (config.get("eagle_config") or {}):
+        key, found, shift = AUX, config["eagle_config"][AUX], 0
+    else:
+        key, found, shift = AUX, entering, 1
+    if not isinstance(found, list) or not all(type(layer) is int for layer in found):
+        raise ValueError(f"its {key} are {found!r}")
+    return tuple(layer - shift for layer in found)

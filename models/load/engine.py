@@ -21,17 +21,19 @@ from mlx_spec.drafters.draft_head import restrict_head
 from mlx_spec.drafters.grounded import GroundedDrafter
 from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
 from models.documents.store import open_stores
-from models.errors import MachineTrouble
+from models.errors import BadChoice, MachineTrouble
 from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit, target_shape
+from models.load.draft_model import foreign_drafter, model_drafter
 from models.load.drafters import load_drafters
-from models.load.tokenizers import LOCAL_ONLY, check_folders, tokenizer_trouble
+from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
+from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
-from models.pairs.folder import MODEL, check_target, folder_kind
+from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.folder import check_target, folder_kind
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, Source
 from models.size_text import size_text
@@ -68,7 +70,7 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
     paths = [installed_folder(source, spec) for source in spec.sources]
     check_target(paths[0])
     drafting = spec
-    if folder_kind(paths[-1]) != MODEL:
+    if folder_kind(paths[-1]) not in DRAFT_MODELS:
         head = Source(str(paths.pop()))
         drafting = replace(spec, draft=None, drafters=(*spec.drafters, head))
     with ExitStack() as stack:
@@ -78,8 +80,10 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
 
 def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]) -> LoadedPair:
     notes, first = [each.note for each in files if each.note], files[0]
+    between = None
     if spec.draft is not None:
-        notes += check_folders(first.folder, files[-1].folder, fitting=fitting_draft(spec.target))
+        between, more = translation(first.folder, files[-1].folder, fitting_draft(spec.target))
+        notes += more
     heads = [Checkpoint(Path(source.repo), Path(source.repo)) for source in spec.drafters]
     room = check_memory([*files, *heads], _capacity(), as_float32=on_cpu())
     maybe_set_recommended_wired_limit()
@@ -101,9 +105,14 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
         drafters.append(GroundedDrafter(stores))
     if spec.draft is not None:
         draft, draft_config = files[-1].load(as_float32=on_cpu())
-        if spec.draft_head is not None:
-            restrict_head(draft, frequent_tokens(tokenizer, spec.draft_head))
-        drafters.append(ModelDrafter(draft, context_limit(draft_config)))
+        if between is not None:
+            if spec.draft_head is not None:
+                raise BadChoice("--draft-head is for a draft of the target's own tokenizer. Leave it out.")
+            drafters.append(foreign_drafter(draft, draft_config, between))
+        else:
+            if spec.draft_head is not None:
+                restrict_head(draft, frequent_tokens(tokenizer, spec.draft_head))
+            drafters.append(model_drafter(draft, draft_config))
     others, left_out = load_drafters(spec, target, config, room)
     drafters += others
     notes += left_out

@@ -5,11 +5,15 @@ numbers. MLX reads K-quants as float16; they are quantized again, to as many bit
 """
 
 import json
+import os
 import re
+import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import mlx.core as mx
@@ -143,7 +147,8 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
 
 def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
     try:
-        weights, values = mx.load(str(path), format="gguf", return_metadata=True)  # type: ignore[misc]
+        with _writable(path) as file:
+            weights, values = mx.load(str(file), format="gguf", return_metadata=True)  # type: ignore[misc]
     except (RuntimeError, ValueError) as error:
         reason = reason_of(error)
         if "f16" in reason or "type" in reason:
@@ -153,6 +158,16 @@ def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
             ) from error
         raise BrokenFiles(f"{path} cannot be read as GGUF ({reason}). Download it again.") from error
     return dict(weights), Metadata(dict(values), path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[Path]:
+    """The file, or for a while a copy of it: MLX only reads GGUF files, but opens them for writing."""
+    if os.access(path, os.W_OK):
+        yield path
+        return
+    with TemporaryDirectory(prefix="mlx-spec-") as folder:
+        yield Path(shutil.copyfile(path, Path(folder) / path.name))
 
 
 def _is_read(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,11 +15,13 @@ from mlx_lm.utils import dequantize_model
 from mlx_spec.drafters.head import Head
 from models.errors import BrokenFiles
 from models.load.checkpoint import on_cpu
-from models.pairs.folder import read_json
+from models.pairs.folder import read_json, weight_files
 
 GROUP = 64
 """Weights that share a scale."""
 WEIGHTS = "model.safetensors"
+SPECULATORS = "speculators_model_type"
+"""The key that only configs of speculators have."""
 
 Config = Mapping[str, Any]
 Weights = dict[str, mx.array]
@@ -26,11 +29,14 @@ Rename = Callable[[str], str]
 H = TypeVar("H", bound=Head)
 
 
-def load_head(folder: Path, make: Callable[[Config, Weights], H], rename: Rename = str) -> H:
-    """The head in a folder.
+def load_head(
+    folder: Path, make: Callable[[Config, Weights], H], target_config: Config, rename: Rename = str
+) -> H:
+    """The head in a folder, quantized as its file is, else as its target is.
 
     Args:
         make: of what is in the folder; takes out of the weights what is none of the head's.
+        target_config: its `quantization` is the target's.
         rename: from a tensor's name in the file to that in the head.
 
     Raises:
@@ -38,7 +44,9 @@ def load_head(folder: Path, make: Callable[[Config, Weights], H], rename: Rename
         UnsupportedModel: it is of another target.
     """
     config, as_float32 = read_json(folder / "config.json") or {}, on_cpu()
-    weights: Weights = mx.load(str(folder / WEIGHTS))  # type: ignore[assignment]
+    weights: Weights = {}
+    for file in weight_files(folder):
+        weights |= mx.load(str(file))  # type: ignore[operator]
     try:
         head = make(config, weights)
     except KeyError as error:
@@ -57,6 +65,8 @@ def load_head(folder: Path, make: Callable[[Config, Weights], H], rename: Rename
         raise BrokenFiles(f"The head in {folder} does not match its config.json: {error}") from error
     if as_float32 and quantization:
         dequantize_model(head)
+    elif not as_float32 and not quantization:
+        quantize_head(head, target_config.get("quantization"))
     mx.eval(head.parameters())
     return head
 
@@ -80,21 +90,58 @@ def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename
     (folder / "config.json").write_text(json.dumps({**quantization, **config}, indent=1) + "\n")
 
 
-def take_tokens(weights: Weights, vocab: int) -> tuple[int, ...]:
-    """The target's id of each token that a head knows, out of its weights.
+def quantize_head(head: nn.Module, quantization: Any) -> None:
+    """In place; not what reads the target's states, whose numbers are of very unlike size."""
+    if isinstance(quantization, Mapping) and quantization.get("mode", "affine") == "affine":
+        group, bits = quantization.get("group_size", GROUP), quantization["bits"]
+
+        def packed(path: str, layer: nn.Module) -> bool:
+            own = path != "fc" and not path.startswith("_")  # what is the target's begins with _
+            return own and isinstance(layer, nn.Linear) and layer.weight.shape[-1] % group == 0
+
+        nn.quantize(head, group, bits, class_predicate=packed)
+
+
+def take_tokens(weights: Weights, vocab: int, rows: int) -> tuple[int, ...]:
+    """The target's id of each token that a head knows, out of its weights: all where it has output `rows` for
+    all and does not say.
 
     Raises:
         KeyError: they are not among them.
-        ValueError: one is no token of the target.
+        ValueError: one is no token of the target, or they do not ascend.
     """
-    offsets = weights.pop("d2t")
     weights.pop("t2d", None)
+    if "d2t" not in weights and rows == vocab:
+        return tuple(range(vocab))
+    offsets = weights.pop("d2t")
     if offsets.ndim != 1 or not mx.issubdtype(offsets.dtype, mx.integer):
         raise ValueError("its d2t is no list of whole numbers")
     tokens: list[int] = (offsets + mx.arange(len(offsets))).tolist()  # type: ignore[assignment]
     if odd := [token for token in tokens if not 0 <= token < vocab]:
         raise ValueError(f"its d2t names token {odd[0]}, and the target has {vocab} tokens")
+    if late := [b for a, b in pairwise(tokens) if b <= a]:
+        raise ValueError(f"its d2t names token {late[0]} after a later one")
     return tuple(tokens)
+
+
+def layer_of(config: Config) -> Config:
+    """What is said of a head's layers. speculators leaves out what is the default of their kind."""
+    if SPECULATORS not in config:
+        return config
+    from transformers import AutoConfig
+
+    inner = config["transformer_layer_config"]
+    # The default of layer_types counts the layers of a whole model.
+    return AutoConfig.for_model(inner["model_type"]).to_dict() | {"layer_types": None} | inner
+
+
+def rotation(config: Config) -> tuple[float, dict[str, Any] | None]:
+    """Base and scaling of the rotary positions: the head's own, never the target's."""
+    named = config.get("rope_parameters") or {}  # as transformers writes it since 5
+    scaling = config.get("rope_scaling") or (
+        named if named.get("rope_type", "default") != "default" else None
+    )
+    return config.get("rope_theta") or named.get("rope_theta") or 10000.0, scaling
 
 
 def size(config: Config, name: str) -> int:

@@ -1,13 +1,15 @@
-"""Medusa heads on disk, laid out as FasterDecoding's checkpoints are.
+"""Medusa heads on disk, laid out as FasterDecoding's checkpoints are, or as vLLM wants them.
 
-Those have output rows for each head and the target's whole vocabulary; what is trained here has `lm_head` for
-all of them, of the vocabulary that `d2t` tells, as EAGLE-3 checkpoints do.
+Those have output rows for each head and the target's whole vocabulary, vLLM's also for the tokens of a
+`token_map`; what is trained here has `lm_head` for all heads, of the vocabulary that `d2t` tells, as EAGLE-3
+checkpoints do.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import mlx.nn as nn
 
 from mlx_spec.drafters.medusa import MedusaDrafter
@@ -26,7 +28,7 @@ def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) 
         UnsupportedModel: they are of another target, or the target's last norm cannot be found.
     """
     return MedusaDrafter(
-        load_head(folder, lambda config, weights: MedusaHead(_shape(config, weights), target), _in_head)
+        load_head(folder, lambda config, weights: _head(config, weights, target), target_config, _in_head)
     )
 
 
@@ -52,11 +54,38 @@ def _in_head(name: str) -> str:
     return OWN + name if name[0].isdigit() else name
 
 
+def _head(config: Config, weights: Weights, target: nn.Module) -> MedusaHead:
+    if any(name.startswith("blocks.") for name in weights):
+        _from_vllm(weights)
+    return MedusaHead(_shape(config, weights), target)
+
+
+def _from_vllm(weights: Weights) -> None:
+    """Name the tensors as FasterDecoding does, in place; a bias that is left out is none."""
+    layers = 1 + max(int(name.split(".")[3]) for name in weights if name.startswith("blocks."))
+    for name in list(weights):
+        part, _, rest = name.removeprefix("medusa_heads.").partition(".")
+        if part == "blocks":
+            head, _, layer, kind = rest.split(".")
+            weights[f"{head}.{layer}.linear.{kind}"] = x = weights.pop(name)
+            if kind == "weight" and f"blocks.{head}.layers.{layer}.bias" not in weights:
+                weights.setdefault(f"{head}.{layer}.linear.bias", mx.zeros(len(x), x.dtype))
+        elif part == "lm_heads":
+            weights[f"{rest.split('.')[0]}.{layers}.weight"] = weights.pop(name)
+    if (tokens := weights.pop("token_map", None)) is not None:
+        order = mx.argsort(tokens)
+        for name in [name for name in weights if name.endswith(f".{layers}.weight")]:
+            whole = len(weights[name]) > len(tokens)
+            weights[name] = weights[name][tokens[order] if whole else order]
+        weights["d2t"] = tokens[order] - mx.arange(len(tokens))
+
+
 def _shape(config: Config, weights: Weights) -> MedusaShape:
-    heads, layers = config["medusa_num_heads"], config["medusa_num_layers"]
+    """The heads are counted: published configs name 2 of 5 (a comment in FasterDecoding's code)."""
+    linear = [name.split(".") for name in weights if ".linear.weight" in name]
+    heads, layers = (1 + max((int(part[i]) for part in linear), default=0) for i in (0, 1))
     hidden = len(weights["0.0.linear.bias"])
     shared = "lm_head.weight" in weights
     rows = len(weights["lm_head.weight" if shared else f"0.{layers}.weight"])
     vocab = config.get("vocab_size", rows)
-    known = take_tokens(weights, vocab) if "d2t" in weights or rows != vocab else tuple(range(vocab))
-    return MedusaShape(heads, layers, hidden, vocab, known, shared)
+    return MedusaShape(heads, layers, hidden, vocab, take_tokens(weights, vocab, rows), shared)

@@ -1,9 +1,10 @@
 """Do two tokenizers read text alike? Decided on themselves, never on sizes of vocabularies or embeddings.
 
-A drafted id must mean the same text to both. Refused: an ordinary token whose string differs, a text that
-gives other ids, an end of text that differs, a token of the chat templates that only one side knows (Qwen3's
-<think> for a Qwen2.5 draft). Only noted: added tokens outside the templates that differ (reserved or unused
-ones). Such a draft is never accepted; with verification it cannot change the text.
+A drafted id must mean the same text to both, else the draft has to be translated (`translation.py`). It
+does not where an ordinary token's string differs, a text gives other ids, an end of text differs, or only one
+side knows a token of the chat templates (Qwen3's <think> for a Qwen2.5 draft). Only noted: added tokens
+outside the templates that differ (reserved or unused ones). Such a draft is never accepted; with verification
+it cannot change the text.
 """
 
 from collections.abc import Iterator
@@ -59,30 +60,32 @@ def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
     return BrokenFiles(f"The tokenizer in {folder} cannot be read ({reason}).")
 
 
-def check_folders(target: Path, draft: Path, *, fitting: str | None = None) -> tuple[str, ...]:
+def check_folders(target: Path, draft: Path) -> tuple[str, ...]:
     """Notes on harmless differences between the tokenizers of two model folders.
-
-    Args:
-        fitting: a draft to name in a refusal.
 
     Raises:
         BadChoice: the two do not read text alike; the message names what differs.
     """
-    if _same_files(target, draft):
+    if same_files(target, draft):
         return ()
-    tokenizers = read_tokenizer(target), read_tokenizer(draft)
-    tokens = list(_token_differences(*tokenizers))
-    fatal = [what for what, is_fatal in tokens if is_fatal] or list(_text_differences(*tokenizers))
+    fatal, notes = differences(read_tokenizer(target), read_tokenizer(draft))
     if fatal:
-        more = f" (and {len(fatal) - 2} more)" if len(fatal) > 2 else ""
-        advice = f"Use the draft {fitting}" if fitting else "Choose a draft of the target's own family"
         raise BadChoice(
-            f"Target and draft read text differently: {'; '.join(fatal[:2])}{more}. "
-            f"{advice}, or none (on the command line: --draft none)."
+            f"Target and draft read text differently: {fatal}. Choose a draft of the target's own family."
         )
+    return notes
+
+
+def differences(target: Any, draft: Any) -> tuple[str, tuple[str, ...]]:
+    """What makes two tokenizers read text differently, empty where they read it alike; and notes on what is
+    harmless."""
+    tokens = list(_token_differences(target, draft))
+    fatal = [what for what, is_fatal in tokens if is_fatal] or list(_text_differences(target, draft))
+    if fatal:
+        return "; ".join(fatal[:2]) + (f" (and {len(fatal) - 2} more)" if len(fatal) > 2 else ""), ()
     if not tokens:
-        return ()
-    return (f"{len(tokens)} unused tokens differ and will not be drafted well: {tokens[0][0]}.",)
+        return "", ()
+    return "", (f"{len(tokens)} unused tokens differ and will not be drafted well: {tokens[0][0]}.",)
 
 
 def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
@@ -124,7 +127,7 @@ def _vocabulary_texts(tokenizer: Any) -> Iterator[str]:
         yield tokenizer.decode(some[start : start + _CHUNK])
 
 
-def _same_files(target: Path, draft: Path) -> bool:
+def same_files(target: Path, draft: Path) -> bool:
     """Whether the files alone already say that the tokenizers are one; reading both takes seconds."""
     files = target / "tokenizer.json", draft / "tokenizer.json"
     if not all(file.is_file() for file in files) or not cmp(*files, shallow=False):

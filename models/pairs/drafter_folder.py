@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from models.errors import BadSource
-from models.pairs.folder import MODEL, TOKENIZER_FILES, check_folder, config_kind, read_json
+from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
+from models.pairs.folder import TOKENIZER_FILES, check_folder, read_json
 from models.pairs.pair import Source
 
 _WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
@@ -16,10 +17,12 @@ def drafter_source(text: str) -> Source:
 
 
 def kind_of(folder: Path) -> str:
-    """The name under which the drafter in a folder drafts: `eagle`, `medusa`, `layer_skip` or `model`.
+    """The name under which the drafter in a folder drafts: `eagle`, `medusa`, `layer_skip`, `pard` or
+    `model`.
 
     Raises:
         BadSource: no folder, no config.json, or one that tells no kind that is known.
+        BadChoice: a kind that is known, and not loaded.
         BrokenFiles: config.json cannot be read.
     """
     if not os.path.isdir(folder):
@@ -27,8 +30,9 @@ def kind_of(folder: Path) -> str:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadSource(f"{folder} holds no config.json; it is no drafter. {_WANTED}")
+    check_kind(config, str(folder))
     kind = config_kind(config)
-    if kind != MODEL or any((folder / name).is_file() for name in TOKENIZER_FILES):
+    if kind not in DRAFT_MODELS or any((folder / name).is_file() for name in TOKENIZER_FILES):
         return kind
     raise BadSource(f"config.json in {folder} tells no kind of drafter that is known here. {_WANTED}")
 

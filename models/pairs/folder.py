@@ -4,7 +4,6 @@ import hashlib
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.files import parse_json
+from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, check_kind, config_kind
 
 INDEX = "model.safetensors.index.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
@@ -23,24 +23,12 @@ READ_AT_LOAD = (
     "generation_config.json",
 )
 """JSON files beside config.json that a model is loaded from where it has them."""
-_BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "U16": 16, "I16": 16,
+BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "U16": 16, "I16": 16,
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
-MODEL = "model"
-"""The kind of an ordinary model folder, as mlx-lm has them."""
-_SIGNS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "eagle": lambda c: c.get("architectures") == ["LlamaForCausalLMEagle3"] or "draft_vocab_size" in c,
-    "medusa": lambda c: "medusa_num_heads" in c,
-    "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
-}
-"""By what their configs say: drafters that need their target, and read its tokens."""
+"""Of one number, by its name in safetensors."""
 _HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
-
-
-def config_kind(config: dict[str, Any]) -> str:
-    """What a config.json is of: a kind of drafter that is no model by itself, else `model`."""
-    return next((kind for kind, holds in _SIGNS.items() if holds(config)), MODEL)
 
 
 def folder_kind(folder: Path) -> str:
@@ -72,7 +60,8 @@ def check_folder(folder: Path) -> int:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
-    if config_kind(config) != MODEL:
+    check_kind(config, str(folder))
+    if config_kind(config) not in DRAFT_MODELS:
         _check_values(config, str(folder))
         return sum(map(check_safetensors, weight_files(folder)))
     check_config(config, str(folder))
@@ -232,7 +221,7 @@ def _end(path: Path, name: str, tensor: Any) -> int:
     """Where the tensor ends, when its shape and its place agree."""
     try:
         first, last = tensor["data_offsets"]
-        if (last - first) * 8 == _BITS[tensor["dtype"]] * prod(tensor["shape"]):
+        if (last - first) * 8 == BITS[tensor["dtype"]] * prod(tensor["shape"]):
             return int(last)
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(path, f"has an unreadable header at tensor {name}") from error

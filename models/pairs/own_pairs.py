@@ -26,10 +26,8 @@ _LARGEST_COUNT = 1_000_000
 def name_own(spec: PairSpec) -> PairSpec:
     """The pair with a name of its own: its target's, with a number if need be.
 
-    Raises BadSource without a draft, and for a pair that is known already.
+    Raises BadSource for a pair that is known already.
     """
-    if spec.draft is None:
-        raise BadSource("A pair needs a draft; without one there is nothing to draft with.")
     pairs = {pair.name: pair for pair in all_pairs()}
     for pair in pairs.values():
         if (pair.target, pair.draft) == (spec.target, spec.draft):
@@ -46,7 +44,6 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
 
     Raises BadSource where the draft's weights take no less room than the target's.
     """
-    assert spec.draft is not None, "name_own refuses pairs without a draft"
     download = caches = 0
     weights: list[int] = []
     formats: list[str] = []
@@ -63,7 +60,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         caches += cache_bytes(config)
         bits = (config.get("quantization") or {}).get("bits")
         formats.append(f"{bits}-bit" if bits else "bf16")
-    if weights[0] <= weights[-1]:
+    if spec.draft is not None and weights[0] <= weights[-1]:
         target, draft = size_text(weights[0]), size_text(weights[-1])
         raise BadSource(
             f"The draft {spec.draft} ({draft}) is not smaller than the target {spec.target} ({target}): "
@@ -89,7 +86,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
 
 def add_own(pair: Pair) -> None:
     """Keep a pair that the user put together. After an OSError the list is as it was."""
-    fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft)}
+    fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft or "none")}
     _change(lambda tables: [*tables, fields])
 
 

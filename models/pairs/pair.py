@@ -8,6 +8,8 @@ from typing import Any
 
 from models.errors import BadSource
 
+BITS = (2, 3, 4, 5, 6, 8, 16)
+"""That weights of heads may have."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
@@ -43,6 +45,7 @@ class PairSpec:
 
     The name is the catalogue's, else the target's. `draft_head`: among how many of the most frequent tokens
     the draft guesses; None: all. `drafters`: folders of others (`drafter_folder.py`), one of a kind.
+    `drafter_bits`: of the weights of heads that come unquantized; 16 keeps them; None: the target's.
     """
 
     name: str
@@ -50,6 +53,7 @@ class PairSpec:
     draft: Source | None
     draft_head: int | None = None
     drafters: tuple[Source, ...] = ()
+    drafter_bits: int | None = None
     documents: tuple[str, ...] = field(default=(), compare=False)
     """Absolute paths of folders and files that it may draft from. The pair is the same without them."""
 
@@ -66,9 +70,18 @@ class PairSpec:
         named: dict[str, Any] = (
             {"drafters": [str(source) for source in self.drafters]} if self.drafters else {}
         )
+        if self.drafter_bits:
+            named["drafter_bits"] = self.drafter_bits
         if self.documents:
             named["documents"] = len(self.documents)
         return {"name": self.name, "target": str(self.target), "draft": draft, **named}
+
+
+def check_bits(bits: int | None) -> int | None:
+    """What `PairSpec.drafter_bits` may be; else BadSource."""
+    if bits is not None and bits not in BITS:
+        raise BadSource(f"--drafter-bits is {bits}; give {', '.join(map(str, BITS[:-1]))} or {BITS[-1]}.")
+    return bits
 
 
 def read_source(text: str, revision: str | None = None) -> Source:

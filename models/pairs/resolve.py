@@ -8,7 +8,7 @@ from pathlib import Path
 from models.errors import BadSource
 from models.pairs.catalogue import find, fitting_draft
 from models.pairs.drafter_folder import check_drafter, drafter_source
-from models.pairs.folder import MODEL
+from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.installed import default_pair
 from models.pairs.pair import PairSpec, Source, read_source
 
@@ -72,7 +72,7 @@ def _with_drafters(
         kind = check_drafter(Path(source.repo))
         if sources.setdefault(kind, source) != source:
             raise BadSource(f"{sources[kind]} and {source} are both of the kind {kind}. Name one of them.")
-    if (model := sources.pop(MODEL, None)) is not None:
+    for model in [sources.pop(kind) for kind in DRAFT_MODELS if kind in sources]:
         if draft is not None:
             raise BadSource(f"--draft {draft} and --drafter {model} both name a draft model. Name one.")
         draft = str(model)

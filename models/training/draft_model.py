@@ -110,7 +110,7 @@ def _of_model(shop: Workshop, text: str) -> Kind:
     path = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
     check_target(path)
     with opened(path) as files, opened(shop.path) as target:
-        check_folders(target.folder, files.folder, fitting=None)
+        check_folders(target.folder, files.folder)
         model, config = files.load(as_float32=True)
     if get_total_parameters(model) >= get_total_parameters(shop.target):
         raise BadChoice(

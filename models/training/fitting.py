@@ -41,12 +41,9 @@ class Fitting(Work):
         )
         self._module: nn.Module | None = None
         self._acceptance: Sequence[float] = ()
-        self._hours = 0.0
 
     def run(self, report: Report) -> None:
-        begun = time.monotonic()
         self._module, self._acceptance = self._job.run(report)
-        self._hours = (time.monotonic() - begun) / 3600
 
     def stopped(self) -> str:
         return f"The same command goes on from here; what there is lies in {self._shop.unfinished}."
@@ -57,7 +54,7 @@ class Fitting(Work):
         facts = {
             "tokens": self._job.tokens_read,
             "acceptance": [round(each, 3) for each in self._acceptance],
-            "hours": round(self._hours, 2),
+            "hours": round(self._job.hours, 2),
             **about,
         }
         noted = self._shop.about(facts)

@@ -52,7 +52,9 @@ class Job:
     ):
         self._target, self._kind, self._texts = target, kind, texts
         self._folder, self._tokens = folder, tokens
-        self._begun, self._hours = time.monotonic(), hours
+        self._begun, self._limit = time.monotonic(), hours
+        self.hours = 0.0
+        """Of learning, in all runs."""
 
     @property
     def files(self) -> list[Path]:
@@ -79,6 +81,7 @@ class Job:
             report(Step("Learning", done, fit.tokens, "tokens", left, accepted_text(look)))
 
         fit.run(fitted)
+        self.hours = fit.progress.seconds / 3600
         return fit.learner.module, fit.acceptance(held)
 
     def _read(self, report: Report) -> None:
@@ -113,6 +116,8 @@ class Job:
 
     def _vocabulary(self) -> list[int]:
         """Chosen once: what was fitted belongs to it."""
+        if self._kind.tokens is not None:
+            return list(self._kind.tokens)
         if self._kind.known is None:
             return list(range(self._kind.vocab(self._target)))
         kept = self._folder / "vocabulary.json"
@@ -132,7 +137,7 @@ class Job:
     def _seconds_left(self, share: float = 1.0) -> float:
         """Of this share of the hours."""
         return (
-            math.inf if self._hours is None else share * self._hours * 3600 + self._begun - time.monotonic()
+            math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
         )
 
 

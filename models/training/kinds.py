@@ -1,25 +1,33 @@
-"""What kinds of drafters can be made for a target, what each begins from, and how it is written."""
+"""What kinds of heads can be made for a target, what each begins from, and how it is written."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.llama import ModelArgs
+from mlx_lm.utils import dequantize_model
 
 from mlx_spec.drafters.draft_head import embedding_of
-from mlx_spec.drafters.eagle_head import EagleShape
+from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from mlx_spec.drafters.head import width_of
-from mlx_spec.drafters.medusa_head import MedusaShape, medusa_taps
+from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape, medusa_taps
 from mlx_spec.training import start, unroll
 from mlx_spec.training.fit import Batch, Learner
 from mlx_spec.training.unroll import Guesses
+from models.errors import BadChoice
+from models.load.drafters import load_drafter
 from models.load.eagle import save_eagle
 from models.load.medusa import save_medusa
+from models.pairs.folder import folder_kind
 
 HEADS, LAYERS = 4, 1
 """Medusa's, and of each of them: further ones would be right too seldom."""
+FURTHER = 0.5
+"""Share of the learning rates for a head that was trained before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +47,15 @@ class Kind:
     """What its unfinished weights are called: one name for each shape."""
     use: str = "every command uses it with"
     """When it drafts; the target's name follows."""
+    tokens: Sequence[int] | None = None
+    """Which tokens it guesses among, where they are not chosen by the texts."""
 
 
 def eagle(config: Mapping[str, Any]) -> Kind:
     """A head for a target with this config."""
 
     def learner(target: Any, tokens: Sequence[int]) -> Learner:
-        shape = eagle_shape(config, target, tokens)
-        head = start.eagle_head(target, shape)
-        return Learner(
-            head,
-            shape.tokens,
-            shape.args.vocab_size,
-            lambda batch, steps: unroll.unrolled(head, batch.tokens, batch.states, steps),
-        )
+        return _eagle(start.eagle_head(target, eagle_shape(config, target, tokens)))
 
     return Kind(eagle_taps, vocabulary, learner, save_eagle)
 
@@ -62,15 +65,59 @@ def medusa(config: Mapping[str, Any]) -> Kind:
 
     def learner(target: Any, tokens: Sequence[int]) -> Learner:
         width, vocab = width_of(embedding_of(target)), vocabulary(target)
-        head = start.medusa_head(target, MedusaShape(HEADS, LAYERS, width, vocab, tuple(tokens)))
-
-        def guesses(batch: Batch, steps: int) -> Guesses:
-            by_head = head.guesses(batch.states)
-            return [by_head[:, :, i] for i in range(steps)]
-
-        return Learner(head, tokens, vocab, guesses, HEADS)
+        return _medusa(start.medusa_head(target, MedusaShape(HEADS, LAYERS, width, vocab, tuple(tokens))))
 
     return Kind(medusa_taps, vocabulary, learner, save_medusa)
+
+
+def _eagle(head: EagleHead) -> Learner:
+    def guesses(batch: Batch, steps: int) -> Guesses:
+        return unroll.unrolled(head, batch.tokens, batch.states, steps)
+
+    return Learner(head, head.tokens.tolist(), head.vocab, guesses)  # type: ignore[arg-type]
+
+
+def _medusa(head: MedusaHead) -> Learner:
+    def guesses(batch: Batch, steps: int) -> Guesses:
+        by_head = head.guesses(batch.states)
+        return [by_head[:, :, i] for i in range(steps)]
+
+    return Learner(head, head.tokens.tolist(), head.vocab, guesses, head.shape.heads)  # type: ignore[arg-type]
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle, "medusa": medusa}
+"""By the name under which such a drafter drafts."""
+_LEARNERS: dict[str, Callable[[Any], Learner]] = {"eagle": _eagle, "medusa": _medusa}
+
+
+def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) -> Kind:
+    """The head in a folder, to be trained further.
+
+    Args:
+        name: the kind that it is to be of.
+
+    Raises:
+        BadChoice: it is of another kind, or made for another target.
+        ModelsError: it cannot be read.
+    """
+    if (found := folder_kind(folder)) != name:
+        raise BadChoice(f"--from {folder} holds a drafter of the kind {found}, and --kind is {name}.")
+    drafter, kind = load_drafter(folder, name, target, config), KINDS[name](config)
+    if (read := tuple(kind.taps(target))) != drafter.taps:
+        raise BadChoice(
+            f"--from {folder} reads the layers {drafter.taps} of the target, and texts are kept with "
+            f"{read}. Leave out --from to make a new one."
+        )
+    head: Any = drafter.head  # type: ignore[attr-defined]
+    dequantize_model(head)
+    head.set_dtype(mx.float32)
+    learner = replace(_LEARNERS[name](head), rate=FURTHER)
+    return replace(
+        kind,
+        learner=lambda target, tokens: learner,
+        tokens=learner.tokens,
+        fit=f"fit-{crc32(bytes(folder)):08x}",
+    )
 
 
 def eagle_taps(target: Any) -> tuple[int, ...]:
@@ -84,9 +131,15 @@ def vocabulary(target: nn.Module) -> int:
 
 
 def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -> EagleShape:
-    """Of one layer like the target's own."""
+    """Of one layer like the target's own; raises BadChoice where its config does not tell its sizes."""
     text = {**config, **(config.get("text_config") or {})}
-    width, heads = text["hidden_size"], text["num_attention_heads"]
+    try:
+        width, heads = text["hidden_size"], text["num_attention_heads"]
+    except KeyError as error:
+        raise BadChoice(
+            f"The target's config.json names no {error}, after which an eagle head is shaped. Medusa heads "
+            "need less: --kind medusa."
+        ) from error
     args = ModelArgs(
         model_type="llama",
         hidden_size=width,
@@ -101,7 +154,3 @@ def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -
         rope_theta=text.get("rope_theta") or 10000,
     )
     return EagleShape(args, width, eagle_taps(target), tuple(tokens))
-
-
-KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle, "medusa": medusa}
-"""By the name under which such a drafter drafts."""

@@ -20,7 +20,7 @@ class Wishes:
     layers: int | None = None
     width: int | None = None
     base: str | None = None
-    """A model to begin from."""
+    """What to begin from: a head, or a small model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
+from models.pairs.installed import installed_folder
+from models.pairs.pair import PairSpec, read_source
 from models.training.draft_model import draft_model
 from models.training.fitting import Fitting
-from models.training.kinds import KINDS, Kind
+from models.training.kinds import KINDS, trained
 from models.training.layer_skip import LayerSearch
 from models.training.work import Wishes, Work
 from models.training.workshop import Workshop
@@ -14,12 +17,16 @@ Begin = Callable[[Workshop, Wishes], Work]
 """ModelsError or UnsupportedModel: it cannot be made for this target."""
 
 
-def _head(kind: Callable[..., Kind], shop: Workshop, wishes: Wishes) -> Work:
-    return Fitting(shop, kind(shop.config), wishes)
+def _head(name: str, shop: Workshop, wishes: Wishes) -> Work:
+    if wishes.base is None:
+        return Fitting(shop, KINDS[name](shop.config), wishes)
+    source = read_source(wishes.base)
+    folder = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
+    return Fitting(shop, trained(name, folder, shop.target, shop.config), wishes)
 
 
 WORKS: dict[str, Begin] = {
-    **{name: partial(_head, kind) for name, kind in KINDS.items()},
+    **{name: partial(_head, name) for name in KINDS},
     "model": draft_model,
     "layer_skip": LayerSearch,
 }

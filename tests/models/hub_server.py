@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from urllib.parse import parse_qs, urlsplit
 
 MAIN = "1" * 40
 OLD = "2" * 40
@@ -25,6 +26,10 @@ class HostedModel:
     gated: bool = False
     token: str | None = None
     """What opens a gated repository."""
+    tags: tuple[str, ...] = ("mlx",)
+    downloads: int = 0
+    parameters: dict[str, int] = field(default_factory=dict)
+    """Numbers of its weights by their kind, as the Hub reads them from the files."""
 
 
 @dataclass
@@ -117,6 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(self.hub.status, {})
         if self.hub.page is not None:
             return self._answer(200, {}, self.hub.page)
+        if parts == ["api", "models"]:
+            return self._search(parse_qs(urlsplit(self.path).query))
         if parts[0] == "cdn":
             return self._body("/".join(parts[1:3]), parts[-1])
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
@@ -130,6 +137,22 @@ class _Handler(BaseHTTPRequestHandler):
         return self._file(repo, model, parts[3], "/".join(parts[4:]))
 
     do_HEAD = do_GET
+
+    def _search(self, query: dict[str, list[str]]) -> None:
+        words, tags = query["search"][0].lower().split(), set(query.get("filter", ()))
+        found = [
+            {
+                "id": repo,
+                "downloads": model.downloads,
+                "tags": list(model.tags),
+                "gated": "manual" if model.gated else False,
+                "safetensors": {"parameters": model.parameters, "total": sum(model.parameters.values())},
+            }
+            for repo, model in self.hub.models.items()
+            if tags <= {*model.tags} and all(word in repo.lower() for word in words)
+        ]
+        found.sort(key=lambda model: -model["downloads"])  # type: ignore[operator]
+        self._answer(200, {}, json.dumps(found[: int(query["limit"][0])]).encode())
 
     def _revision(self, repo: str, model: HostedModel, revision: str) -> None:
         commit = model.commits.get(revision, revision if revision in model.commits.values() else None)

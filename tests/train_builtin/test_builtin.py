@@ -13,7 +13,7 @@ BUILTIN = Path(__file__).parents[2] / "models" / "builtin"
 FOLDERS = [BUILTIN / "target", BUILTIN / "draft"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tokenizer():
     return AutoTokenizer.from_pretrained(FOLDERS[0], local_files_only=True)
 

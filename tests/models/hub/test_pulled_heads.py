@@ -1,18 +1,26 @@
 """A drafter that needs its target, pulled beside it: its repository holds no tokenizer."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
+from mlx.utils import tree_flatten
+from mlx_lm.models.qwen3 import ModelArgs
 from mlx_lm.utils import load_model
 
+from app.cli import main
 from mlx_spec import Options
+from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.training.start import eagle_head
 from models.errors import BadChoice
-from models.load.eagle import save_eagle
+from models.load.eagle import AUX, save_eagle
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed
 from models.pairs.pair import PairSpec, Source
 from models.training.kinds import eagle_shape
+from tests.mlx_spec.tiny_models import settled
 from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of
@@ -41,6 +49,51 @@ def test_a_head_is_pulled_beside_its_target_and_drafts(hub: HubServer, head: Pat
     assert {read.drafter for read in rounds} >= {"eagle"}
 
 
+def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
+    hub: HubServer, head: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = json.loads((head / "config.json").read_text())
+    inner = {k: x for k, x in config.items() if k not in ("architectures", "eagle_config")}
+    aux = {AUX: [layer + 1 for layer in config["eagle_config"][AUX]]}
+    named = {"architectures": ["Eagle3DraftModel"], "speculators_model_type": "eagle3", **aux}
+    (head / "config.json").write_text(json.dumps(named | {"transformer_layer_config": inner}))
+    weights: dict[str, mx.array] = mx.load(str(head / "model.safetensors"))  # type: ignore[assignment]
+    renamed = {name.replace("midlayer.", "layers.0."): mx.array(x) for name, x in weights.items()}
+    mx.save_safetensors(str(head / "model.safetensors"), renamed)
+    hub.models["org/head"] = HostedModel(files_of(head))
+    pair = ["--target", "org/target", "--draft", "org/head"]
+    assert main(["pull", *pair]) == 0
+    assert main(["check", *pair, "--drafter", "eagle", "--drafter-bits", "8", "--max-tokens", "12"]) == 0
+    assert main(["check", *pair, "--drafter-bits", "7"]) == 2
+    assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["dflash", "dspark"])
+def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
+    hub: HubServer, home: Path, kind: str
+) -> None:
+    target, config = load_model(home / "made" / "target")
+    args = ModelArgs("qwen3", 32, 1, 64, 2, 1e-5, 384, 2, 512, 16, False, 10000.0)
+    shape = DFlashShape(
+        args, (0, 1), tuple(range(384)), mask=383, block=5, markov_rank=8 * (kind == "dspark")
+    )
+    head = settled(DFlashHead(shape, target), 5)
+    own = {"mask_token_id": 383, "target_layer_ids": [0, 1], "projector_type": kind}
+    named = {"architectures": ["DFlashDraftModel"], "block_size": 5, "dflash_config": own}
+    folder = home / "head"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(asdict(args) | named))
+    mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(head.parameters())))
+    hub.models["org/head"] = HostedModel(files_of(folder))
+    pair = ["--target", "org/target", "--draft", "org/head"]
+    assert main(["pull", *pair]) == 0
+    engine = load(HEADED).engine
+    assert kind in engine.drafter_names
+    rounds = list(engine.generate([1, 2, 3], Options(max_tokens=20, drafter=kind, draft_length=3)))
+    assert {read.drafter for read in rounds} >= {kind}
+    assert main(["check", *pair, "--drafter", kind, "--max-tokens", "12"]) == 0
+
+
 def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
     last(HEADED)
     folder = find_folder(Source("org/head"))
@@ -49,6 +102,14 @@ def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:-4])
     assert not installed(HEADED)
     assert last(HEADED).phase == "done" and installed(HEADED)
+
+
+@pytest.mark.usefixtures("quick_tokenizers")
+def test_a_drafter_of_an_unknown_family_is_refused_before_its_weights_come(hub: HubServer) -> None:
+    hub.models["org/draft"].files["config.json"] = b'{"speculators_model_type": "peagle"}'
+    with pytest.raises(BadChoice, match="org/draft holds a drafter of the family peagle, which this version"):
+        last(SPEC)
+    assert "model.safetensors" not in hub.downloads()
 
 
 @pytest.mark.usefixtures("quick_tokenizers")

@@ -29,6 +29,25 @@ def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
 
+def test_a_file_that_may_only_be_read_is_loaded_from_a_copy_that_is_gone_afterwards(tmp_path, monkeypatch):
+    """MLX opens a GGUF file for writing; the superuser of a test may write any, so MLX is made to refuse."""
+    file, folder, load_file = tmp_path / "model.gguf", tmp_path / "temporary", mx.load
+    wanted = write_gguf(file, "llama", Kind.Q8_0)(IDS)
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("os.access", lambda path, mode: path != file)
+
+    def load_writable(name: str, **options: Any) -> Any:
+        if name == str(file):
+            raise RuntimeError("[load_gguf] gguf_init failed")
+        return load_file(name, **options)
+
+    monkeypatch.setattr(mx, "load", load_writable)
+    with opened(file) as checkpoint:
+        assert mx.abs(checkpoint.load(as_float32=True)[0](IDS) - wanted).max() < 1e-4 * mx.abs(wanted).max()
+        assert not list(folder.rglob("*.gguf"))
+
+
 def test_weights_in_groups_of_32_keep_their_bits(tmp_path):
     write_gguf(tmp_path / "model.gguf", "llama", Kind.Q4_1)
     packed: Any = mx.load(str(tmp_path / "model.gguf"))

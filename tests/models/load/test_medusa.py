@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
+import numpy as np
 import pytest
 from mlx.utils import tree_flatten
 
@@ -12,6 +14,7 @@ from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.errors import BrokenFiles
 from models.load.medusa import load_medusa, save_medusa
 from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.equations import arrays, normed
 from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
 
 KNOWN = tuple(range(0, VOCAB, 3))
@@ -55,6 +58,40 @@ def test_tensors_are_named_as_in_published_checkpoints(tmp_path: Path):
     mx.save_safetensors(str(tmp_path / "model.safetensors"), {name: weights[name] for name in published})
     (tmp_path / "config.json").write_text(json.dumps({"medusa_num_heads": 3, "medusa_num_layers": 2}))
     assert load_medusa(tmp_path, target(), {}).head.shape == head_for(shared=False).shape
+
+
+@pytest.mark.parametrize("tokens", [None, KNOWN, KNOWN[::-1]])
+@pytest.mark.parametrize("bias", [True, False])
+def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path, tokens: Any, bias: bool):
+    """For all tokens or those of a map; config.json names fewer heads than there are."""
+    given = arrays(dict(tree_flatten(head_for(shared=False).parameters())))  # type: ignore[arg-type]
+    kept, weights = list(range(VOCAB) if tokens is None else tokens), {}
+    for name, x in given.items():
+        _, i, layer, *kind = name.split(".")
+        if len(kind) == 1:
+            weights[f"lm_heads.{i}.weight"] = x[kept]
+        elif bias or kind[1] == "weight":
+            weights[f"blocks.{i}.layers.{layer}.{kind[1]}"] = x
+    if tokens is not None:
+        weights["token_map"] = np.array(tokens)
+    config = {"model_type": "medusa", "num_heads": 2, "num_hidden_layers": 2, "vocab_size": VOCAB}
+    file = str(tmp_path / "model.safetensors")
+    mx.save_safetensors(file, {name: mx.array(x) for name, x in weights.items()})
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert check_drafter(tmp_path) == "medusa"
+    head = load_medusa(tmp_path, target(), {}).head
+    assert head.shape.heads == 3 and head.shape.tokens == tuple(sorted(kept))
+    states = np.random.default_rng(1).normal(size=(5, DIM)).astype(np.float32)
+    found = np.array(head.logits(mx.array(states[None]))[0])
+    norm = arrays({"w": target().model.norm.weight})["w"]  # type: ignore[union-attr]
+    for i in range(3):
+        z = normed(states, norm, 1e-5)
+        for layer in range(2):
+            y = z @ weights[f"blocks.{i}.layers.{layer}.weight"].T
+            y = y + weights.get(f"blocks.{i}.layers.{layer}.bias", 0)
+            z = z + y / (1 + np.exp(-y))
+        wanted = z @ weights[f"lm_heads.{i}.weight"].T
+        assert np.abs(found[:, i, kept] - wanted).max() < 1e-4 * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize(

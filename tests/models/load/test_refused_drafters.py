@@ -9,7 +9,7 @@ import pytest
 
 from app.cli import main
 from tests.models.drafter_folders import LAYER_SKIP, make_drafter
-from tests.models.tiny_models import make_model, make_pair, make_tokenizer
+from tests.models.tiny_models import make_model, make_pair
 
 
 @pytest.fixture
@@ -70,10 +70,6 @@ def cut(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-3])
 
 
-def of_another_family(folder: Path) -> None:
-    make_tokenizer(folder, text=("other words " * 30,))
-
-
 def of_an_unknown_kind(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"model_type": "telepathy"}))
 
@@ -89,7 +85,6 @@ def of_another_size(folder: Path) -> None:
     [
         (drop_a_tensor, 3, "do not belong to its config.json: Missing 1 parameters"),
         (cut, 3, "is damaged: it has"),
-        (of_another_family, 2, "read text differently"),
         (of_an_unknown_kind, 2, "telepathy"),
         (of_another_size, 3, "do not belong to its config.json"),
     ],

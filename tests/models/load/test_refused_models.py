@@ -8,12 +8,6 @@ import pytest
 from models.errors import ModelsError
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
-from tests.models.tiny_models import files_of, make_tokenizer
-
-
-def another_tokenizer(hub: HubServer, home: Path) -> None:
-    make_tokenizer(home / "made/draft", text=("entirely other words " * 30,))
-    hub.models["org/draft"].files = files_of(home / "made/draft")
 
 
 def no_tokenizer(hub: HubServer, home: Path) -> None:
@@ -33,7 +27,6 @@ def an_unknown_architecture(hub: HubServer, home: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (another_tokenizer, r"id \d+ is .* to the target and .* to the draft"),
         (no_tokenizer, r"org/target cannot be used: The tokenizer in .* cannot be read"),
         (no_safetensors, r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)"),
         (an_unknown_architecture, "type 'telepathy', which mlx-lm does not know"),

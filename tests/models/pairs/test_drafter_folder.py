@@ -21,6 +21,8 @@ from tests.models.tiny_models import make_model, make_pair
     [
         (EAGLE, "eagle"),
         ({"model_type": "llama", "draft_vocab_size": 300}, "eagle"),
+        ({"architectures": ["Eagle3DraftModel"], "speculators_model_type": "eagle3"}, "eagle"),
+        ({"architectures": ["Qwen3Eagle3Model"], "model_type": "qwen3"}, "eagle"),
         (MEDUSA, "medusa"),
         (LAYER_SKIP, "layer_skip"),
     ],
@@ -31,8 +33,29 @@ def test_the_kind_of_a_folder_is_read_from_its_config(
     assert check_drafter(make_drafter(tmp_path / "any name", config)) == kind
 
 
+@pytest.mark.parametrize(
+    ("config", "family"),
+    [
+        ({"speculators_model_type": "peagle", "draft_vocab_size": 300}, "peagle"),
+        ({"architectures": ["Gemma4Eagle3Model"], "model_type": "gemma4"}, "Gemma4Eagle3Model"),
+        ({"model_type": "gemma4_assistant"}, "gemma4_assistant"),
+    ],
+)
+def test_a_family_that_is_known_by_name_only_is_refused_by_it(
+    config: dict[str, Any], family: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadChoice, match=f"drafter of the family {family}, which this version cannot load"):
+        check_drafter(make_drafter(tmp_path / "x", config))
+
+
 def test_an_ordinary_model_is_a_draft_model(tmp_path: Path) -> None:
-    assert check_drafter(make_pair(tmp_path)[1]) == "model"
+    draft = make_pair(tmp_path)[1]
+    assert check_drafter(draft) == "model"
+    make_model(draft, pard_token=300)
+    assert check_drafter(draft) == "pard"
+    (draft / "tokenizer.json").unlink()
+    with pytest.raises(BadSource, match="tells no kind of drafter"):
+        check_drafter(draft)
 
 
 @pytest.mark.parametrize(

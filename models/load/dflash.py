@@ -1,0 +1,139 @@
+"""DFlash, DFlash2 and DSpark heads in the packagings of z-lab, SpecForge, DeepSpec and speculators."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+from mlx_lm.models.qwen3 import ModelArgs
+
+from mlx_spec import UnsupportedModel
+from mlx_spec.drafters.dflash import DFlashDrafter
+from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
+from models.load.heads import SPECULATORS, Config, Weights, layer_of, load_head, rotation, size, take_tokens
+from models.pairs.drafter_kinds import DSPARK, config_kind
+from models.pairs.folder import folder_kind
+
+CODEBOOK = "candidate_selector.predecessor_codebook.weight"
+"""Published without `.weight`."""
+UNUSED = ("confidence_head.", "embed_tokens.", "verifier_")
+"""Tensors that are not needed: a guess at where to stop, which the controller learns; the target's own."""
+
+
+def load_dflash(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> DFlashDrafter:
+    """The head in a folder, for this target.
+
+    Raises:
+        BrokenFiles: something is missing in it.
+        UnsupportedModel: it is of another target, or has parts that are not read.
+    """
+    head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
+    return DFlashDrafter(head, folder_kind(folder))
+
+
+def _head(config: Config, weights: Weights, target: Any) -> DFlashHead:
+    for name in list(weights):
+        own = name.removeprefix("model.")
+        weights[f"{own}.weight" if own.endswith("_codebook") else own] = weights.pop(name)
+    for name in [name for name in weights if name.startswith(UNUSED)]:
+        del weights[name]
+    if "d2t" not in weights:
+        weights.pop("lm_head.weight", None)  # the target's too
+    return DFlashHead(_shape(config, weights, len(target.layers)), target)
+
+
+def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
+    inner, own = layer_of(config), config.get("dflash_config") or {}
+    if not isinstance(own, Mapping):
+        raise ValueError(f"its dflash_config is {own!r}")
+    said = {**config, **own}
+    projector, markov = said.get("projector_type", "dflash"), "markov_head.markov_w1.weight" in weights
+    if projector not in ("dflash", "dspark"):
+        raise UnsupportedModel(
+            f"Its projector is of the type {projector}, which is not read. Use another head."
+        )
+    if markov and (kind := said.get("markov_head_type", "vanilla")) != "vanilla":
+        raise UnsupportedModel(f"Its markov_head is of the type {kind}, which is not read. Use another head.")
+    vocab, count = size(inner, "vocab_size"), size(inner, "num_hidden_layers")
+    windows, causal = _kinds(inner, said, count)
+    rows = len(weights["lm_head.weight"]) if "lm_head.weight" in weights else vocab
+    return DFlashShape(
+        _args(inner, vocab, count),
+        _taps(config, said, count, layers),
+        take_tokens(weights, vocab, rows),
+        _token(said, "mask_token_id"),
+        size(said, "block_size"),
+        bool(said.get("sample_from_anchor", config_kind(config) == DSPARK)),
+        windows,
+        causal,
+        weights["markov_head.markov_w1.weight"].shape[1] if markov else 0,
+        *_of_second(said, weights),
+        "lm_head.weight" in weights,
+        float(said.get("output_multiplier", 1.0)),
+        said.get("final_logit_softcapping"),
+        float(said.get("input_embedding_scale", 1.0)),
+    )
+
+
+def _of_second(said: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """DFlash2's convolutions and selector, each None where there is none."""
+    if CODEBOOK not in weights:
+        return None, None
+    kernel = size(said, "conv_kernel_size"), size(said, "conv_group_size")
+    return kernel, (weights[CODEBOOK].shape[1], size(said, "selector_top_k"))
+
+
+def _args(inner: Config, vocab: int, count: int) -> ModelArgs:
+    width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
+    theta, scaling = rotation(inner)
+    return ModelArgs(
+        model_type="qwen3",
+        hidden_size=width,
+        num_hidden_layers=count,
+        intermediate_size=size(inner, "intermediate_size"),
+        num_attention_heads=heads,
+        rms_norm_eps=inner["rms_norm_eps"],
+        vocab_size=vocab,
+        num_key_value_heads=inner.get("num_key_value_heads") or heads,
+        max_position_embeddings=inner.get("max_position_embeddings") or 0,
+        head_dim=inner.get("head_dim") or width // heads,
+        tie_word_embeddings=False,
+        rope_theta=theta,
+        rope_scaling=scaling,
+    )
+
+
+def _kinds(inner: Config, said: Config, count: int) -> tuple[tuple[int | None, ...], tuple[bool, ...]]:
+    """The window of each layer, and whether its block is causal: where that is not said, layers with a window
+    are, and others are not (z-lab's torch and MLX code, and speculators').
+    """
+    types = inner.get("layer_types") or ["full_attention"] * count
+    if len(types) != count or set(types) - {"full_attention", "sliding_attention"}:
+        raise ValueError(f"its layer_types are {types!r}")
+    slides = [kind == "sliding_attention" for kind in types]
+    windows = tuple(size(inner, "sliding_window") if each else None for each in slides)
+    named = [said[key] for key in ("is_causal", "causal", "dflash_query_causal") if said.get(key) is not None]
+    if named:
+        return windows, (bool(named[0]),) * count
+    return windows, tuple(each and not said.get("sliding_window_non_causal") for each in slides)
+
+
+def _taps(config: Config, said: Config, count: int, layers: int) -> tuple[int, ...]:
+    """Layers of the target whose outputs are read; speculators names those that they enter."""
+    if SPECULATORS in config:
+        key, shift = "aux_hidden_state_layer_ids", 1
+    else:
+        key, shift = "target_layer_ids", 0
+    found = said.get(key)
+    if found is None:  # as z-lab's code has it
+        steps = max(1, count - 1)
+        return tuple(round(1 + i * (layers - 4) / steps) if count > 1 else layers // 2 for i in range(count))
+    if not isinstance(found, list) or not all(type(layer) is int for layer in found):
+        raise ValueError(f"its {key} are {found!r}")
+    return tuple(layer - shift for layer in found)
+
+
+def _token(said: Config, name: str) -> int:
+    if type(value := said[name]) is not int:
+        raise ValueError(f"its {name} is {value!r}")
+    return value

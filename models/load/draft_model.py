@@ -1,0 +1,44 @@
+"""Draft models: ordinary checkpoints of mlx-lm's architectures, those of PARD too."""
+
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+
+from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.drafters.pard import PardDrafter
+from models.errors import BrokenFiles
+from models.load.checkpoint import on_cpu, opened
+from models.load.configuration import context_limit
+from models.load.translation import Translation
+
+
+def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> ModelDrafter:
+    """The draft model in a folder; the target and its config are not looked at."""
+    with opened(folder) as files:
+        return model_drafter(*files.load(as_float32=on_cpu()))
+
+
+def model_drafter(model: nn.Module, config: dict[str, Any]) -> ModelDrafter:
+    """What drafts with a model that has this config.
+
+    Raises:
+        BrokenFiles: the mask that it names is no token.
+        UnsupportedModel: it has no such token, or cannot go back.
+    """
+    limit = context_limit(config)
+    if "pard_token" not in config:
+        return ModelDrafter(model, limit)
+    mask = config["pard_token"]
+    if type(mask) is not int:
+        raise BrokenFiles(
+            f"The pard_token of the draft model is {mask!r}, which is no token. Fetch it again."
+        )
+    return PardDrafter(model, mask, limit)
+
+
+def foreign_drafter(model: nn.Module, config: dict[str, Any], between: Translation) -> ForeignDrafter:
+    """What drafts with a model of another tokenizer; raises UnsupportedModel where it cannot go back."""
+    kind = ByVocabulary if between.by_vocabulary else ByText
+    return kind(model, between, context_limit(config))

@@ -1,0 +1,61 @@
+"""Kinds of drafters by what their config.json says: told, never guessed."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from models.errors import BadChoice
+
+Config = Mapping[str, Any]
+MODEL = "model"
+"""The kind of an ordinary model folder, as mlx-lm has them."""
+PARD = "pard"
+"""The kind of one that drafts with masks."""
+DSPARK = "dspark"
+DRAFT_MODELS = (MODEL, PARD)
+"""Kinds that are whole models, with a tokenizer."""
+_EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
+_SIGNS: dict[str, Callable[[Config], bool]] = {
+    "medusa": lambda c: "medusa_num_heads" in c or c.get("model_type") == "medusa",
+    DSPARK: lambda c: "Qwen3DSparkModel" in _architectures(c) or _dflash(c).get("projector_type") == "dspark",
+    "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
+    "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
+    "eagle": lambda c: not _EAGLES.isdisjoint(_architectures(c)) or "draft_vocab_size" in c,
+    PARD: lambda c: "pard_token" in c,
+    "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
+}
+"""By what their configs say: all but ordinary models."""
+_OF_SPECULATORS = {"eagle3": "eagle"}
+"""By what speculators calls them; others keep its name."""
+_OTHERS = (
+    "Gemma4Eagle3Model", "Gemma4DSparkModel", "gemma4_assistant", "gemma4_unified_assistant",
+)  # fmt: skip
+"""Published drafters that are known by their architecture or type, and not loaded."""
+
+
+def config_kind(config: Config) -> str:
+    """What a config.json is of: a kind of drafter, else `model`."""
+    if isinstance(family := config.get("speculators_model_type"), str):
+        return _OF_SPECULATORS.get(family, family)
+    named = [config.get("model_type"), *_architectures(config)]
+    others = (name for name in named if name in _OTHERS)
+    return next(others, None) or next((kind for kind, holds in _SIGNS.items() if holds(config)), MODEL)
+
+
+def check_kind(config: Config, where: str) -> None:
+    """Raise BadChoice for a drafter that is known by name only."""
+    if (kind := config_kind(config)) not in (MODEL, *_SIGNS):
+        read = ", ".join(_SIGNS)
+        raise BadChoice(
+            f"{where} holds a drafter of the family {kind}, which this version cannot load. "
+            f"It loads draft models and {read}."
+        )
+
+
+def _architectures(config: Config) -> list[str]:
+    found = config.get("architectures")
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def _dflash(config: Config) -> Config:
+    found = config.get("dflash_config")
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,223 @@
+"""DFlash and DSpark heads as others publish them draft what their equations say, or are refused by name."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from mlx.utils import tree_flatten
+
+from app.cli import main
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.drafters.dflash import DFlashDrafter
+from mlx_spec.drafters.dflash_head import DFlashHead
+from models.errors import BrokenFiles, ModelsError
+from models.load.dflash import load_dflash
+from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.dflash_heads import BLOCK, DSPARK, MASK, SECOND, SHAPE, SIZES, by_hand, random_head
+from tests.mlx_spec.equations import arrays, states
+from tests.mlx_spec.heads import KNOWN, target
+from tests.mlx_spec.proposals import proposed
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tokens
+from tests.models.tiny_models import make_pair
+
+PROMPT, WINDOW = prompt(24, 1), 6
+LAYERS = {
+    "hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "head_dim": 8, "num_hidden_layers": 2, "rms_norm_eps": 1e-5, "vocab_size": VOCAB,
+    "max_position_embeddings": 512, "model_type": "qwen3",
+    "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"},
+}  # fmt: skip
+SLIDING = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": WINDOW}
+
+
+def z_lab(**more: Any) -> dict[str, Any]:
+    named = {"architectures": ["DFlashDraftModel"], "block_size": BLOCK, "num_target_layers": 4}
+    return {
+        **LAYERS,
+        **named,
+        "dflash_config": {"mask_token_id": MASK, "target_layer_ids": [0, 1, 2]},
+        **more,
+    }
+
+
+def spec_forge(**more: Any) -> dict[str, Any]:
+    """DSpark: what DFlash has, and what it adds beside that."""
+    own = {**z_lab()["dflash_config"], "projector_type": "dspark", "markov_rank": 8, "block_size": BLOCK}
+    return {**LAYERS, "architectures": ["DFlashDraftModel"], "dflash_config": own, **more}
+
+
+def deep_spec(**more: Any) -> dict[str, Any]:
+    """A copy of the target's config; the ids beside it."""
+    named = {"architectures": ["Qwen3DSparkModel"], "mask_token_id": MASK, "target_layer_ids": [0, 1, 2]}
+    markov = {"markov_rank": 8, "markov_head_type": "vanilla", "enable_confidence_head": True}
+    return {**LAYERS, **named, **markov, "block_size": BLOCK, "num_target_layers": 4, **more}
+
+
+def speculators(family: str, anchor: bool, **more: Any) -> dict[str, Any]:
+    """Counts the layers that states enter; says more of the layers than top-level keys."""
+    inner = {**LAYERS, **{key: more.pop(key) for key in SLIDING if key in more}}
+    named = {"speculators_model_type": family, "sample_from_anchor": anchor, "mask_token_id": MASK}
+    ids = {"aux_hidden_state_layer_ids": [1, 2, 3], "draft_vocab_size": 9, "block_size": BLOCK}
+    return {"architectures": ["X"], **named, **ids, "transformer_layer_config": inner, **more}
+
+
+def dflash2(**more: Any) -> dict[str, Any]:
+    own = {"conv_kernel_size": 2, "conv_group_size": 8, "selector_rank": 4, "selector_top_k": 8}
+    named = {"architectures": ["DFlash2DraftModel"], "dflash_config": z_lab()["dflash_config"] | own}
+    return z_lab(**named, **more)
+
+
+FEW = replace(SHAPE, tokens=KNOWN, own_rows=True)
+CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
+    "z-lab": (z_lab(), SHAPE, {}),
+    "z-lab, sliding": (z_lab(**SLIDING), SHAPE, {"window": WINDOW}),
+    "z-lab, all causal": (z_lab(**SLIDING, is_causal=True), SHAPE, {"window": WINDOW, "causal": True}),
+    "z-lab, none causal": (z_lab(**SLIDING, is_causal=False), SHAPE, {"window": WINDOW, "causal": False}),
+    "SpecForge": (spec_forge(), DSPARK, {}),
+    "DeepSpec": (deep_spec(), DSPARK, {}),
+    "DFlash2": (dflash2(), SECOND, {}),
+    "speculators": (speculators("dflash", False), SHAPE, {}),
+    "speculators, few tokens": (speculators("dflash", False), FEW, {}),
+    "speculators, sliding": (
+        speculators("dflash", False, sliding_window_non_causal=True, **SLIDING),
+        SHAPE,
+        {"window": WINDOW, "causal": False},
+    ),
+    "speculators, dspark": (speculators("dspark", True), replace(FEW, markov_rank=8, from_anchor=True), {}),
+    "speculators, dspark after the anchor": (
+        speculators("dspark", False),
+        replace(SHAPE, markov_rank=8),
+        {},
+    ),
+}
+"""config.json, what the head is, and what its equations have beside."""
+
+
+def publish(folder: Path, head: DFlashHead, config: dict[str, Any]) -> Path:
+    weights: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
+    if config.get("architectures") == ["Qwen3DSparkModel"]:  # frozen copies of the target's
+        weights |= {"embed_tokens.weight": mx.ones((VOCAB, 32)), "lm_head.weight": mx.ones((VOCAB, 32))}
+        weights |= {
+            "confidence_head.proj.weight": mx.ones((1, 40)),
+            "confidence_head.proj.bias": mx.ones((1,)),
+        }
+    if head.shape.own_rows:
+        weights["d2t"] = mx.array(KNOWN) - mx.arange(len(KNOWN))
+    weights = {name.replace("_codebook.weight", "_codebook"): x for name, x in weights.items()}
+    folder.mkdir()
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def loaded(folder: Path) -> DFlashDrafter:
+    drafter = load_dflash(folder, target(), {})
+    assert drafter.name == check_drafter(folder) and drafter.taps == (0, 1, 2)
+    return drafter
+
+
+@cache
+def of_target():
+    return arrays(dict(tree_flatten(target().parameters())))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_its_drafts_are_those_of_its_equations(tmp_path, case):
+    config, shape, more = CASES[case]
+    head = random_head(shape)
+    drafter, equations = loaded(publish(tmp_path / "head", head, config)), by_hand(head, **more)
+    if shape.own_rows:
+        equations = replace(
+            equations, rows=equations.w["lm_head.weight"], w={**equations.w, "d2t": KNOWN_OFFSETS}
+        )
+    known = list(shape.tokens)
+    engine = Engine(target(), [drafter], context_limit=400)
+    rounds = proposed(engine, PROMPT, drafter.name, max_tokens=20, draft_length=shape.room)
+    assert len(rounds) > 3 and all(len(one.read.drafted) == shape.room for one in rounds[:3])
+    for one in rounds:
+        found = states(of_target(), one.before[:-1], 4, SIZES)
+        logits, drafted = equations.draft(found[1:4], one.before, len(one.read.drafted))
+        there = np.isfinite(logits)
+        assert (np.isfinite(one.logits[:, known]) == there).all()
+        off = np.abs(one.logits[:, known][there] - logits[there]).max()
+        assert off < 1e-4 * np.abs(logits[there]).max()
+        assert list(one.read.drafted) == drafted
+
+
+KNOWN_OFFSETS = np.array(KNOWN) - np.arange(len(KNOWN))
+
+
+@pytest.mark.parametrize("case", ["z-lab, sliding", "DFlash2", "DeepSpec", "speculators, dspark"])
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
+    config, shape, _ = CASES[case]
+    drafter = loaded(publish(tmp_path / "head", random_head(shape), config))
+    engine = Engine(target(), [drafter], context_limit=400)
+    options = {"max_tokens": 30, "temperature": temperature, "seed": 2}
+    wanted = text(engine, PROMPT, drafter="none", **options)
+    for length in (1, 4):
+        rounds = engine.generate(PROMPT, Options(drafter=drafter.name, draft_length=length, **options))
+        assert tokens(rounds) == wanted
+
+
+@pytest.mark.parametrize(
+    ("config", "error", "message"),
+    [
+        (
+            z_lab(dflash_config={"mask_token_id": 120, "target_layer_ids": [0, 1, 2]}),
+            UnsupportedModel,
+            "token 120",
+        ),
+        (z_lab(dflash_config={"target_layer_ids": [0, 1, 2]}), BrokenFiles, "names no 'mask_token_id'"),
+        (z_lab(dflash_config={"mask_token_id": 1, "target_layer_ids": [0, 1]}), BrokenFiles, "fc.weight"),
+        (z_lab(dflash_config={"mask_token_id": 1, "target_layer_ids": [0, "a"]}), BrokenFiles, "'a'"),
+        (z_lab(dflash_config={"projector_type": "domino"}), UnsupportedModel, "of the type domino"),
+        (z_lab(layer_types=["odd", "full_attention"]), BrokenFiles, "layer_types are"),
+        (z_lab(layer_types=SLIDING["layer_types"]), BrokenFiles, "names no 'sliding_window'"),
+        (z_lab(hidden_size=48), UnsupportedModel, "48 numbers.*has 120 and 32"),
+        (z_lab(vocab_size=99), UnsupportedModel, "99 tokens.*has 120"),
+        (z_lab(block_size="all"), BrokenFiles, "block_size is 'all'"),
+        (z_lab(num_hidden_layers=3), BrokenFiles, "Missing"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
+    folder = publish(tmp_path / "head", random_head(SHAPE), config)
+    with pytest.raises(error, match=message):
+        load_dflash(folder, target(), {})
+
+
+def test_a_table_of_another_type_is_refused(tmp_path):
+    folder = publish(tmp_path / "head", random_head(DSPARK), deep_spec(markov_head_type="gated"))
+    with pytest.raises(UnsupportedModel, match="markov_head is of the type gated"):
+        load_dflash(folder, target(), {})
+
+
+def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path):
+    own = {"mask_token_id": MASK}
+    config = z_lab(dflash_config=own, num_hidden_layers=2)
+    head = random_head(replace(SHAPE, taps=(1, 1)))
+    assert load_dflash(publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)
+
+
+def test_it_is_quantized_as_its_target_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
+    folder = publish(tmp_path / "head", random_head(SHAPE), z_lab())
+    head = load_dflash(folder, target(), {"quantization": {"bits": 4, "group_size": 32}}).head
+    kinds = {name: type(layer).__name__ for name, layer in head.named_modules()}
+    assert kinds["layers.1.mlp.up_proj"] == "QuantizedLinear" and kinds["fc"] == "Linear"
+    assert kinds["_embed"] == "Embedding", "the target's own stays as it is"
+
+
+def test_a_head_of_a_deeper_target_is_refused_on_the_command_line(home, capfd):
+    pair = make_pair(home)
+    folder = publish(home / "head", random_head(SHAPE), z_lab())
+    given = ["--target", str(pair[0]), "--drafter", str(folder), "--prompt", "x", "--max-tokens", "4"]
+    assert main(["generate", *given]) == 2
+    said = capfd.readouterr().err
+    assert "120 tokens and 32 numbers per hidden state; this target has 384 and 32" in said
+    assert issubclass(BrokenFiles, ModelsError) and "Traceback" not in said

@@ -1,0 +1,53 @@
+"""A pair whose draft has another tokenizer: it is told, it drafts, and no word changes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from models.load.engine import load
+from models.pairs.resolve import resolve
+from tests.models.load.test_translation import characters, pieces
+from tests.models.tiny_models import TEXT, make_model, make_tokenizer
+
+GENERATE = ["generate", "--prompt", "the small model guesses", "--max-tokens", "24", "--json"]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    pieces(tmp_path / "target")
+    return make_model(tmp_path / "target", vocab_size=420)
+
+
+@pytest.mark.parametrize("kind", ["pieces", "characters"])
+def test_a_draft_of_another_tokenizer_drafts_and_the_text_stays(
+    target: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    draft = tmp_path / "draft"
+    if kind == "pieces":
+        make_tokenizer(draft, text=(*TEXT, "more words " * 30), vocabulary=400)
+    else:
+        characters(draft)
+    make_model(draft, seed=1, num_hidden_layers=1, vocab_size=420)
+    loaded = load(resolve(target=str(target), draft=str(draft)))
+    assert "foreign" in loaded.engine.drafter_names and "another tokenizer" in loaded.notes[0]
+    pair = ["--target", str(target), "--draft", str(draft), "--seed", "3"]
+    for temperature in ("0", "0.8"):
+        texts = []
+        for way in (["--no-draft"], ["--drafter", "foreign", "--draft-length", "4"], []):
+            assert main([*GENERATE, *pair, "--temperature", temperature, *way]) == 0
+            texts.append(json.loads(capfd.readouterr().out))
+        assert texts[0]["token_ids"] == texts[1]["token_ids"] == texts[2]["token_ids"]
+        assert texts[1]["stats"]["rounds_by_drafter"]["foreign"] > 0
+    assert main([*GENERATE, "--target", str(target), "--drafter", str(draft)]) == 2
+    assert "has no drafter model. It has: lookup, foreign. Its draft has another" in capfd.readouterr().err
+
+
+def test_a_draft_head_is_for_the_targets_own_tokens(
+    target: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    draft = make_model(characters(tmp_path / "draft"), num_hidden_layers=1)
+    given = ["--target", str(target), "--draft", str(draft), "--draft-head", "100", "--prompt", "x"]
+    assert main(["generate", *given]) == 2
+    assert "--draft-head is for a draft of the target's own tokenizer" in capfd.readouterr().err

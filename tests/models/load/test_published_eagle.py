@@ -1,0 +1,202 @@
+"""EAGLE-3 heads as others publish them draft what their equations say, and as often right as they were.
+
+A wrong loader costs acceptance and nothing else: every packaging is held against `equations.py`, which counts
+layers as the packaging does, and against how often the head was right before it was packed.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from mlx.utils import tree_flatten, tree_map
+
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.eagle_head import EagleHead
+from models.errors import BrokenFiles
+from models.load.drafters import with_bits
+from models.load.eagle import load_eagle
+from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
+from tests.mlx_spec.heads import KNOWN, head_for, target, trained
+from tests.mlx_spec.proposals import Proposed, proposed
+from tests.mlx_spec.tiny_models import VOCAB, prompt, settled, text, tokens
+from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
+
+PROMPT, SIZES = prompt(9, 1), Sizes(heads=4, kv_heads=2)
+ENTERED = {
+    "SafeAILab": [2, 2, 1],  # 2, L / 2, L - 3 of 4 layers
+    "SGLang": [1, 2, 3],
+    "speculators": [1, 2, 3],
+    "DeepSpec": [1, 2, 3],
+}
+"""Layers that the states enter which each reads."""
+DEPTH = 3
+
+
+@pytest.fixture(scope="module")
+def written() -> list[list[int]]:
+    plain = Engine(target(), context_limit=400)
+    return [PROMPT + text(plain, PROMPT, max_tokens=60, temperature=t, seed=2) for t in (0.0, 0.8)]
+
+
+@pytest.fixture(scope="module")
+def head(written: list[list[int]]) -> EagleHead:
+    return trained(written)
+
+
+@pytest.fixture(scope="module")
+def of_target() -> Weights:
+    return arrays(dict(tree_flatten(target().parameters())))  # type: ignore[arg-type]
+
+
+def loaded(folder: Path) -> EagleDrafter:
+    assert check_drafter(folder) == "eagle"
+    return load_eagle(folder, target(), {})
+
+
+def engine_with(drafter: EagleDrafter) -> Engine:
+    return Engine(target(), [drafter], context_limit=400)
+
+
+def by_hand(folder: Path, of_target: Weights, **flags: bool) -> Eagle:
+    file: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
+    return Eagle(arrays(file), of_target["model.embed_tokens.weight"], SIZES, **flags)
+
+
+def is_right(eagle: Eagle, of_target: Weights, entered: list[int], one: Proposed) -> bool:
+    found = states(of_target, one.before[:-1], 4, SIZES)
+    depth = len(one.read.drafted)
+    logits, drafted = eagle.draft([found[i] for i in entered], one.before, depth)
+    known = list(range(VOCAB)) if len(eagle.w["lm_head.weight"]) == VOCAB else list(KNOWN)
+    off = np.abs(one.logits[:, known] - logits).max(axis=-1) / np.abs(logits).max()
+    # Each step reads the row before, with float32's rounding: numpy in float64 is as far from float32.
+    return off[0] < 1e-4 and off.max() < 1e-3 and list(one.read.drafted) == drafted
+
+
+VARIANTS: list[tuple[str, dict[str, bool]]] = [
+    ("SafeAILab", {}),
+    ("SGLang", {}),
+    ("SGLang", {"fc_norm": True, "norm_output": True}),  # 3.1
+    ("speculators", {}),
+    ("speculators", {"norm_before_residual": True}),
+    ("speculators", {"norm_before_fc": True, "norm_before_residual": True}),
+    ("speculators", {"fc_norm": True, "norm_output": True}),
+    ("speculators", {"qk_norm": True, "norm_before_residual": True}),
+    ("DeepSpec", {"qk_norm": True}),
+]
+
+
+def variant(flags: dict[str, bool], few: bool) -> EagleHead:
+    """A random head with these norms, none of whose weights is one."""
+    shape, keys = head_for(target()).shape, iter(mx.random.split(mx.random.key(8), 40))
+    head = EagleHead(
+        replace(shape, tokens=KNOWN if few else shape.tokens, **{"fc_norm": False, **flags}), target()
+    )
+    settled(head, 5, spread=0.6)
+    head.update(tree_map(lambda x: x + 0.3 * mx.random.normal(x.shape, key=next(keys)), head.parameters()))
+    return head
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize(("packaging", "flags"), VARIANTS)
+def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, packaging, flags, few):
+    folder = publish(tmp_path / "head", variant(flags, few), packaging, **flags)
+    named = {flag: flags.get(flag, False) for flag in ("norm_before_residual", "norm_output")}
+    eagle, drafter = by_hand(folder, of_target, **named), loaded(folder)
+    assert drafter.name == "eagle" and drafter.taps == tuple(i - 1 for i in ENTERED[packaging])
+    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=24, draft_length=DEPTH)
+    assert len(rounds) > 3
+    assert all(is_right(eagle, of_target, ENTERED[packaging], one) for one in rounds)
+    for flag in named:  # the flag says something here
+        other = by_hand(folder, of_target, **{**named, flag: not named[flag]})
+        assert not all(is_right(other, of_target, ENTERED[packaging], one) for one in rounds)
+
+
+def rates(folder: Path) -> list[float]:
+    rounds = proposed(engine_with(loaded(folder)), PROMPT, "eagle", max_tokens=48, draft_length=DEPTH)
+    return [float(np.mean([one.read.accepted > i for one in rounds])) for i in range(DEPTH)]
+
+
+FLOOR = (0.8, 0.7, 0.5)
+
+
+@pytest.mark.parametrize("packaging", ["SGLang", "speculators", "DeepSpec"])
+def test_a_trained_head_is_as_often_right_in_every_packaging(tmp_path, head, packaging):
+    found = rates(publish(tmp_path / "head", head, packaging))
+    assert all(rate >= least for rate, least in zip(found, FLOOR, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("packaging", "key", "ids"),
+    [("speculators", AUX, [2, 3, 4]), ("DeepSpec", "target_layer_ids", [1, 2, 3])],
+)
+def test_layers_counted_the_other_way_are_seen_in_the_acceptance(tmp_path, head, packaging, key, ids):
+    found = rates(publish(tmp_path / "head", head, packaging, **{key: ids}))
+    assert found[0] < FLOOR[0]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("packaging", PACKAGINGS)
+def test_the_text_is_that_of_plain_decoding(tmp_path, head, packaging, temperature):
+    engine = engine_with(loaded(publish(tmp_path / "head", head, packaging)))
+    options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
+    wanted = text(engine, PROMPT, drafter="none", **options)
+    for length in (1, 4, 7):
+        rounds = list(engine.generate(PROMPT, Options(drafter="eagle", draft_length=length, **options)))
+        assert tokens(rounds) == wanted and any(r.drafted for r in rounds)
+
+
+def edited(folder: Path, **changes: Any) -> Path:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("packaging", "changes", "error", "message"),
+    [
+        ("speculators", {"embed_requires_grad": True}, UnsupportedModel, "embeddings of its own"),
+        ("speculators", {AUX: [1, "two"]}, BrokenFiles, r"layer_ids are \[1, 'two'\]"),
+        ("speculators", {"transformer_layer_config": 3}, BrokenFiles, "is damaged"),
+        ("speculators", {"transformer_layer_config": {"model_type": "odd"}}, BrokenFiles, "odd"),
+        ("DeepSpec", {"num_hidden_layers": 2}, UnsupportedModel, "has 2 layers, and heads of one"),
+        ("DeepSpec", {"target_layer_ids": [0, 1]}, BrokenFiles, "fc.weight"),
+        ("SGLang", {"hidden_act": "gelu"}, UnsupportedModel, "layer computes with gelu"),
+        ("SGLang", {"target_hidden_size": 48}, UnsupportedModel, "48 numbers.*has 120 and 32"),
+        ("SafeAILab", {"vocab_size": 99}, BrokenFiles, "names no 'd2t'"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(tmp_path, packaging, changes, error, message):
+    folder = edited(publish(tmp_path / "head", variant({}, few=False), packaging), **changes)
+    with pytest.raises(error, match=message):
+        load_eagle(folder, target(), {})
+
+
+def test_a_map_that_does_not_ascend_is_refused(tmp_path):
+    folder = publish(tmp_path / "head", head_for(target(), tokens=KNOWN), "SGLang")
+    file = str(folder / "model.safetensors")
+    weights: dict[str, mx.array] = {k: mx.array(x) for k, x in mx.load(file).items()}  # type: ignore[union-attr]
+    weights["d2t"] = mx.zeros_like(weights["d2t"]).at[:].add(mx.where(mx.arange(len(KNOWN)) == 4, 7, 0))
+    mx.save_safetensors(file, weights)
+    with pytest.raises(BrokenFiles, match="d2t names token 5 after a later one"):
+        load_eagle(folder, target(), {})
+
+
+def test_it_is_quantized_as_its_target_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
+    folder = publish(tmp_path / "head", head_for(target()), "speculators")
+    head = load_eagle(folder, target(), {"quantization": {"bits": 4, "group_size": 32}}).head
+    kinds = {name: type(layer).__name__ for name, layer in head.named_modules()}
+    assert kinds["lm_head"] == kinds["midlayer.self_attn.q_proj"] == "QuantizedLinear"
+    assert kinds["fc"] == "Linear"
+    eight = load_eagle(folder, target(), with_bits({}, 8)).head
+    assert eight.midlayer.self_attn.q_proj.bits == 8  # type: ignore[union-attr]
+    assert with_bits({"quantization": {"bits": 4}}, 16) == {"quantization": None}
+    assert "QuantizedLinear" not in {
+        type(m).__name__ for m in load_eagle(folder, target(), {}).head.modules()
+    }

@@ -1,0 +1,185 @@
+"""Between tokenizers of three kinds: the draft reads the text, the target its own tokens."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, trainers
+
+from models.errors import BadChoice
+from models.load.tokenizers import read_tokenizer
+from models.load.translation import Translation, translation
+from tests.models.tiny_models import SPECIAL, TEXT, make_tokenizer
+
+WORDS = ("the small model", " guesses", " ahead\n", "\n\n  def f(x):", " return", " größe naïve", " 日本語",
+         "は", "👩\u200d💻", " 12345", " x+1", "é", "ing", " unbelievable", "\t", "  ", " the", "large",
+         " one,", " checks.")  # fmt: skip
+MIXED = (*TEXT, "größe naïve 日本語は 👩‍💻 12345 unbelievable guessing\t\n " * 9)
+
+
+def saved(tokenizer: Tokenizer, folder: Path, **more: Any) -> Path:
+    folder.mkdir()
+    tokenizer.add_special_tokens([AddedToken(name, special=True) for name in ("<s>", "</s>")])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", **more}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def spaced(folder: Path) -> Path:
+    """As SentencePiece has it: a space before every text, bytes where there is no piece."""
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])  # type: ignore[assignment]
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )  # type: ignore[assignment]
+    fallback = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=500, show_progress=False, special_tokens=fallback)
+    tokenizer.train_from_iterator(MIXED, trainer)
+    content = json.loads(tokenizer.to_str())
+    content["added_tokens"] = []  # bytes are pieces like others
+    return saved(Tokenizer.from_str(json.dumps(content)), folder)
+
+
+def characters(folder: Path) -> Path:
+    """A token for each character of a few, bytes for the rest."""
+    letters = sorted(set("".join(TEXT)) | {"é"})
+    tokenizer = Tokenizer(
+        models.BPE(
+            {name: i for i, name in enumerate([*(f"<0x{byte:02X}>" for byte in range(256)), *letters])},
+            [],
+            byte_fallback=True,
+        )
+    )
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])  # type: ignore[assignment]
+    return saved(tokenizer, folder)
+
+
+def lower(folder: Path) -> Path:
+    """It reads no capital letters."""
+    make_tokenizer(folder)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.normalizer = normalizers.Lowercase()  # type: ignore[assignment]
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def pieces(folder: Path) -> Path:
+    make_tokenizer(folder, text=MIXED, vocabulary=400)
+    return folder
+
+
+def others(folder: Path) -> Path:
+    make_tokenizer(folder, text=("entirely other words, größer still " * 30,), vocabulary=340)
+    return folder
+
+
+MAKERS = {"pieces": pieces, "others": others, "spaced": spaced, "characters": characters}
+
+
+@pytest.fixture(scope="session")
+def between(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    home, found = tmp_path_factory.mktemp("tokenizers"), {}
+
+    def get(target: str, draft: str) -> Translation:
+        for name in (target, draft):
+            if name not in found:
+                found[name] = read_tokenizer(MAKERS[name](home / name))
+        return Translation(found[target], found[draft])
+
+    return get
+
+
+@pytest.mark.parametrize("draft", MAKERS)
+@pytest.mark.parametrize("target", MAKERS)
+def test_any_text_is_read_as_it_is_and_drafted_in_tokens_of_the_target(
+    between: Any, target: str, draft: str
+) -> None:
+    """Random texts, cut anywhere: 2,000 joins over all pairs."""
+    by, draw, joins = between(target, draft), random.Random(f"{target} {draft}"), 0
+    while joins < 125:
+        transcript, text = by.transcript(), "".join(draw.choices(WORDS, k=draw.randint(1, 12)))
+        tokens = list(by.target.nearest(text))
+        for end in sorted(draw.sample(range(1, len(tokens) + 1), min(3, len(tokens)))):
+            read = transcript.to_draft(tokens[:end])
+            assert read == by.transcript().to_draft(tokens[:end]), "word by word is as from its beginning"
+            said, wanted = by.draft.of(read), by.target.of(tokens[:end])
+            if read:
+                assert said == wanted
+            goes_on = "".join(draw.choices(WORDS, k=2))
+            drafted = list(by.draft.nearest(goes_on))[: draw.randint(1, 9)]
+            found = transcript.to_target(drafted)
+            assert all(0 <= token < 700 for token in found)
+            whole = by.draft.of(drafted)
+            assert whole.startswith(by.target.of(found)) or not read  # half a character is held back
+            joins += 1
+
+
+def test_a_word_that_is_cut_otherwise_after_the_join_goes_on_from_what_is_there(between: Any) -> None:
+    by = between("pieces", "characters")
+    tokens = [*by.target.encode("the"), *by.target.encode(" mo")]
+    joined = [*by.target.encode("the"), *by.target.encode(" model")]
+    assert joined[: len(tokens)] != tokens, "else this shows nothing"
+    transcript = by.transcript()
+    transcript.to_draft(tokens)
+    assert by.target.of(transcript.to_target(by.draft.encode("del"))) == b"del"
+
+
+def test_half_a_character_is_not_said_and_its_end_completes_it(between: Any) -> None:
+    by, transcript = between("pieces", "characters"), between("pieces", "characters").transcript()
+    whole = [t for byte in "日".encode() for t, name in by.target.bytes.items() if name == bytes([byte])]
+    assert transcript.to_draft(whole[:2]) == [] and by.draft.of(transcript.to_draft(whole)) == "日".encode()
+
+
+def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(between: Any) -> None:
+    by = between("pieces", "spaced")
+    names = {name: i for i, name in by.target.special.items()}
+    user, end = names[SPECIAL[1]], names[SPECIAL[0]]
+    word = list(by.target.encode("model"))
+    transcript = by.transcript()
+    read = transcript.to_draft([user, *word, end])
+    assert by.draft.of(read) == b"model" and read[-1] == by.draft.roles["eos"]
+    assert transcript.to_target([*by.draft.nearest("one"), by.draft.roles["eos"], 300])[-1] == end
+    same = between("pieces", "others")
+    assert same.special == {i: i + len(same.draft.bytes) - len(same.target.bytes) for i in names.values()}
+
+
+def test_who_knows_most_tokens_guesses_among_them_and_who_does_not_writes_text(between: Any) -> None:
+    assert between("pieces", "pieces").known == 1 and between("pieces", "pieces").by_vocabulary
+    by = between("pieces", "characters")
+    ours, theirs = by.shared
+    assert len(set(ours)) == len(ours) and len(set(theirs)) == len(theirs)
+    assert all(
+        by.target.of([a]) == by.draft.of([b])
+        for a, b in zip(ours, theirs, strict=True)
+        if a in by.target.bytes
+    )
+    assert by.known < 0.5 < 1 < by.fertility or by.by_vocabulary
+
+
+def test_a_draft_that_changes_texts_reads_what_it_makes_of_them(tmp_path: Path) -> None:
+    target, draft = pieces(tmp_path / "target"), lower(tmp_path / "draft")
+    by, _ = translation(target, draft, None)
+    assert by is not None
+    transcript = by.transcript()
+    read = transcript.to_draft(by.target.nearest("The Model"))
+    assert by.draft.of(read) == b"the model"
+    assert by.target.of(transcript.to_target(by.draft.nearest(" checks"))) == b" checks"
+
+
+def test_the_note_says_how_it_is_bridged_what_that_costs_and_what_fits_better(tmp_path: Path) -> None:
+    target, draft = pieces(tmp_path / "target"), characters(tmp_path / "draft")
+    found, (note,) = translation(target, draft, "org/fits")
+    assert found is not None
+    for part in ("another tokenizer", "% of a usual text's tokens", "waits for the text", "org/fits"):
+        assert part in note
+    assert translation(target, target, None) == (None, ())
+
+
+def test_a_kind_of_drafter_that_needs_the_targets_tokens_is_not_translated(tmp_path: Path) -> None:
+    target, draft = pieces(tmp_path / "target"), others(tmp_path / "draft")
+    (draft / "config.json").write_text(json.dumps({"model_type": "llama", "pard_token": 3}))
+    with pytest.raises(BadChoice, match="read text differently.*of the kind pard cannot be translated"):
+        translation(target, draft, None)

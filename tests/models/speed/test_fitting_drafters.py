@@ -1,0 +1,51 @@
+"""Which drafters a target has, their sizes and expected gains."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from models.pairs.catalogue import find
+from models.paths import own_drafters_folder, shipped_drafters_folder
+from models.speed.chips import find_chip
+from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
+
+SHIPPED = shipped_drafters_folder() / "smollm2-135m"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+def trained(config: dict[str, object]) -> FittingDrafter:
+    """The shipped head, trained again with another config."""
+    folder = own_drafters_folder() / "smollm2-135m" / "eagle"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").symlink_to(SHIPPED / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    (drafter,) = fitting_drafters(find("smollm2-135m"), find_chip("M4 Max"))
+    return drafter
+
+
+def test_the_head_that_ships_is_expected_to_bring_what_the_roofline_says() -> None:
+    (head,) = fitting_drafters(find("smollm2-135m"), find_chip("M4 Max"))
+    assert (head.kind, head.source, head.here) == ("eagle", "ships with the program", True)
+    assert head.gain == pytest.approx(532 / 403, abs=0.01) and head.accepted == 0.415
+    (head,) = fitting_drafters(find("smollm2-135m"), None)
+    assert head.gain is None and head.bytes == 10_537_984
+
+
+def test_of_a_head_trained_here_without_a_measured_acceptance_nothing_is_expected() -> None:
+    config = json.loads((SHIPPED / "config.json").read_text())
+    del config["mlx_spec"]["acceptance"]
+    head = trained(config)
+    assert (head.source, head.gain, head.accepted) == ("trained here", None, None)
+
+
+def test_a_draft_model_has_the_gain_of_its_pair_and_the_size_that_is_known() -> None:
+    (draft,) = fitting_drafters(find("qwen3-32b"), find_chip("M4 Max"))
+    assert (draft.kind, draft.source, draft.here) == ("model", "mlx-community/Qwen3-0.6B-4bit", False)
+    assert draft.gain is not None and draft.gain > 1.5
+    assert draft.bytes == pytest.approx(335e6, rel=0.01)
