@@ -20,6 +20,7 @@ from app.commands import (
     pull,
     remove,
     report,
+    serve,
     train,
     tune,
 )
@@ -39,7 +40,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (chat, generate, bench, check, tune, report, pull, train, remove, doctor):
+for module in (chat, generate, serve, bench, check, tune, report, pull, train, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 for module in (pairs, history, comparisons, config):
     cli.add_typer(module.group, name=module.__name__.rpartition(".")[2])
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=[a for a in given if a != DEBUG],
             prog_name="mlx-spec",
             standalone_mode=False,
-            default_map={"chat": defaults, "generate": defaults},
+            default_map={"chat": defaults, "generate": defaults, "serve": defaults},
         )
         if code == exit_codes.INTERRUPTED:
             talk("Interrupted.")

@@ -36,8 +36,12 @@ class AnswerText:
         self._shown = 0
         self._held: deque[tuple[int, Mark]] = deque()
         """Where each stretch of the text not shown yet ends, and its mark."""
-        self.stopped = False
-        """A stop text was found: nothing that comes after it belongs to the answer."""
+        self.stopped_at: str | None = None
+        """The stop text that was found: nothing that comes after it belongs to the answer."""
+
+    @property
+    def stopped(self) -> bool:
+        return self.stopped_at is not None
 
     @property
     def text(self) -> str:
@@ -80,10 +84,10 @@ class AnswerText:
         self._decoded += text
         self._held.append((self.decoded, mark))
         held = self._decoded[self._shown :]
-        found = [held.index(stop) for stop in self._stop_texts if stop in held]
+        found = [(held.index(stop), stop) for stop in self._stop_texts if stop in held]
         if found:
-            self.stopped = True
-            return self._show(self._shown + min(found))
+            at, self.stopped_at = min(found)
+            return self._show(self._shown + at)
         begun = (n for stop in self._stop_texts for n in range(1, len(stop)) if held.endswith(stop[:n]))
         return self._show(self.decoded - max(begun, default=0))
 

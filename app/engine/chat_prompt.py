@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from app.shell.errors import BadInput
 
@@ -17,8 +18,24 @@ class CancelledWhileReading(Exception):
 
 class Message(TypedDict):
     role: str
-    """`system`, `user` or `assistant`."""
+    """`system`, `user` or `assistant`; `tool` for what a tool gave back."""
     content: str
+    tool_calls: NotRequired[list[dict[str, Any]]]
+    """Of an assistant, as OpenAI writes them, the arguments as an object."""
+    tool_call_id: NotRequired[str]
+    name: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FillIn:
+    """What stands before and after the text to be written."""
+
+    before: str
+    after: str
+
+
+Prompt = str | Sequence[int] | FillIn | Sequence[Message]
+"""Text is continued as it is, token ids too, a gap is filled; messages go through the chat template."""
 
 
 def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
@@ -35,13 +52,14 @@ def chat_ids(
     messages: Sequence[Message],
     room: int,
     cancelled: Callable[[], bool] = lambda: False,
+    tools: Sequence[dict[str, Any]] = (),
 ) -> tuple[list[int], int]:
     """Token ids of the conversation, and how many of its oldest messages had to be left out.
 
     System messages at the beginning and the last message always stay; turns go whole, so what is
     left begins with a user's message. If even that is longer than `room`, it is returned as it is.
     """
-    ids = _templated(tokenizer, messages)
+    ids = _templated(tokenizer, messages, tools)
     head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
     cuts = [place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user"]
     if len(ids) <= room or not cuts:
@@ -51,19 +69,22 @@ def chat_ids(
     def ids_from(cut: int) -> list[int]:
         if cancelled():
             raise CancelledWhileReading
-        return _templated(tokenizer, [*messages[:head], *messages[cut:]])
+        return _templated(tokenizer, [*messages[:head], *messages[cut:]], tools)
 
     # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
     fits = bisect_left(cuts, True, hi=len(cuts) - 1, key=lambda cut: len(ids_from(cut)) <= room)
     return ids_from(cuts[fits]), cuts[fits] - head
 
 
-def _templated(tokenizer: "TokenizerWrapper", messages: Sequence[Message]) -> list[int]:
+def _templated(
+    tokenizer: "TokenizerWrapper", messages: Sequence[Message], tools: Sequence[dict[str, Any]]
+) -> list[int]:
     from jinja2.exceptions import TemplateError
 
     if not tokenizer.has_chat_template:
         raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
+    given: dict[str, Any] = {"tools": list(tools)} if tools else {}
     try:
-        return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True))
+        return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, **given))
     except TemplateError as error:
         raise BadInput(f"The model's chat template refuses this conversation: {error}") from error

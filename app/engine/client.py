@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -30,8 +30,15 @@ _OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
 class EngineClient:
     """One engine process at a time. `start` may be called again after it died."""
 
-    def __init__(self, log_path: Path, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self,
+        log_path: Path,
+        command: Sequence[str] = COMMAND,
+        arrived: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`arrived` is called from another thread whenever there is something to `poll`."""
         self.log_path = log_path
+        self._arrived = arrived
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: Connection | None = None
@@ -98,9 +105,11 @@ class EngineClient:
         with events, suppress(EOFError, OSError):
             while True:
                 self._events.put(events.recv())
+                self._arrived()
         returncode = process.wait()
         if not self._closing:
             self._events.put(Died(returncode))
+            self._arrived()
 
     def _open_log(self) -> BinaryIO:
         """The log, or nowhere: an answer matters more than its log."""

@@ -73,6 +73,7 @@ def _pair_key(pair: "LoadedPair") -> str:
     head = f" ({spec.draft_head} tokens)" if spec.draft_head else ""
     draft = (f"{spec.draft}{head}",) if spec.draft else ()
     documents = ("documents",) if spec.documents else ()
+    documents += (f"{spec.drafter_bits} bits",) if spec.drafter_bits else ()
     return " + ".join((str(spec.target), *draft, *map(str, spec.drafters), *documents))
 
 

@@ -106,12 +106,25 @@ class TextAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What the model asks to be called."""
+
+    name: str
+    arguments: str
+    """A JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEnded:
     text: str
     token_ids: tuple[int, ...]
     finish_reason: FinishReason
     seed: int
     stats: Stats
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Where tools were given. Their text is in `text`, and in no piece."""
+    stopped_at: str | None = None
+    """The stop text that ended it."""
 
 
 TurnEvent = PrefillProgressed | TurnsDropped | TextAdded | TurnEnded

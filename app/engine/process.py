@@ -8,7 +8,6 @@ import os
 import queue
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -34,7 +33,7 @@ from app.engine.protocol import (
     TuningEnded,
 )
 from app.shell import runtime
-from app.shell.errors import AppError
+from app.shell.errors import AppError, BadInput
 from mlx_spec.errors import SpecError
 from models.errors import ModelsError, is_lack_of_memory
 from models.hub.endpoint import check_endpoint
@@ -47,7 +46,7 @@ ORPHAN_SECONDS = 10.0
 """How long work in progress may go on once the other end of the pipe is gone."""
 
 JOIN_SECONDS = 1 / 20
-"""After a text, what follows is gathered for this long."""
+"""After a text, further text is gathered for this long."""
 
 OpenPair = Callable[[PairSpec, Callable[[str], object]], "TunedSession"]
 
@@ -58,7 +57,7 @@ class _Inbox:
     def __init__(self, requests: Connection) -> None:
         self._requests = requests
         self._waiting: queue.SimpleQueue[Load | Answer | Explain | None] = queue.SimpleQueue()
-        self._cancelled_through = -1
+        self._cancelled: set[int] = set()
         self._closed = False
         self.skipping = False
         self.finished = threading.Event()
@@ -68,7 +67,7 @@ class _Inbox:
         return self._waiting.get()
 
     def is_cancelled(self, answer_id: int) -> bool:
-        return self._closed or answer_id <= self._cancelled_through
+        return self._closed or answer_id in self._cancelled
 
     def is_skipped(self) -> bool:
         return self._closed or self.skipping
@@ -81,7 +80,7 @@ class _Inbox:
                 request, self._closed = None, True
             match request:
                 case Cancel(answer_id):
-                    self._cancelled_through = max(self._cancelled_through, answer_id)
+                    self._cancelled.add(answer_id)
                 case SkipTuning():
                     self.skipping = True
                 case _:
@@ -93,36 +92,46 @@ class _Inbox:
 class Outbox:
     """Sends events in order, from a thread of its own: deciding tokens does not wait for the pipe.
 
-    Text that comes faster than it is read is joined. Once nobody reads, events are dropped; the pipe of
-    requests is closed then, which ends the work.
+    Text that comes faster than it is read is joined; what ends it is not kept waiting. Once nobody reads,
+    events are dropped; the pipe of requests is closed then, which ends the work.
     """
 
     def __init__(self, events: Connection) -> None:
         self._events = events
         self._waiting: queue.SimpleQueue[EngineEvent | None] = queue.SimpleQueue()
+        self._no_text_waits = threading.Event()
         self._thread = threading.Thread(target=self._send, name="events", daemon=True)
         self._thread.start()
 
     def send(self, event: EngineEvent) -> None:
-        self._waiting.put(event)
+        self._put(event)
 
     def close(self) -> None:
-        self._waiting.put(None)
+        self._put(None)
         self._thread.join()
+
+    def _put(self, event: EngineEvent | None) -> None:
+        self._waiting.put(event)
+        if not _is_text(event):
+            self._no_text_waits.set()
 
     def _send(self) -> None:
         with suppress(OSError):
             while True:
                 events = [self._waiting.get()]
+                self._no_text_waits.clear()
                 while not self._waiting.empty():
                     events.append(self._waiting.get())
                 for event in _joined(event for event in events if event is not None):
                     self._events.send(event)
-                match events[-1]:
-                    case None:
-                        return
-                    case Answered(_, TextAdded()):
-                        time.sleep(JOIN_SECONDS)
+                if events[-1] is None:
+                    return
+                if _is_text(events[-1]):
+                    self._no_text_waits.wait(JOIN_SECONDS)
+
+
+def _is_text(event: EngineEvent | None) -> bool:
+    return isinstance(event, Answered) and isinstance(event.event, TextAdded)
 
 
 def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
@@ -165,7 +174,8 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                     reason = message
                     outbox.send(LoadFailed(message))
                 else:
-                    outbox.send(AnswerFailed(request.id, message))
+                    refused = isinstance(error, BadInput | SpecError)
+                    outbox.send(AnswerFailed(request.id, message, refused))
     finally:
         outbox.close()
         inbox.finished.set()
@@ -184,10 +194,13 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
 def _answer(request: Answer, session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     try:
         for event in session.answer(
-            request.messages,
+            request.prompt,
             request.options,
+            stop_texts=request.stop_texts,
             documents=request.documents,
             begun=request.begun,
+            tools=request.tools,
+            whole=request.whole,
             cancelled=lambda: inbox.is_cancelled(request.id),
             progress=lambda event: outbox.send(Answered(request.id, event)),
         ):

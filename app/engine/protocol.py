@@ -4,8 +4,9 @@ Plain frozen values, pickled: both ends are our own processes, so the pickles ar
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from app.engine.chat_prompt import Message
+from app.engine.chat_prompt import FillIn, Message
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, TurnEvent
 from mlx_spec.types import Options
@@ -19,15 +20,21 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a conversation, in the order of the requests. Ids rise; an answer's events carry its own."""
+    """Answer a prompt, in the order of the requests. Ids rise; an answer's events carry its own."""
 
     id: int
-    messages: tuple[Message, ...]
+    prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...]
     options: Options
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
     begun: str = ""
     """How the answer begins; the events have what follows."""
+    stop_texts: tuple[str, ...] = ()
+    """The answer ends before the first of them."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Functions that the model may call, as OpenAI describes them."""
+    whole: bool = False
+    """A conversation that is too long is refused; else its oldest messages are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop the answer with this id and every earlier one; their text so far is kept."""
+    """Stop the answer with this id, also one that has not begun; its text so far is kept."""
 
     id: int
 
@@ -108,6 +115,8 @@ class AnswerFailed:
 
     id: int
     message: str
+    refused: bool = False
+    """The request cannot be answered as it is, now or later; nothing failed."""
 
 
 @dataclass(frozen=True, slots=True)

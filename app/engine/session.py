@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from sys import maxsize
+from typing import TYPE_CHECKING, Any, cast
 
 from app.engine.answer_text import AnswerText
-from app.engine.chat_prompt import CancelledWhileReading, Message, chat_ids, raw_ids
+from app.engine.chat_prompt import CancelledWhileReading, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
 from app.engine.events import (
     DraftRound,
@@ -16,17 +17,21 @@ from app.engine.events import (
     Piece,
     PrefillProgressed,
     TextAdded,
+    ToolCall,
     TurnEnded,
     TurnEvent,
     TurnsDropped,
     merged,
 )
+from app.engine.fill_in import fill_in_ids, fill_in_stops
 from app.engine.same_text import first_difference
+from app.engine.tool_calls import ToolCallReader
 from app.shell.errors import BadInput
 from app.shell.machine import device_name, memory_in_use, versions
 from app.shell.runtime import blas
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
+from models.pairs.drafter_kinds import DRAFT_MODELS
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -46,7 +51,7 @@ class Session:
             context_limit=self._pair.context_limit,
             device=device_name(),
             memory_bytes=self._pair.memory_bytes,
-            can_draft="model" in self._pair.engine.drafter_names,
+            can_draft=any(name in DRAFT_MODELS for name in self._pair.engine.drafter_names),
             drafters=tuple(self._pair.engine.drafter_names),
             notes=self._pair.notes,
             versions=versions(),
@@ -55,29 +60,36 @@ class Session:
 
     def answer(
         self,
-        prompt: str | Sequence[Message],
+        prompt: Prompt,
         options: Options,
         *,
         stop_texts: Sequence[str] = (),
         documents: Sequence[str] = (),
         begun: str = "",
+        tools: Sequence[dict[str, Any]] = (),
+        whole: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[PrefillProgressed], None] = lambda event: None,
     ) -> Iterator[TurnEvent]:
         """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
 
         Args:
-            prompt: text is continued as it is; messages go through the chat template.
             stop_texts: the answer ends before the first of them, wherever token borders lie.
             documents: texts the lookup drafter may copy from; the model does not read them.
             begun: the answer's first part; the events have what follows.
+            tools: functions that the model may call, as OpenAI describes them; their calls are no pieces.
+            whole: refuse a conversation that is too long, instead of leaving out its oldest messages.
             cancelled: asked while the prompt is read, and after every round; the text so far stays.
             progress: called while the prompt is read: an iterator cannot yield there.
         """
         begun_ids = self._encode(begun)
         texts = [self._encode(document) for document in documents]
-        options = replace(options, stop_tokens=options.stop_tokens | self._pair.stop_tokens)
-        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), self._token_text)
+        stops = options.stop_tokens | self._pair.stop_tokens
+        if isinstance(prompt, FillIn):
+            stops |= fill_in_stops(self._pair.tokenizer)
+        options = replace(options, stop_tokens=stops)
+        calls = ToolCallReader(self._pair.tokenizer, tools)
+        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), calls, self._token_text)
 
         def reading(done: int, total: int) -> None:
             progress(PrefillProgressed(done, total))
@@ -85,7 +97,8 @@ class Session:
                 raise CancelledWhileReading
 
         try:
-            ids, dropped = self.prompt_ids(prompt, options.max_tokens, begun_ids, cancelled)
+            limit = None if whole else options.max_tokens
+            ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, tools)
             if dropped:
                 yield TurnsDropped(dropped)
             for played in self._pair.engine.generate(ids, options, documents=texts, progress=reading):
@@ -104,24 +117,32 @@ class Session:
             finish_reason=turn.finish_reason or "length",
             seed=options.seed,
             stats=self._pair.engine.stats(turn.rounds) if turn.rounds else summarise(()),
+            tool_calls=turn.tool_calls,
+            stopped_at=turn.text.stopped_at,
         )
 
     def prompt_ids(
         self,
-        prompt: str | Sequence[Message],
-        max_tokens: int,
+        prompt: Prompt,
+        max_tokens: int | None,
         begun: Sequence[int] = (),
         cancelled: Callable[[], bool] = lambda: False,
+        tools: Sequence[dict[str, Any]] = (),
     ) -> tuple[list[int], int]:
         """The prompt's token ids and `begun`, and how many of the oldest messages do not fit beside an answer
-        of `max_tokens`, or of a quarter of the context if that is less.
+        of `max_tokens`, or of a quarter of the context if that is less; None: all are kept.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
+        if isinstance(prompt, FillIn):
+            return [*fill_in_ids(self._pair.tokenizer, prompt), *begun], 0
+        if not prompt or isinstance(prompt[0], int):
+            return [*cast("Sequence[int]", prompt), *begun], 0
+        messages = cast("Sequence[Message]", prompt)
         limit = self._pair.context_limit
-        room = limit - min(max_tokens, limit // 4) - len(begun)
-        ids, dropped = chat_ids(self._pair.tokenizer, prompt, room, cancelled)
-        if (length := len(ids) + len(begun)) >= limit and prompt[0]["role"] == "system":
+        room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - len(begun)
+        ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools)
+        if (length := len(ids) + len(begun)) >= limit and messages[0]["role"] == "system":
             raise BadInput(
                 f"The prompt has {length} tokens with the chat's instructions, and the model's context holds "
                 f"{limit}. Shorten the instructions or the prompt."
@@ -129,7 +150,7 @@ class Session:
         return [*ids, *begun], dropped
 
     def difference(
-        self, prompt: str | Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+        self, prompt: Prompt, options: Options, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
         """Where two answers to a prompt part, and by which margin; None if they are the same."""
         ids, _ = self.prompt_ids(prompt, options.max_tokens)
@@ -147,8 +168,12 @@ class Session:
 
 
 class _Turn:
-    def __init__(self, options: Options, text: AnswerText, token_text: Callable[[int], str]) -> None:
+    def __init__(
+        self, options: Options, text: AnswerText, calls: ToolCallReader, token_text: Callable[[int], str]
+    ) -> None:
         self.text = text
+        self.tool_calls: tuple[ToolCall, ...] = ()
+        self._calls = calls
         self.rounds: list[Round] = []
         self.finish_reason: FinishReason | None = None
         self._stop_tokens = options.stop_tokens
@@ -157,9 +182,12 @@ class _Turn:
         self._mark: Mark = "plain"
 
     def add(self, played: Round) -> TextAdded:
+        begin, (pieces, taken) = self.text.decoded, self._pieces(played)
+        pieces = self._calls.add(pieces)
+        if self.text.stopped:
+            played = _cut(played, taken)
         self.rounds.append(played)
-        begin, pieces = self.text.decoded, self._pieces(played)
-        self.finish_reason = "stop" if self.text.stopped else played.stop
+        self.finish_reason = played.stop
         own = played.tokens[played.accepted :]
         described = DraftRound(
             drafter=played.drafter,
@@ -189,22 +217,37 @@ class _Turn:
         return self._last
 
     def end(self) -> TextAdded | None:
-        pieces = self.text.end(self._mark)
+        last = self._calls.add(self.text.end(self._mark))
+        held, self.tool_calls = self._calls.end(self._mark)
         if self.text.stopped:
             self.finish_reason = "stop"
-        return replace(self._last, pieces=merged(pieces), played=()) if pieces else None
+        return replace(self._last, pieces=merged([*last, *held]), played=()) if last or held else None
 
-    def _pieces(self, played: Round) -> list[Piece]:
+    def _pieces(self, played: Round) -> tuple[list[Piece], int]:
+        """The round's text, and how many of its tokens were read until a stop text was found."""
         pieces: list[Piece] = []
         for position, token in enumerate(played.tokens):
             last = position == len(played.tokens) - 1
+            if self.text.stopped:
+                return pieces, position
             if last and played.stop == "stop" and token in self._stop_tokens:
                 break
             self._mark = "plain"
             if played.drafted:
                 self._mark = "accepted" if position < played.accepted else "bonus"
             pieces += self.text.add(token, self._mark)
-        return pieces
+        return pieces, len(played.tokens)
+
+
+def _cut(played: Round, taken: int) -> Round:
+    """The round up to the token that completed a stop text, as the engine cuts it at a stop token."""
+    return replace(
+        played,
+        drafted=played.drafted[:taken] if played.tree_depth is None else played.drafted,
+        accepted=min(played.accepted, taken),
+        tokens=played.tokens[:taken],
+        stop="stop",
+    )
 
 
 def accepted_first(played: Round) -> list[int]:

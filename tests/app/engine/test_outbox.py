@@ -51,6 +51,18 @@ def test_texts_of_two_answers_and_what_is_no_text_stay_apart_and_in_order(ends):
     assert [reader.recv() for _ in sent] == sent
 
 
+def test_what_ends_a_text_is_not_kept_waiting(ends, monkeypatch):
+    reader, writer = ends
+    monkeypatch.setattr(process, "JOIN_SECONDS", 20.0)
+    box = Outbox(writer)
+    for _ in range(3):
+        box.send(text(1, "one", 1))
+        assert reader.recv() == text(1, "one", 1)
+        box.send(AnswerFailed(1, "why"))
+        assert reader.poll(5) and reader.recv() == AnswerFailed(1, "why")
+    box.close()
+
+
 def test_sending_does_not_wait_for_the_pipe_nor_for_a_reader_that_is_gone(ends):
     """A pipe that nobody empties is full after 64 kB."""
     reader, writer = ends

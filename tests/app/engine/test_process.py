@@ -111,6 +111,15 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
     assert answer_of(events, 4).finish_reason == "stop"
 
 
+def test_a_cancel_ends_the_answer_it_names_and_no_other(client: EngineClient) -> None:
+    def finished(events: list[EngineEvent]) -> list[int]:
+        return [e.id for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)]
+
+    exchange(client, Load(spec()), ask(1, "slow"), ask(2, "slow"), until=has(Answered, 3))
+    assert finished(exchange(client, Cancel(2), until=has(Answered, 5))) == []
+    assert finished(exchange(client, Cancel(1), ask(3, "hello"), until=ended(3))) == [1, 2, 3]
+
+
 def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
     events = exchange(client, Load(spec("untuned")), ask(1, "hello"), until=has(Tuning, 4))
     assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)

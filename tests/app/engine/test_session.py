@@ -64,6 +64,9 @@ def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
     _, ended = play(session, stop_texts=stops)
     assert (ended.text, ended.finish_reason) == (text, "stop")
     assert bytes(ended.token_ids).decode() == text
+    assert ended.stopped_at == stops[0] and text + stops[0] in "one EN two END café and more"
+    assert ended.stats.tokens == len((text + stops[0]).encode()), "up to the stop text, drafted or not"
+    assert ended.stats.draft_n_accepted <= ended.stats.draft_n <= ended.stats.tokens
     assert engine.closed == 1
 
 

@@ -17,7 +17,7 @@ from tests.mlx_spec.proof_drafters import SHAPES, Branching
 HELLO = [Message(role="user", content="hello")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def session(tiny_pair: TinyPair) -> Session:
     return fresh(tiny_pair)
 

@@ -1,0 +1,66 @@
+"""`serve`: the pair as an HTTP server."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from app.commands import arguments as args
+from mlx_spec.types import Options
+
+KEY_VARIABLE = "MLX_SPEC_API_KEY"
+
+EXAMPLE = """\b
+Examples:
+  mlx-spec serve smollm2-135m
+  MLX_SPEC_API_KEY=... mlx-spec serve --host 192.168.1.7 --port 9000"""
+
+_DEFAULTS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "draft_length",
+    "drafter",
+    "verify",
+)
+
+
+@args.with_flags(*_DEFAULTS)
+def command(
+    *,
+    pair: args.PairArguments,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; another than this machine needs a key.")
+    ] = "localhost",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Answer to this name of the machine too. Repeatable."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Let pages of http://host:port ask. Repeatable."),
+    ] = None,
+    options: Options,
+) -> int:
+    """Answer over HTTP, in OpenAI's API.
+
+    Anthropic's is there too; docs/serving.md has the endpoints, the limits and the rules of safety.
+
+    Sampling and drafting options hold where a request says nothing else. A key that clients must send is
+    read from the environment: MLX_SPEC_API_KEY.
+    """
+    from app.server.run import run_server
+
+    args.print_config_problems()
+    return run_server(
+        pair.chosen(),
+        options,
+        host=host,
+        port=port,
+        key=os.environ.get(KEY_VARIABLE) or None,
+        names=allow_host or (),
+        origins=allow_origin or (),
+    )

@@ -1,0 +1,72 @@
+"""Text to be written between a beginning and an end, as models for code were trained to do it.
+
+The formats are those of the models' own cards; continuedev/continue collects them in
+core/autocomplete/templating/AutocompleteTemplate.ts.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.engine.chat_prompt import FillIn
+from app.shell.errors import BadInput
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+
+class Format(NamedTuple):
+    """Marks, each one token, around the two texts."""
+
+    before: str
+    after: str
+    middle: str
+    """Empty: the text that comes after is given first, and the answer follows the one before."""
+
+
+FORMATS = (
+    Format("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # Qwen2.5-Coder, Qwen3-Coder, CodeGemma
+    Format("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, StarCoder2, Stable Code
+    Format("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # DeepSeek-Coder
+    Format("▁<PRE>", "▁<SUF>", "▁<MID>"),  # CodeLlama
+    Format("[PREFIX]", "[SUFFIX]", ""),  # Codestral
+)
+MODELS = "Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama and Codestral"
+ENDS = (
+    "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>", "<|file_separator|>",
+    "<file_sep>", "▁<EOT>",
+)  # fmt: skip
+"""Tokens with which models say that the gap is filled; who fills another file goes too far."""
+
+
+def fill_in_ids(tokenizer: "TokenizerWrapper", gap: FillIn) -> list[int]:
+    """Token ids of a prompt that the model answers with what fills the gap. Marks in its texts are text.
+
+    Raises:
+        BadInput: the model knows no such marks.
+    """
+    vocabulary = tokenizer.get_vocab()
+    wanted = _format(vocabulary)
+    start = list(tokenizer.encode("", add_special_tokens=True))
+    before, after = (
+        [vocabulary[mark], *tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)]
+        for mark, text in ((wanted.before, gap.before), (wanted.after, gap.after))
+    )
+    if not wanted.middle:
+        return [*start, *after, *before]
+    return [*start, *before, *after, vocabulary[wanted.middle]]
+
+
+def fill_in_stops(tokenizer: "TokenizerWrapper") -> frozenset[int]:
+    """Ids that end such an answer, beside those that end any."""
+    vocabulary = tokenizer.get_vocab()
+    marks = [mark for mark in _format(vocabulary) if mark]
+    return frozenset(vocabulary[mark] for mark in (*marks, *ENDS) if mark in vocabulary)
+
+
+def _format(vocabulary: dict[str, int]) -> Format:
+    for each in FORMATS:
+        if all(mark in vocabulary for mark in each if mark):
+            return each
+    raise BadInput(
+        "This model was not trained to fill in text between two others (it has no tokens for it). "
+        f"Leave the suffix out, or serve a model that was: {MODELS}."
+    )

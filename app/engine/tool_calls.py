@@ -1,0 +1,79 @@
+"""Tool calls in an answer: taken out of its text, and read by mlx-lm's parser for the model's format."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.engine.events import Mark, Piece, ToolCall
+from app.shell.errors import BadInput
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+
+class ToolCallReader:
+    """Pieces of an answer in, those that are no tool call out; what could begin one is held.
+
+    Without tools everything passes.
+
+    Raises:
+        BadInput: the model knows no tools.
+    """
+
+    def __init__(self, tokenizer: "TokenizerWrapper", tools: Sequence[dict[str, Any]]) -> None:
+        if tools and not tokenizer.has_tool_calling:
+            raise BadInput(
+                "This model cannot call tools: mlx-lm knows no format of its calls. Send no tools."
+            )
+        self._tools = [*tools]
+        self._parse = tokenizer.tool_parser if tools else None
+        self._begin: str = tokenizer.tool_call_start or "" if tools else ""
+        self._end: str = tokenizer.tool_call_end or "" if tools else ""
+        """Empty: a call goes on to the end of the answer."""
+        self._calls: list[str] = []
+        self._text = ""
+        """Not known to be of a call or not; once `_inside`, of a call that is not at its end."""
+        self._inside = False
+
+    def add(self, pieces: Iterable[Piece]) -> list[Piece]:
+        if not self._begin:
+            return list(pieces)
+        passed = (Piece(self._pass(piece.text), piece.mark) for piece in pieces)
+        return [piece for piece in passed if piece.text]
+
+    def end(self, mark: Mark) -> tuple[list[Piece], tuple[ToolCall, ...]]:
+        """What was held, and the calls. A call that cannot be read is text."""
+        rest, calls = "", list[ToolCall]()
+        if self._inside:
+            self._calls.append(self._text)
+        else:
+            rest = self._text
+        for text in self._calls:
+            try:
+                calls += self._read(text)
+            except (ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError):
+                rest += self._begin + text + self._end
+        return ([Piece(rest, mark)] if rest else []), tuple(calls)
+
+    def _pass(self, text: str) -> str:
+        self._text += text
+        passed = ""
+        while (mark := self._end if self._inside else self._begin) and mark in self._text:
+            before, _, self._text = self._text.partition(mark)
+            if self._inside:
+                self._calls.append(before)
+            else:
+                passed += before
+            self._inside = not self._inside
+        if self._inside:
+            return passed
+        begun = max((n for n in range(len(mark)) if self._text.endswith(mark[:n])), default=0)
+        passed, self._text = passed + self._text[: len(self._text) - begun], mark[:begun]
+        return passed
+
+    def _read(self, text: str) -> list[ToolCall]:
+        found = self._parse(text, self._tools)  # type: ignore[misc]
+        return [
+            ToolCall(call["name"], json.dumps(call["arguments"], ensure_ascii=False))
+            for call in (found if isinstance(found, list) else [found])
+        ]

@@ -1,0 +1,122 @@
+"""From requests in the line to one response, whole or streamed, whatever API it is written for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.engine.events import TextAdded, TurnEnded, TurnEvent, text_of
+from app.engine.protocol import Answer
+from app.server.line import Asked, Line
+from app.server.problem import Problem
+
+KEEP_ALIVE_SECONDS = 10.0
+"""A stream says that it lives this often while there is no text. An error that comes sooner than the first of
+these has its own status; later ones are told in the stream."""
+KEEP_ALIVE = ": keep-alive\n\n"
+
+T = TypeVar("T")
+
+
+class Writer(Protocol):
+    """Writes the answers of one request in an API's shape. `index`: which of its prompts was answered."""
+
+    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]: ...
+    def begin(self) -> Iterable[str]: ...
+    def text(self, index: int, text: str) -> Iterable[str]: ...
+    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]: ...
+    def end(self) -> Iterable[str]: ...
+    def failed(self, problem: Problem) -> Iterable[str]: ...
+
+
+async def respond(
+    request: Request, line: Line, asks: Sequence[Answer], writer: Writer, *, stream: bool
+) -> Response:
+    """Answer one or more prompts. Problem if that fails before the response has begun."""
+    asked = line.join(asks)
+    try:
+        if not stream:
+            return JSONResponse(writer.whole(await _unless_gone(request, _whole(asked))))
+        first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
+        return _AnswerStream(asked, _frames(asked, first, writer))
+    except BaseException:
+        for each in asked:
+            each.leave()
+        raise
+
+
+class _AnswerStream(StreamingResponse):
+    """Leaves the line when the client does."""
+
+    def __init__(self, asked: Sequence[Asked], frames: AsyncIterator[str]) -> None:
+        headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+        super().__init__(frames, headers=headers, media_type="text/event-stream")
+        self._asked = asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            for each in self._asked:
+                each.leave()
+
+
+async def _whole(asked: Sequence[Asked]) -> list[tuple[str, Asked, TurnEnded]]:
+    answers: list[tuple[str, Asked, TurnEnded]] = []
+    for each in asked:
+        text = ""
+        while not isinstance(event := await each.next(), TurnEnded):
+            if isinstance(event, TextAdded):
+                text += text_of(event.pieces)
+        answers.append((text, each, _complete(event)))
+    return answers
+
+
+async def _frames(asked: Sequence[Asked], first: TurnEvent | None, writer: Writer) -> AsyncIterator[str]:
+    try:
+        for frame in writer.begin():
+            yield frame
+        event = first
+        for index, each in enumerate(asked):
+            while not isinstance(event, TurnEnded):
+                if event is None:
+                    yield KEEP_ALIVE
+                elif isinstance(event, TextAdded) and event.pieces:
+                    for frame in writer.text(index, text_of(event.pieces)):
+                        yield frame
+                event = await each.next(KEEP_ALIVE_SECONDS)
+            for frame in writer.ended(index, each, _complete(event)):
+                yield frame
+            event = None if index == len(asked) - 1 else await asked[index + 1].next(KEEP_ALIVE_SECONDS)
+        for frame in writer.end():
+            yield frame
+    except Problem as problem:
+        for frame in writer.failed(problem):
+            yield frame
+
+
+def _complete(ended: TurnEnded) -> TurnEnded:
+    if ended.finish_reason == "cancelled":
+        raise Problem(503, "The answer was cut off: the server ends.")
+    return ended
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What the work gives; ends it and raises ClientDisconnect when the client hangs up."""
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect
+    finally:
+        working.cancel()
+        gone.cancel()
+
+
+async def _hang_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

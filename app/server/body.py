@@ -1,0 +1,50 @@
+"""A request's body as checked values: its size, its time and its JSON are limited."""
+
+import asyncio
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.requests import Request
+
+from app.server.gate import check_size
+from app.server.problem import Problem
+
+BODY_SECONDS = 30.0
+
+
+class Body(BaseModel):
+    """JSON of a client: exact types, no infinite numbers; fields that are not known are passed over."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False, frozen=True)
+
+
+AnyBody = TypeVar("AnyBody", bound=Body)
+
+
+async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
+    """The body, or Problem."""
+    content = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                content += chunk
+                check_size(len(content))
+    except TimeoutError:
+        raise Problem(408, f"The request was not complete after {BODY_SECONDS:.0f} s.") from None
+    try:
+        return kind.model_validate_json(bytes(content))
+    except ValidationError as error:
+        raise _problem(error.errors(include_url=False, include_input=False)[0]) from None
+
+
+def _problem(error: Any) -> Problem:
+    """The first mistake as a sentence. Of the input only the place is said."""
+    if error["type"] == "json_invalid":
+        return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
+    place = ""
+    for part in error["loc"]:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        elif part.isidentifier() and part not in ("str", "list", "int"):  # which of several types was tried
+            place += f".{part}" if place else part
+    return Problem(400, f"{place or 'The body'}: {error['msg']}.", param=place or None)

@@ -1,0 +1,85 @@
+"""`POST /v1/completions`: text or token ids continued as they are, without a chat template."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.engine.chat_prompt import FillIn
+from app.engine.events import TurnEnded
+from app.engine.protocol import Answer
+from app.server.answering import respond
+from app.server.body import read_body
+from app.server.line import Asked
+from app.server.openai import OpenAiSampling, OpenAiWriter
+from app.server.problem import Problem
+from app.server.sampling import stop_texts
+from app.server.service import service
+from app.server.usage import timings
+
+USUAL_TOKENS = 16
+"""Where a request names no limit, as OpenAI has it."""
+MOST_PROMPTS = 32
+
+Ids = Annotated[list[int], Field(min_length=1)]
+Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_length=MOST_PROMPTS)]
+
+
+class CompletionRequest(OpenAiSampling):
+    prompt: Prompts
+    suffix: str | None = None
+    echo: bool | None = None
+    best_of: int | None = None
+    logprobs: int | None = None
+
+    def refused(self) -> None:
+        self.refuse_unknown(
+            echo=(self.echo, not self.echo),
+            best_of=(self.best_of, self.best_of in (None, 1)),
+            logprobs=(self.logprobs, self.logprobs is None),
+        )
+
+    @property
+    def prompts(self) -> list[str | tuple[int, ...] | FillIn]:
+        if self.suffix:
+            if not isinstance(self.prompt, str):
+                raise Problem(400, "A suffix needs a prompt that is one text.", param="suffix")
+            return [FillIn(self.prompt, self.suffix)]
+        if isinstance(self.prompt, str):
+            return [self.prompt]
+        if isinstance(self.prompt[0], int):
+            return [tuple(self.prompt)]  # type: ignore[arg-type]
+        return [each if isinstance(each, str) else tuple(each) for each in self.prompt]  # type: ignore[arg-type]
+
+
+async def completions(request: Request) -> Response:
+    served, body = service(request), await read_body(request, CompletionRequest)
+    served.check_model(body.model)
+    body.refused()
+    options = body.options(served.defaults, USUAL_TOKENS if body.max_tokens is None else body.max_tokens)
+    asks = [
+        Answer(0, prompt, options, documents=body.documents, stop_texts=stop_texts(body.stop), whole=True)
+        for prompt in body.prompts
+    ]
+    writer = CompletionWriter(served.name, body.includes_usage)
+    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
+
+
+class CompletionWriter(OpenAiWriter):
+    id_prefix = "cmpl-"
+    kind = chunk_kind = "text_completion"
+
+    def choice(self, index: int, text: str, ended: TurnEnded) -> dict[str, Any]:
+        return {"index": index, "text": text, "logprobs": None, "finish_reason": ended.finish_reason}
+
+    def begin(self) -> Iterable[str]:
+        return ()
+
+    def text(self, index: int, text: str) -> Iterable[str]:
+        yield self.chunk([{"index": index, "text": text, "logprobs": None, "finish_reason": None}])
+
+    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+        self._answers.append((asked, ended))
+        yield self.chunk([self.choice(index, "", ended)], timings=timings(ended))

@@ -1,0 +1,106 @@
+"""Conversations as OpenAI's chat API writes them."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.engine.chat_prompt import Message
+from app.server.body import Body
+from app.server.problem import Problem
+
+MOST_MESSAGES = 10_000
+MOST_TOOLS = 256
+
+
+class Part(Body):
+    type: str
+    text: str | None = None
+
+
+Content = str | list[Part] | None
+
+
+class CalledFunction(Body):
+    name: str
+    arguments: str = "{}"
+
+
+class Call(Body):
+    id: str | None = None
+    function: CalledFunction
+
+
+class ChatMessage(Body):
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Content = None
+    name: str | None = None
+    tool_calls: list[Call] | None = None
+    tool_call_id: str | None = None
+
+
+class Function(Body):
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Tool(Body):
+    type: Literal["function"] = "function"
+    function: Function
+
+
+Messages = Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+Tools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)]
+
+
+def text_of(content: Content, place: str) -> str:
+    """The text of a content; Problem for a part of another kind."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    for number, part in enumerate(content):
+        if part.text is None or part.type not in ("text", "input_text", "output_text"):
+            where = f"{place}[{number}]"
+            raise Problem(400, f"{where} is of type {part.type[:40]!r}; only text is read here.", param=where)
+    return "".join(part.text or "" for part in content)
+
+
+def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
+    """As the chat template reads it."""
+    return tuple(_message(message, f"messages[{number}]") for number, message in enumerate(messages))
+
+
+def tool_descriptions(tools: Sequence[Tool] | None) -> tuple[dict[str, Any], ...]:
+    return tuple(tool.model_dump(exclude_none=True) for tool in tools or ())
+
+
+def _message(message: ChatMessage, place: str) -> Message:
+    role = "system" if message.role == "developer" else message.role
+    out = Message(role=role, content=text_of(message.content, f"{place}.content"))
+    if message.name is not None:
+        out["name"] = message.name
+    if message.tool_call_id is not None:
+        out["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        out["tool_calls"] = [
+            _call(call, f"{place}.tool_calls[{number}]") for number, call in enumerate(message.tool_calls)
+        ]
+    return out
+
+
+def _call(call: Call, place: str) -> dict[str, Any]:
+    where = f"{place}.function.arguments"
+    return called(call.id, call.function.name, arguments_of(call.function.arguments, where))
+
+
+def called(id: str | None, name: str, arguments: Any) -> dict[str, Any]:  # noqa: A002
+    """A call as chat templates read it."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def arguments_of(text: str, place: str) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        raise Problem(400, f"{place} is no JSON.", param=place) from None

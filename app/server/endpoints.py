@@ -1,0 +1,113 @@
+"""The routes, and those of them that ask the engine nothing."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from app.server.chat_completions import chat_completions
+from app.server.completions import completions
+from app.server.gate import AddressGate, KeyGate
+from app.server.messages import messages
+from app.server.problem import Problem
+from app.server.responses import responses
+from app.server.service import Service, service
+from app.shell.output import talk
+
+
+def application(
+    served: Service, *, names: Collection[str], origins: Collection[str], key: str | None
+) -> Starlette:
+    """The server as ASGI; the arguments are as in `AddressGate` and `KeyGate`."""
+    gates = [Middleware(AddressGate, names=names, origins=origins), Middleware(KeyGate, key=key)]
+    if origins:
+        methods, headers = ["GET", "POST"], ["*"]
+        cors = Middleware(
+            CORSMiddleware, allow_origins=[*origins], allow_methods=methods, allow_headers=headers
+        )
+        gates.insert(1, cors)
+    handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}
+    app = Starlette(routes=ROUTES, middleware=gates, exception_handlers=handlers)
+    app.state.service = served
+    return app
+
+
+async def health(request: Request) -> Response:
+    """200 once answers begin at once; as llama.cpp's server, 503 before."""
+    link = service(request).link
+    ready = link.state == "ready" and link.tuning is None
+    status = "ok" if ready else "loading" if link.state in ("loading", "ready") else "failed"
+    return JSONResponse({"status": status}, 200 if ready else 503)
+
+
+async def models(request: Request) -> Response:
+    served = service(request)
+    return JSONResponse({"object": "list", "data": [_model(served)]})
+
+
+async def model(request: Request) -> Response:
+    served = service(request)
+    served.check_model(request.path_params["name"])
+    return JSONResponse(_model(served))
+
+
+async def metrics(request: Request) -> Response:
+    served = service(request)
+    text = served.metrics.text(served.line, served.name)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+def _model(served: Service) -> dict[str, object]:
+    info = served.link.info
+    return {
+        "id": served.name,
+        "object": "model",
+        "created": served.began,
+        "owned_by": "mlx-spec",
+        "context_length": info.context_limit if info else None,
+        "drafters": list(info.drafters) if info else [],
+    }
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response(request.url.path)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    hint = {404: f"There is no {request.url.path[:100]} here.", 405: f"{request.method} does not go here."}
+    return Problem(error.status_code, hint.get(error.status_code, error.detail)).response(request.url.path)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # to nobody
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A defect of ours. Its message may quote the request, which no log shall hold."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "?"
+    talk(f"{request.url.path}: {type(error).__name__} at {place}")
+    message = f"Something failed inside: {type(error).__name__} at {place}."
+    return Problem(500, message).response(request.url.path)
+
+
+ROUTES = [
+    Route("/health", health),
+    Route("/metrics", metrics),
+    Route("/v1/models", models),
+    Route("/v1/models/{name:path}", model),
+    Route("/v1/chat/completions", chat_completions, methods=["POST"]),
+    Route("/v1/completions", completions, methods=["POST"]),
+    Route("/v1/responses", responses, methods=["POST"]),
+    Route("/v1/messages", messages, methods=["POST"]),
+]

@@ -1,0 +1,102 @@
+"""Who may ask at all, decided from a request's head before its body is read.
+
+A page on the web can make a browser send requests to this machine, also under a name of its own that it
+lets point here (DNS rebinding). So the name in `Host` must be one of ours, no `Origin` is welcome but those
+the user listed, and a body must be declared as JSON, which a page cannot do without asking first.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.server.problem import Problem
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+OPEN_PATH = "/health"
+"""Answered without a key."""
+MOST_BODY_BYTES = 8 * 2**20
+SLOW_READER_SECONDS = 30.0
+"""After which a client that takes nothing of its answer is cut off."""
+
+
+class AddressGate:
+    """Lets requests through that are meant for this server and come from no foreign page."""
+
+    def __init__(self, app: ASGIApp, names: Collection[str], origins: Collection[str]) -> None:
+        self._app = app
+        self._names = frozenset(name.lower() for name in names)
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                self._check(Headers(scope=scope), scope)
+            except Problem as problem:
+                await problem.response(scope["path"])(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, headers: Headers, scope: Scope) -> None:
+        host, address = headers.get("host", ""), (scope.get("server") or ("",))[0]
+        if _name(host) not in self._names | {address}:
+            message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
+            raise Problem(403, message, code="host_not_allowed")
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._origins:
+            message = f"Pages of {origin[:100]!r} may not ask here. Start it with --allow-origin ORIGIN."
+            raise Problem(403, message, code="origin_not_allowed")
+
+
+class KeyGate:
+    """Lets requests through that have the key, if there is one, and a body of JSON that is not too large."""
+
+    def __init__(self, app: ASGIApp, key: str | None) -> None:
+        self._app = app
+        self._key = key.encode() if key else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check(Headers(scope=scope), scope)
+        except Problem as problem:
+            await problem.response(scope["path"])(scope, receive, send)
+            return
+
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(SLOW_READER_SECONDS):
+                await send(message)
+
+        await self._app(scope, receive, send_in_time)
+
+    def _check(self, headers: Headers, scope: Scope) -> None:
+        if self._key is not None and scope["path"] != OPEN_PATH:
+            given = headers.get("authorization", "").removeprefix("Bearer ") or headers.get("x-api-key", "")
+            if not hmac.compare_digest(given.encode("latin-1"), self._key):
+                message = "The API key is missing or wrong. Send it as `Authorization: Bearer KEY`."
+                raise Problem(401, message, code="invalid_api_key")
+        if scope["method"] != "POST":
+            return
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
+            raise Problem(415, message, code="unsupported_media_type")
+        check_size(int(length) if (length := headers.get("content-length", "")).isdecimal() else 0)
+
+
+def check_size(size: int) -> None:
+    if size > MOST_BODY_BYTES:
+        limit = f"{MOST_BODY_BYTES // 2**20} MB"
+        raise Problem(413, f"The request is larger than {limit}. Send less.", code="request_too_large")
+
+
+def _name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

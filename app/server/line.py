@@ -1,0 +1,126 @@
+"""Requests in the order of their arrival: some with the engine, the others waiting, no more than a limit.
+
+Everything here runs on the event loop's thread; nothing here waits for a client.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from app.chat.engine_link import EngineLink, RequestEvent, RequestFailed
+from app.engine.events import TextAdded, TurnEnded, TurnEvent
+from app.engine.protocol import Answer, Answered
+from app.server.problem import Problem
+
+MOST_WAITING = 64
+RETRY_SECONDS = 5
+
+
+@dataclass(slots=True)
+class Counts:
+    """Drafted and accepted tokens by drafter, and accepted ones by their place in the draft."""
+
+    drafted: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    accepted_at: Counter[int] = field(default_factory=Counter)
+
+    def add(self, event: TextAdded) -> None:
+        for played in event.played:
+            self.drafted[played.drafter] += len(played.drafted)
+            self.accepted[played.drafter] += played.accepted
+            self.accepted_at.update(range(played.accepted))
+
+
+class Asked:
+    """One request, from its place in the line to its last event."""
+
+    def __init__(self, line: "Line", request: Answer) -> None:
+        self.request = request
+        self.counts = Counts()
+        self.id: int | None = None
+        """Of the engine's request; None while it waits."""
+        self.ended = False
+        self._line = line
+        self._events: asyncio.Queue[RequestEvent] = asyncio.Queue()
+
+    async def next(self, seconds: float | None = None) -> TurnEvent | None:
+        """The next event; None after so many seconds without one. Problem if the request failed."""
+        try:
+            async with asyncio.timeout(seconds):
+                event = await self._events.get()
+        except TimeoutError:
+            return None
+        match event:
+            case Answered(_, turn_event):
+                return turn_event
+            case RequestFailed(refused=True):
+                raise Problem(400, event.text)
+            case RequestFailed():
+                dead = not self._line.link.client.alive
+                raise Problem(
+                    503 if dead else 500, event.reason, retry_seconds=RETRY_SECONDS if dead else None
+                )
+        raise AssertionError(f"no answer's event: {event}")
+
+    def leave(self) -> None:
+        """Nobody waits for the answer any more: it ends within a round, or never begins."""
+        self._line.leave(self)
+
+    def take(self, event: RequestEvent) -> None:
+        """An event from the engine."""
+        if isinstance(event, Answered) and isinstance(event.event, TextAdded):
+            self.counts.add(event.event)
+        self._events.put_nowait(event)
+
+
+Watcher = Callable[[Asked, TurnEnded | RequestFailed], object]
+"""Told of every request that was with the engine, at its end."""
+
+
+class Line:
+    """Hands requests to the engine, `at_once` of them at a time."""
+
+    def __init__(
+        self, link: EngineLink, watcher: Watcher, *, at_once: int = 1, most_waiting: int = MOST_WAITING
+    ) -> None:
+        self.link = link
+        self.waiting: deque[Asked] = deque()
+        self.running: set[Asked] = set()
+        self._watcher = watcher
+        self._at_once = at_once
+        self._most_waiting = most_waiting
+
+    def join(self, requests: Sequence[Answer]) -> list[Asked]:
+        """All of them at the end of the line, or Problem if it is full."""
+        if len(self.waiting) + len(requests) > self._most_waiting + self._at_once - len(self.running):
+            message = f"{len(self.waiting)} requests are waiting already. Ask again later."
+            raise Problem(429, message, code="queue_full", retry_seconds=RETRY_SECONDS)
+        joined = [Asked(self, request) for request in requests]
+        self.waiting += joined
+        self._advance()
+        return joined
+
+    def leave(self, asked: Asked) -> None:
+        if asked in self.waiting:
+            self.waiting.remove(asked)
+        elif asked.id is not None and not asked.ended:
+            self.link.cancel(asked.id)
+
+    def _advance(self) -> None:
+        while self.waiting and len(self.running) < self._at_once:
+            asked = self.waiting.popleft()
+            self.running.add(asked)
+            asked.id = self.link.send(lambda event, asked=asked: self._take(asked, event), asked.request)
+            # Where no engine could be started, this is when it is said.
+            asyncio.get_running_loop().call_soon(self.link.pump)
+
+    def _take(self, asked: Asked, event: RequestEvent) -> None:
+        asked.take(event)
+        match event:
+            case Answered(_, TurnEnded() as last) | (RequestFailed() as last):
+                asked.ended = True
+                self.running.discard(asked)
+                self._watcher(asked, last)
+                # Not at once: an engine that died has others to fail first.
+                asyncio.get_running_loop().call_soon(self._advance)

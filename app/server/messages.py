@@ -1,0 +1,214 @@
+"""`POST /v1/messages`: Anthropic's API."""
+
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.engine.chat_prompt import Message
+from app.engine.events import TurnEnded
+from app.engine.protocol import Answer
+from app.server.answering import respond
+from app.server.body import Body, read_body
+from app.server.conversation import MOST_MESSAGES, MOST_TOOLS, called
+from app.server.line import Asked
+from app.server.problem import ANTHROPIC_PATHS, Problem
+from app.server.sampling import MOST_STOPS, Sampling, Stop, refuse, stop_texts
+from app.server.service import service
+from app.server.usage import timings
+
+_REASONS = {"stop": "end_turn", "length": "max_tokens"}
+
+
+class Block(Body):
+    type: str
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: dict[str, Any] | None = None
+    tool_use_id: str | None = None
+    content: "Blocks | None" = None
+
+
+Blocks = str | list[Block]
+
+
+class Turn(Body):
+    role: Literal["user", "assistant", "system"]
+    content: Blocks
+
+
+class AnthropicTool(Body):
+    name: str
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+class ToolChoice(Body):
+    type: str
+
+
+class MessagesRequest(Sampling):
+    messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
+    max_tokens: int
+    system: Blocks | None = None
+    stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
+    tools: Annotated[list[AnthropicTool], Field(max_length=MOST_TOOLS)] | None = None
+    tool_choice: ToolChoice | None = None
+
+    @property
+    def conversation(self) -> list[Message]:
+        system = [Message(role="system", content=_text(self.system, "system"))] if self.system else []
+        turns = [_turn(turn, f"messages[{number}]") for number, turn in enumerate(self.messages)]
+        return [*system, *(message for turn in turns for message in turn)]
+
+    @property
+    def tool_descriptions(self) -> tuple[dict[str, Any], ...]:
+        """As chat templates read them, which is as OpenAI writes them."""
+        if self.tool_choice is not None and self.tool_choice.type == "none":
+            return ()
+        return tuple(
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description or "",
+                    "parameters": tool.input_schema or {},
+                },
+            }
+            for tool in self.tools or ()
+        )
+
+
+async def messages(request: Request) -> Response:
+    served, body = service(request), await read_body(request, MessagesRequest)
+    served.check_model(body.model)
+    choice = body.tool_choice.type if body.tool_choice else "auto"
+    refuse({"tool_choice": (choice, choice in ("auto", "none"))})
+    conversation, begun = body.conversation, ""
+    if body.messages[-1].role == "assistant" and not conversation[-1].get("tool_calls"):
+        begun = conversation.pop()["content"]
+    ask = Answer(
+        0,
+        tuple(conversation),
+        body.options(served.defaults, body.max_tokens),
+        begun=begun,
+        stop_texts=stop_texts(body.stop_sequences),
+        tools=body.tool_descriptions,
+        whole=True,
+    )
+    return await respond(request, served.line, [ask], MessagesWriter(served.name), stream=bool(body.stream))
+
+
+def _text(blocks: Blocks | None, place: str) -> str:
+    if isinstance(blocks, str) or blocks is None:
+        return blocks or ""
+    for number, block in enumerate(blocks):
+        if block.type != "text" or block.text is None:
+            raise _unread(block, f"{place}[{number}]")
+    return "".join(block.text or "" for block in blocks)
+
+
+def _turn(turn: Turn, place: str) -> list[Message]:
+    """What tools gave back comes first: each is a message of its own in a template."""
+    if isinstance(turn.content, str):
+        return [Message(role=turn.role, content=turn.content)]
+    text, calls, results = "", list[dict[str, Any]](), list[Message]()
+    for number, block in enumerate(turn.content):
+        where = f"{place}.content[{number}]"
+        match block.type:
+            case "text" if block.text is not None:
+                text += block.text
+            case "tool_use" if block.name is not None:
+                calls.append(called(block.id, block.name, block.input or {}))
+            case "tool_result":
+                given = _text(block.content, f"{where}.content")
+                results.append(Message(role="tool", content=given, tool_call_id=block.tool_use_id or ""))
+            case "thinking" | "redacted_thinking":
+                pass  # of earlier answers: templates leave it out too
+            case _:
+                raise _unread(block, where)
+    own = Message(role=turn.role, content=text)
+    if calls:
+        own["tool_calls"] = calls
+    return [*results, own] if text or calls or not results else results
+
+
+def _unread(block: Block, place: str) -> Problem:
+    return Problem(400, f"{place} is of type {block.type[:40]!r}, which is not read here.", param=place)
+
+
+class MessagesWriter:
+    def __init__(self, model: str) -> None:
+        self._head = {
+            "id": f"msg_{secrets.token_hex(12)}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+        }
+        self._writes_text = False
+        """The first block is open."""
+
+    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+        ((text, _, ended),) = answers
+        blocks = [{"type": "text", "text": text}] if text or not ended.tool_calls else []
+        calls = [{**_tool_use(call.name), "input": json.loads(call.arguments)} for call in ended.tool_calls]
+        return {
+            **self._head, "content": [*blocks, *calls], **_stop(ended), "usage": _usage(ended),
+            "timings": timings(ended),
+        }  # fmt: skip
+
+    def begin(self) -> Iterable[str]:
+        nothing = {"input_tokens": 0, "output_tokens": 0}
+        head = {**self._head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": nothing}
+        yield _event("message_start", message=head)
+        yield _event("ping")
+
+    def text(self, index: int, text: str) -> Iterable[str]:
+        if not self._writes_text:
+            self._writes_text = True
+            yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+
+    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+        if self._writes_text:
+            yield _event("content_block_stop", index=0)
+        for at, call in enumerate(ended.tool_calls, int(self._writes_text)):
+            yield _event("content_block_start", index=at, content_block={**_tool_use(call.name), "input": {}})
+            delta = {"type": "input_json_delta", "partial_json": call.arguments}
+            yield _event("content_block_delta", index=at, delta=delta)
+            yield _event("content_block_stop", index=at)
+        yield _event("message_delta", delta=_stop(ended), usage=_usage(ended), timings=timings(ended))
+
+    def end(self) -> Iterable[str]:
+        yield _event("message_stop")
+
+    def failed(self, problem: Problem) -> Iterable[str]:
+        yield _event("error", **problem.body(ANTHROPIC_PATHS))
+
+
+def _tool_use(name: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{secrets.token_hex(12)}", "name": name}
+
+
+def _stop(ended: TurnEnded) -> dict[str, Any]:
+    reason = "stop_sequence" if ended.stopped_at is not None else _REASONS.get(ended.finish_reason)
+    return {"stop_reason": "tool_use" if ended.tool_calls else reason, "stop_sequence": ended.stopped_at}
+
+
+def _usage(ended: TurnEnded) -> dict[str, int]:
+    stats = ended.stats
+    return {
+        "input_tokens": stats.prompt_tokens - stats.cached_tokens,
+        "cache_read_input_tokens": stats.cached_tokens,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": stats.tokens,
+    }
+
+
+def _event(name: str, **fields: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps({'type': name, **fields}, ensure_ascii=False)}\n\n"

@@ -1,0 +1,103 @@
+"""What OpenAI's two older APIs share: fields of requests, and the shape of answers."""
+
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from app.engine.events import TurnEnded
+from app.server.body import Body
+from app.server.conversation import Content, text_of
+from app.server.line import Asked
+from app.server.problem import Problem
+from app.server.sampling import Sampling, Stops, refuse
+from app.server.service import now
+from app.server.usage import timings, usage
+
+DONE = "data: [DONE]\n\n"
+
+
+class StreamOptions(Body):
+    include_usage: bool | None = None
+
+
+class Prediction(Body):
+    content: Content = None
+
+
+class OpenAiSampling(Sampling):
+    """What OpenAI's two older APIs share; fields that cannot be done are refused, not passed over."""
+
+    max_tokens: int | None = None
+    stop: Stops = None
+    stream_options: StreamOptions | None = None
+    n: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    prediction: Prediction | None = None
+
+    def refuse_unknown(self, **more: tuple[Any, bool]) -> None:
+        refuse(
+            {
+                "n": (self.n, self.n in (None, 1)),
+                "frequency_penalty": (self.frequency_penalty, not self.frequency_penalty),
+                "presence_penalty": (self.presence_penalty, not self.presence_penalty),
+                "logit_bias": (None, not self.logit_bias),
+                **more,
+            }
+        )
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """What the answer will resemble, for the lookup drafter to copy from."""
+        predicted = text_of(self.prediction.content, "prediction.content") if self.prediction else ""
+        return (predicted,) if predicted else ()
+
+    @property
+    def includes_usage(self) -> bool:
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+
+class OpenAiWriter:
+    """What the two older APIs of OpenAI have in common: chunks of one shape, usage, and how a stream ends."""
+
+    id_prefix = ""
+    kind = ""
+    chunk_kind = ""
+
+    def __init__(self, model: str, includes_usage: bool) -> None:
+        self._head = {
+            "id": self.id_prefix + secrets.token_hex(12),
+            "created": now(),
+            "model": model,
+        }
+        self._includes_usage = includes_usage
+        self._answers: list[tuple[Asked, TurnEnded]] = []
+
+    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+        counted = [(asked, ended) for _, asked, ended in answers]
+        choices = [self.choice(index, text, ended) for index, (text, _, ended) in enumerate(answers)]
+        return {
+            **self._head, "object": self.kind, "choices": choices,
+            "usage": usage(counted), "timings": timings(answers[0][2]),
+        }  # fmt: skip
+
+    def choice(self, index: int, text: str, ended: TurnEnded) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def end(self) -> Iterable[str]:
+        if self._includes_usage:
+            yield self.chunk([], usage=usage(self._answers))
+        yield DONE
+
+    def failed(self, problem: Problem) -> Iterable[str]:
+        yield _data(problem.body(""))
+
+    def chunk(self, choices: Sequence[dict[str, Any]], **more: Any) -> str:
+        nothing = {"usage": None} if self._includes_usage else {}
+        return _data({**self._head, "object": self.chunk_kind, "choices": choices, **nothing, **more})
+
+
+def _data(value: dict[str, Any]) -> str:
+    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"

@@ -1,0 +1,51 @@
+"""What a client is told when its request has no answer: a status, and a body in its API's shape."""
+
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+ANTHROPIC_PATHS = "/v1/messages"
+
+_ANTHROPIC = {
+    401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+    429: "rate_limit_error", 503: "overloaded_error",
+}  # fmt: skip
+
+
+class Problem(Exception):
+    """The message is for the client's user: what, the value, what to do.
+
+    Args:
+        param: the field of the request that is at fault.
+        code: a word that programs look for.
+        retry_seconds: when to ask again; None: again is no use.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_seconds: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.param, self.code = status, message, param, code
+        self.retry_seconds = retry_seconds
+
+    def body(self, path: str) -> dict[str, Any]:
+        """As the API at the path writes errors."""
+        if path.startswith(ANTHROPIC_PATHS):
+            other = "api_error" if self.status >= 500 else "invalid_request_error"
+            kind = _ANTHROPIC.get(self.status, other)
+            return {"type": "error", "error": {"type": kind, "message": self.message}}
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        kind = "rate_limit_error" if self.status == 429 else kind
+        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        return {"error": error}
+
+    def response(self, path: str) -> JSONResponse:
+        """OpenAI's client asks again by itself at 408, 409, 429 and 5xx, unless it is told not to."""
+        again = {"retry-after": str(self.retry_seconds)} if self.retry_seconds is not None else {}
+        return JSONResponse(self.body(path), self.status, headers=again or {"x-should-retry": "false"})

@@ -1,0 +1,155 @@
+"""Starting the server and ending it: sockets, the engine's process, signals."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Collection
+from contextlib import suppress
+from ipaddress import ip_address
+
+import uvicorn
+
+from app.chat.engine_link import EngineLink, PairEvent, RequestFailed
+from app.engine.client import EngineClient
+from app.engine.events import TurnEnded
+from app.engine.protocol import LoadFailed
+from app.server.endpoints import application
+from app.server.gate import LOOPBACK
+from app.server.line import Asked, Line
+from app.server.metrics import Metrics
+from app.server.service import Service, now
+from app.shell import exit_codes
+from app.shell.errors import BadInput, MachineFailed
+from app.shell.number_text import counted
+from app.shell.output import data, talk
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
+from models.paths import data_folder
+
+MOST_CONNECTIONS = 256
+GRACE_SECONDS = 1
+
+
+def run_server(
+    pair: PairSpec,
+    defaults: Options,
+    *,
+    host: str,
+    port: int,
+    key: str | None,
+    names: Collection[str] = (),
+    origins: Collection[str] = (),
+) -> int:
+    """Serve until Ctrl+C; returns the exit code.
+
+    Args:
+        host: `localhost` is both addresses of this machine alone; any other than these needs a key.
+        port: 0 takes a free one.
+        names: further ones that `Host` may have.
+        origins: of pages that may ask.
+    """
+    if not key and not _is_loopback(host):
+        raise BadInput(
+            f"--host {host} can be reached from other machines. Set a key that they must send: "
+            "MLX_SPEC_API_KEY=... mlx-spec serve."
+        )
+    sockets = _listen(host, port)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return asyncio.run(_serve(pair, defaults, sockets, {*LOOPBACK, host, *names}, origins, key))
+    except KeyboardInterrupt:
+        talk("Stopped.")
+        return exit_codes.DONE
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        for each in sockets:
+            each.close()
+
+
+async def _serve(
+    pair: PairSpec,
+    defaults: Options,
+    sockets: list[socket.socket],
+    names: Collection[str],
+    origins: Collection[str],
+    key: str | None,
+) -> int:
+    loop = asyncio.get_running_loop()
+
+    def arrived() -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            loop.call_soon_threadsafe(link.pump)
+
+    def listen(event: PairEvent) -> None:
+        nonlocal failure
+        if isinstance(event, LoadFailed):
+            failure, server.should_exit = event.message, True
+
+    failure = ""
+    link = EngineLink(EngineClient(data_folder() / "engine.log", arrived=arrived), pair)
+    metrics = Metrics()
+
+    def watch(asked: Asked, last: TurnEnded | RequestFailed) -> None:
+        metrics.count(asked, last)
+        talk(_request_line(last))
+
+    served = Service(link, Line(link, watch), metrics, defaults, now())
+    app = application(served, names=names, origins=origins, key=key)
+    config = uvicorn.Config(
+        app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3", log_config=None,
+        log_level="critical", access_log=False, proxy_headers=False, server_header=False,
+        limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=GRACE_SECONDS,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    link.listener = listen
+    link.start()
+    try:
+        data(f"Serving {pair.name} at {_url(sockets[0])}/v1 (Ctrl+C ends it)")
+        await server.serve(sockets)
+    finally:
+        link.close()
+    if failure:
+        raise BadInput(failure)
+    return exit_codes.DONE
+
+
+def _request_line(last: TurnEnded | RequestFailed) -> str:
+    """A request in numbers; nothing of its text."""
+    if isinstance(last, RequestFailed):
+        return "refused" if last.refused else f"failed: {last.reason}"
+    stats = last.stats
+    parts = [
+        f"{counted(stats.prompt_tokens, 'prompt token')} ({stats.cached_tokens:,} cached)",
+        f"{counted(stats.tokens, 'token')} at {stats.tokens_per_second:.1f}/s",
+    ]
+    if stats.draft_n:
+        parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n:,} drafted accepted")
+    return ", ".join([*parts, f"first after {stats.time_to_first_token:.2f} s", last.finish_reason])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
+    """For `localhost` both loopback addresses, where there is a second: some clients ask that one only."""
+    try:
+        if host != "localhost":
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            return [socket.create_server((host, port), family=family)]
+        first = socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        raise MachineFailed(
+            f"Port {port} of {host} cannot be used: {error}. Choose another with --port."
+        ) from error
+    with suppress(OSError):
+        return [first, socket.create_server(("::1", first.getsockname()[1]), family=socket.AF_INET6)]
+    return [first]
+
+
+def _url(listening: socket.socket) -> str:
+    address, port = listening.getsockname()[:2]
+    return f"http://{f'[{address}]' if ':' in address else address}:{port}"

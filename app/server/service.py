@@ -1,0 +1,45 @@
+"""What the endpoints share: the pair that is served, its line of requests and the options they begin with."""
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+
+from app.chat.engine_link import EngineLink
+from app.server.line import Line
+from app.server.problem import Problem
+from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from app.server.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    link: EngineLink
+    line: Line
+    metrics: "Metrics"
+    defaults: Options
+    """Of every request, where it says nothing else."""
+    began: int
+    """Seconds since 1970."""
+
+    @property
+    def name(self) -> str:
+        return self.link.pair.name
+
+    def check_model(self, name: str | None) -> None:
+        """Problem for the name of another model."""
+        if name is not None and name != self.name:
+            message = f"There is no model {name[:100]!r} here. This server has: {self.name}."
+            raise Problem(404, message, param="model", code="model_not_found")
+
+
+def now() -> int:
+    """Seconds since 1970, which date answers."""
+    return int(time.time())
+
+
+def service(request: Request) -> Service:
+    return request.app.state.service

@@ -1,0 +1,49 @@
+"""What an answer cost and what drafting did for it, in the words of OpenAI and of llama.cpp's server."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.engine.events import TurnEnded
+from app.server.line import Asked
+
+PREDICTION_DRAFTER = "lookup"
+"""Copies from what a request's `prediction` holds."""
+
+
+def usage(answers: Sequence[tuple[Asked, TurnEnded]]) -> dict[str, Any]:
+    """Summed over the answers of a request; a stop token counts as one of the answer's."""
+    prompt = sum(ended.stats.prompt_tokens for _, ended in answers)
+    completion = sum(ended.stats.tokens for _, ended in answers)
+    found = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": sum(e.stats.cached_tokens for _, e in answers)},
+    }
+    if any(asked.request.documents for asked, _ in answers):
+        drafted = sum(asked.counts.drafted[PREDICTION_DRAFTER] for asked, _ in answers)
+        accepted = sum(asked.counts.accepted[PREDICTION_DRAFTER] for asked, _ in answers)
+        found["completion_tokens_details"] = {
+            "accepted_prediction_tokens": accepted,
+            "rejected_prediction_tokens": drafted - accepted,
+        }
+    return found
+
+
+def timings(ended: TurnEnded) -> dict[str, Any]:
+    """Of one answer; `draft_rounds`, `draft_kind` and `seed` are ours. Times are in milliseconds."""
+    stats = ended.stats
+    drafters = {name: count for name, count in stats.rounds_by_drafter.items() if name != "none"}
+    return {
+        "cache_n": stats.cached_tokens,
+        "prompt_n": stats.prompt_tokens - stats.cached_tokens,
+        "prompt_ms": round(stats.prefill_seconds * 1000, 3),
+        "predicted_n": stats.tokens,
+        "predicted_ms": round(stats.decode_seconds * 1000, 3),
+        "predicted_per_second": round(stats.tokens_per_second, 3),
+        "draft_n": stats.draft_n,
+        "draft_n_accepted": stats.draft_n_accepted,
+        "draft_rounds": sum(drafters.values()),
+        "draft_kind": "+".join(sorted(drafters, key=lambda name: -drafters[name])),
+        "seed": ended.seed,
+    }

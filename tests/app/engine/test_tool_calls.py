@@ -1,0 +1,86 @@
+"""Tool calls are taken out of an answer, wherever its pieces are cut."""
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from app.engine.events import Piece, TextAdded, ToolCall, TurnEnded, text_of
+from app.engine.tool_calls import ToolCallReader
+from app.shell.errors import BadInput
+from mlx_spec.types import Options
+from tests.app.scripted_pair import ByteTokenizer, scripted_session
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+TOOLS: list[dict[str, Any]] = [{"type": "function", "function": {"name": "f"}}]
+
+
+class Calling(ByteTokenizer):
+    """Calls as Qwen writes them."""
+
+    has_tool_calling = True
+    tool_call_start = "<tool_call>"
+    tool_call_end = "</tool_call>"
+    given: Any = None
+
+    def tool_parser(self, text: str, tools: Any) -> Any:
+        return json.loads(text)
+
+    def apply_chat_template(self, messages: Any, add_generation_prompt: bool, tools: Any = None) -> list[int]:
+        self.given = tools
+        return super().apply_chat_template(messages, add_generation_prompt)
+
+
+class Open(Calling):
+    """As Mistral does: a call goes on to the end, and may be several."""
+
+    tool_call_start = "[TOOL_CALLS]"
+    tool_call_end = ""
+
+
+def read(tokenizer: Calling, text: str, size: int) -> tuple[str, tuple[ToolCall, ...]]:
+    reader = ToolCallReader(cast("TokenizerWrapper", tokenizer), TOOLS)
+    pieces = [Piece(text[at : at + size], "plain") for at in range(0, len(text), size)]
+    shown = [piece for each in pieces for piece in reader.add([each])]
+    rest, calls = reader.end("plain")
+    return text_of(shown + rest), calls
+
+
+ONE = '<tool_call>{"name": "f", "arguments": {"x": "é"}}</tool_call>'
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 11, 1000])
+def test_calls_are_parted_from_the_text_around_them(size: int) -> None:
+    call = ToolCall("f", '{"x": "é"}')
+    assert read(Calling(), f"Well <tool, {ONE} and {ONE}!", size) == ("Well <tool,  and !", (call, call))
+    assert read(Calling(), "no call <tool_", size) == ("no call <tool_", ())
+    several = '[TOOL_CALLS][{"name": "f", "arguments": {}}, {"name": "g", "arguments": {}}]'
+    assert read(Open(), several, size) == ("", (ToolCall("f", "{}"), ToolCall("g", "{}")))
+
+
+@pytest.mark.parametrize("broken", ['{"name": "f"', "[1]", '{"name": "f"}', "null", '"text"', "3"])
+def test_a_call_that_cannot_be_read_is_text(broken: str) -> None:
+    text = f"So: <tool_call>{broken}</tool_call>"
+    assert read(Calling(), text, 3) == (text, ())
+
+
+def test_a_session_gives_tools_to_the_template_and_their_calls_back() -> None:
+    tokenizer = Calling()
+    session, _ = scripted_session(f"Let me see. {ONE}", draft_length=3, tokenizer=tokenizer)
+    asked = [{"role": "user", "content": "hi"}]
+    *events, ended = session.answer(asked, Options(max_tokens=200), tools=TOOLS)  # type: ignore[arg-type]
+    assert isinstance(ended, TurnEnded) and ended.tool_calls == (ToolCall("f", '{"x": "é"}'),)
+    shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
+    assert shown == "Let me see. " and tokenizer.given == TOOLS
+    *_, ended = session.answer(asked, Options(max_tokens=200))  # type: ignore[arg-type]
+    assert isinstance(ended, TurnEnded) and ended.tool_calls == () and ended.text.endswith(ONE)
+
+
+def test_a_model_that_knows_no_tools_is_given_none() -> None:
+    tokenizer = Calling()
+    tokenizer.has_tool_calling = False
+    session, _ = scripted_session("hi", tokenizer=tokenizer)
+    with pytest.raises(BadInput, match="tools"):
+        list(session.answer("hello", Options(), tools=TOOLS))

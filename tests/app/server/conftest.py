@@ -1,0 +1,22 @@
+"""Servers that are started once: of the tiny pair, and around the scripted engine."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.app.server.running_server import SCRIPTED, RunningServer, running
+from tests.app.tiny_pair import TinyPair
+
+
+@pytest.fixture(scope="session")
+def tiny_server(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    home = tmp_path_factory.mktemp("server")
+    with running(home, [*tiny_pair.arguments, "--draft-length", "3"]) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def scripted_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Four requests may wait."""
+    with running(tmp_path_factory.mktemp("server"), [], program=SCRIPTED) as server:
+        yield server

@@ -1,0 +1,160 @@
+"""A server of ours in a process of its own, and raw HTTP to it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+JSON = {"Content-Type": "application/json"}
+SCRIPTED = ("-m", "tests.app.server.scripted_server")
+REAL = ("-m", "app", "serve", "--port", "0")
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        return self.json["error"]
+
+    @property
+    def events(self) -> list[Any]:
+        """What a stream holds behind `data:`, without the end mark."""
+        lines = self.body.decode().splitlines()
+        found = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+        return [json.loads(line) for line in found if line != "[DONE]"]
+
+    @property
+    def streamed_text(self) -> str:
+        return "".join(
+            choice["delta"].get("content") or "" for event in self.events for choice in event["choices"]
+        )
+
+
+@dataclass
+class RunningServer:
+    process: subprocess.Popen[str]
+    url: str
+    lines: list[str] = field(default_factory=list)
+    """Of its stderr."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        parts = urlsplit(self.url)
+        assert parts.hostname is not None and parts.port is not None
+        return parts.hostname, parts.port
+
+    def ask(
+        self, path: str, body: Any = None, headers: dict[str, str] | None = None, method: str | None = None
+    ) -> Answer:
+        """One request on a connection of its own; a body that is no bytes is sent as JSON."""
+        connection = HTTPConnection(*self.address, timeout=60)
+        try:
+            sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            given = JSON if headers is None and body is not None else headers or {}
+            connection.request(method or ("GET" if body is None else "POST"), path, sent, given)
+            response = connection.getresponse()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        finally:
+            connection.close()
+
+    def chat(self, said: str, **more: Any) -> Answer:
+        return self.ask("/v1/chat/completions", chat_body(said, **more))
+
+    @contextmanager
+    def asking(self, path: str, body: Any) -> Iterator[socket.socket]:
+        """A request whose answer is not read by itself; leaving hangs up."""
+        sent = json.dumps(body).encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(sent)}\r\n\r\n"
+        )
+        with socket.create_connection(self.address, timeout=30) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # else it grows to megabytes
+            connection.sendall(head.encode() + sent)
+            yield connection
+
+    def metric(self, name: str, label: str = "") -> float:
+        """The sum of a metric's samples with the label."""
+        lines = self.ask("/metrics").body.decode().splitlines()
+        return sum(
+            float(line.split()[-1])
+            for line in lines
+            if line.startswith(f"mlx_spec:{name}{{") and label in line
+        )
+
+    def wait_for(self, name: str, value: float, label: str = "", seconds: float = 10.0) -> None:
+        until = time.monotonic() + seconds
+        while (found := self.metric(name, label)) != value:
+            assert time.monotonic() < until, f"{name} is {found}, not {value}"
+            time.sleep(0.01)
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        try:
+            return self.process.wait(20)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+
+def chat_body(said: str, **more: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": said}], **more}
+
+
+@contextmanager
+def running(
+    home: Path,
+    arguments: Sequence[str],
+    *,
+    program: Sequence[str] = REAL,
+    loads: bool = True,
+    **environment: str,
+) -> Iterator[RunningServer]:
+    """A server that has loaded its pair, or is about to."""
+    process = subprocess.Popen(
+        [sys.executable, *program, *arguments],
+        env=os.environ | {"MLX_SPEC_HOME": str(home)} | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    server = RunningServer(process, "")
+    reader = threading.Thread(target=lambda: server.lines.extend(process.stderr or ()), daemon=True)
+    reader.start()
+    try:
+        line = process.stdout.readline()
+        assert "http://" in line, (line, server.lines)
+        server.url = next(word for word in line.split() if word.startswith("http://"))
+        until = time.monotonic() + START_SECONDS
+        while loads and server.ask("/health").status != 200:
+            assert time.monotonic() < until, server.lines
+            time.sleep(0.05)
+        yield server
+    finally:
+        if process.poll() is None:
+            server.end()
+        process.stdout.close()
+        reader.join(5)
+        process.stderr.close()

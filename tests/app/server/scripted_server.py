@@ -1,0 +1,22 @@
+"""The server around the scripted engine: `python -m tests.app.server.scripted_server [PAIR]`."""
+
+import os
+import sys
+from functools import partial
+
+from app.engine.client import EngineClient
+from app.server import gate, line, run
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec, Source
+
+ENGINE = (sys.executable, "-m", "tests.app.scripted_engine")
+
+if __name__ == "__main__":
+    name = sys.argv[1] if len(sys.argv) > 1 else "scripted"
+    run.EngineClient = partial(EngineClient, command=ENGINE)  # type: ignore[misc, assignment]
+    run.Line = partial(line.Line, most_waiting=4)  # type: ignore[misc, assignment]
+    gate.SLOW_READER_SECONDS = 1.0
+    pair = PairSpec(name, Source("test/target"), Source("test/draft"))
+    key = os.environ.get("MLX_SPEC_API_KEY")
+    origins = [origin] if (origin := os.environ.get("ORIGIN")) else []
+    sys.exit(run.run_server(pair, Options(), host="localhost", port=0, key=key, origins=origins))

@@ -1,0 +1,176 @@
+"""`/v1/chat/completions` of a running server, by raw HTTP."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from tests.app.server.running_server import RunningServer
+from tests.app.tiny_pair import TinyPair
+
+
+def generated(
+    pair: TinyPair, capfd: pytest.CaptureFixture[str], said: str, *arguments: str
+) -> dict[str, Any]:
+    """What `mlx-spec generate` prints."""
+    capfd.readouterr()
+    assert main(["generate", *pair.arguments, "--prompt", said, *arguments, "--json"]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+@pytest.mark.parametrize("temperature", [0, 0.9])
+def test_a_seed_gives_the_text_that_generate_gives(
+    temperature: float, tiny_server: RunningServer, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--seed", "7", "--temperature", str(temperature), "--max-tokens", "24", "--no-draft"]
+    wanted = generated(tiny_pair, capfd, "hello there", *arguments)
+    asked = {"seed": 7, "temperature": temperature, "max_tokens": 24}
+    answer = tiny_server.chat("hello there", **asked)
+    assert answer.status == 200 and answer.headers["content-type"] == "application/json"
+    whole = answer.json
+    assert whole["object"] == "chat.completion" and whole["id"].startswith("chatcmpl-")
+    (choice,) = whole["choices"]
+    assert choice["message"]["role"] == "assistant" and choice["message"]["content"] == wanted["text"]
+    assert choice["finish_reason"] == wanted["finish_reason"]
+    assert whole["usage"]["prompt_tokens"] == wanted["stats"]["prompt_tokens"]
+    assert whole["usage"]["completion_tokens"] == wanted["stats"]["tokens"]
+    assert whole["timings"]["seed"] == 7 and whole["timings"]["draft_n"] > 0
+    assert whole["timings"]["draft_n_accepted"] <= whole["timings"]["draft_n"]
+    streamed = tiny_server.chat("hello there", **asked, stream=True)
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    assert streamed.streamed_text == wanted["text"]
+
+
+def test_a_stream_is_role_text_finish_and_done_with_usage_where_it_was_asked_for(
+    tiny_server: RunningServer,
+) -> None:
+    asked = {"max_tokens": 12, "stream": True, "stream_options": {"include_usage": True}}
+    answer = tiny_server.chat("hello", **asked)
+    assert answer.body.endswith(b"data: [DONE]\n\n")
+    first, *texts, finish, usage = answer.events
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert all(event["choices"][0]["finish_reason"] is None for event in (first, *texts))
+    assert {event["id"] for event in answer.events} == {first["id"]}
+    assert all(event["usage"] is None for event in (first, *texts, finish))
+    assert finish["choices"][0] == {
+        "index": 0, "delta": {}, "logprobs": None, "finish_reason": "length",
+    }  # fmt: skip
+    assert finish["timings"]["predicted_n"] == 12
+    assert usage["choices"] == [] and usage["usage"]["completion_tokens"] == 12
+    assert all("usage" not in event for event in tiny_server.chat("hello", max_tokens=2, stream=True).events)
+
+
+def test_an_answer_ends_before_a_stop_text_and_counts_the_same_drafted_or_not(
+    tiny_server: RunningServer,
+) -> None:
+    whole = tiny_server.chat("hello there", max_tokens=40).json["choices"][0]["message"]["content"]
+    stop = whole[9:12]
+    found = [
+        tiny_server.chat("hello there", max_tokens=40, stop=[stop, "never said"], draft=draft).json
+        for draft in ({"length": 0}, {"length": 7}, {"drafter": "lookup"})
+    ]
+    for each in found:
+        assert each["choices"][0]["message"]["content"] == whole[: whole.index(stop)]
+        assert each["choices"][0]["finish_reason"] == "stop"
+        assert each["timings"]["draft_n_accepted"] <= each["usage"]["completion_tokens"]
+    assert len({each["usage"]["completion_tokens"] for each in found}) == 1
+    assert found[0]["timings"]["draft_n"] == 0 and found[1]["timings"]["draft_n"] > 0
+
+
+def test_requests_beside_each_other_get_the_texts_they_get_alone(tiny_server: RunningServer) -> None:
+    def text(seed: int) -> str:
+        options = {"temperature": 0.8, "max_tokens": 16, "stream": seed % 2 == 0}
+        answer = tiny_server.chat(f"question {seed % 3}", seed=seed, **options)
+        assert answer.status == 200, answer.body
+        return answer.streamed_text if options["stream"] else answer.json["choices"][0]["message"]["content"]
+
+    alone = [text(seed) for seed in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(text, range(8))) == alone
+    assert len(set(alone)) > 4
+
+
+def test_what_was_read_before_is_not_read_again(tiny_server: RunningServer) -> None:
+    long = "the small model guesses ahead " * 20
+    tiny_server.chat(long, max_tokens=4)
+    usage = tiny_server.chat(long + "and more", max_tokens=4).json["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] // 2
+
+
+def test_content_may_come_in_parts_and_a_developer_is_a_system(tiny_server: RunningServer) -> None:
+    def text(messages: list[dict]) -> str:
+        answer = tiny_server.ask("/v1/chat/completions", {"messages": messages, "max_tokens": 8})
+        return answer.json["choices"][0]["message"]["content"]
+
+    parts = [{"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}]
+    said = {"role": "user", "content": "hello"}
+    assert text([{"role": "user", "content": parts}]) == text([said])
+    roles = [text([{"role": role, "content": "be brief"}, said]) for role in ("developer", "system")]
+    assert roles[0] == roles[1]
+
+
+TOO_LONG = [{"role": role, "content": "word " * 800} for role in ("user", "assistant") * 2]
+"""Without its first turns it would fit."""
+REFUSED = [
+    ({"messages": [*TOO_LONG, {"role": "user", "content": "hello"}]}, None),
+    ({"messages": []}, "messages"),
+    ({"messages": [{"role": "boss", "content": "x"}]}, "messages[0].role"),
+    ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content[0]"),
+    ({"temperature": -1}, "temperature"),
+    ({"temperature": "hot"}, "temperature"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"seed": -5}, "seed"),
+    ({"n": 2}, "n"),
+    ({"logprobs": True}, "logprobs"),
+    ({"response_format": {"type": "json_object"}}, "response_format"),
+    ({"tool_choice": "required"}, "tool_choice"),
+    ({"frequency_penalty": 0.5}, "frequency_penalty"),
+    ({"stop": ["x"] * 17}, "stop"),
+    ({"stop": ""}, "stop"),
+    ({"draft": {"length": 99}}, "draft_length"),
+    ({"draft": {"drafter": "nobody"}}, None),
+    ({"messages": [{"role": "user", "content": "word " * 6000}]}, None),
+    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, None),
+]
+
+
+@pytest.mark.parametrize(("change", "param"), REFUSED, ids=[str(change)[:40] for change, _ in REFUSED])
+def test_what_cannot_be_done_is_refused_and_says_what(
+    change: dict[str, Any], param: str | None, tiny_server: RunningServer
+) -> None:
+    for stream in (False, True):
+        answer = (
+            tiny_server.chat("hello", **{"max_tokens": 2, **change}, stream=stream)
+            if ("messages" not in change)
+            else tiny_server.ask("/v1/chat/completions", {**change, "stream": stream})
+        )
+        assert answer.status == 400, answer.body
+        assert answer.error["type"] == "invalid_request_error" and answer.error["param"] == param
+        assert answer.error["message"] and answer.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"{", b"[]", b"\xff\xfe", b'{"messages": NaN}', b'{"a": ' * 1000 + b"1" + b"}" * 1000,
+        b'{"messages": [{"role": "user", "content": "\\ud800"}]}',
+        b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}',
+        b'{"messages": [{"role": "user", "content": "x"}], "max_tokens": 1e400}',
+    ],
+)  # fmt: skip
+def test_a_body_that_is_no_request_is_refused(body: bytes, tiny_server: RunningServer) -> None:
+    answer = tiny_server.ask("/v1/chat/completions", body, {"Content-Type": "application/json"})
+    assert answer.status == 400 and answer.error["message"], answer.body
+
+
+def test_another_model_is_not_found(tiny_server: RunningServer) -> None:
+    listed = tiny_server.ask("/v1/models").json
+    (model,) = listed["data"]
+    assert model["id"] == "target" and model["context_length"] == 4096
+    assert tiny_server.ask(f"/v1/models/{model['id']}").json == model
+    assert tiny_server.chat("hello", model=model["id"], max_tokens=2).status == 200
+    for answer in (tiny_server.chat("x", model="../etc"), tiny_server.ask("/v1/models/gpt-x")):
+        assert answer.status == 404 and answer.error["code"] == "model_not_found"
+        assert "target" in answer.error["message"]

@@ -1,0 +1,200 @@
+"""The clients that people use, against the running server."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import threading
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from tests.app.server.running_server import RunningServer, chat_body
+
+SAID: list[Any] = [{"role": "user", "content": "hello there"}]
+SAMPLED: Any = {"seed": 3, "temperature": 0.9}
+
+
+def openai_client(server: RunningServer, **more: Any) -> openai.OpenAI:
+    return openai.OpenAI(base_url=server.url, api_key="none", timeout=60, **more)
+
+
+def anthropic_client(server: RunningServer) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=server.url.removesuffix("/v1"), api_key="none", timeout=60)
+
+
+def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: RunningServer) -> None:
+    with openai_client(tiny_server) as client:
+        model = client.models.list().data[0].id
+        assert client.models.retrieve(model).id == model
+        asked: Any = {"model": model, "messages": SAID, "max_completion_tokens": 12, **SAMPLED}
+        whole = client.chat.completions.create(**asked)
+        text = whole.choices[0].message.content
+        assert text and whole.usage and whole.usage.completion_tokens == 12
+        assert whole.model_extra and whole.model_extra["timings"]["draft_n"] > 0
+        with client.chat.completions.create(
+            **asked, stream=True, stream_options={"include_usage": True}
+        ) as stream:
+            chunks = list(stream)
+        assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == text
+        assert chunks[-1].usage and chunks[-1].usage.completion_tokens == 12
+        response = client.responses.create(
+            model=model, input=SAID, max_output_tokens=12, temperature=0.9, extra_body={"seed": 3}
+        )
+        assert response.output_text == text
+        raw = client.completions.create(model=model, prompt="the small model", max_tokens=8)
+        pieces = client.completions.create(model=model, prompt="the small model", max_tokens=8, stream=True)
+        assert "".join(piece.choices[0].text for piece in pieces) == raw.choices[0].text
+
+
+def test_openais_client_assembles_a_streamed_response(scripted_server: RunningServer) -> None:
+    with openai_client(scripted_server) as client:
+        text = client.responses.create(model="scripted", input="hello").output_text
+        with client.responses.stream(model="scripted", input="hello") as events:
+            assert events.get_final_response().output_text == text != ""
+
+
+def test_openais_client_steers_drafting_and_the_text_stays(tiny_server: RunningServer) -> None:
+    with openai_client(tiny_server) as client:
+        found = [
+            client.chat.completions.create(
+                model="target", messages=SAID, max_tokens=24, **SAMPLED, extra_body={"draft": draft}
+            )
+            for draft in ({"drafter": "none"}, {"length": 7}, {"drafter": "lookup", "verify": "coupled"})
+        ]
+        assert len({each.choices[0].message.content for each in found}) == 1
+        assert [bool((e.model_extra or {})["timings"]["draft_n"]) for e in found][:2] == [False, True]
+
+
+def test_openais_client_raises_what_it_raises_for_openai(scripted_server: RunningServer) -> None:
+    with openai_client(scripted_server) as client:
+        with pytest.raises(openai.NotFoundError, match="no model"):
+            client.chat.completions.create(model="gpt", messages=SAID)
+        with pytest.raises(openai.BadRequestError, match="response_format"):
+            form: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
+            client.chat.completions.create(model="scripted", messages=SAID, response_format=form)
+        crash: Any = [{"role": "user", "content": "crash"}]
+        with pytest.raises(openai.APIError, match="SIGKILL"):
+            list(client.chat.completions.create(model="scripted", messages=crash, stream=True))
+        fail: Any = [{"role": "user", "content": "fail"}]
+        with pytest.raises(openai.InternalServerError, match="scripted failure"):
+            client.chat.completions.create(model="scripted", messages=fail)
+
+
+def test_openais_client_waits_out_a_full_line(
+    scripted_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    answers: list[str | None] = []
+
+    def asks() -> None:
+        answers.append(
+            client.chat.completions.create(model="scripted", messages=SAID).choices[0].message.content
+        )
+
+    with openai_client(scripted_server, max_retries=4) as client:
+        with scripted_server.asking("/v1/chat/completions", chat_body("slow", stream=True)):
+            scripted_server.wait_for("num_requests_running", 1)
+            full = [threading.Thread(target=scripted_server.chat, args=("hello",)) for _ in range(4)]
+            for each in full:
+                each.start()
+            scripted_server.wait_for("num_requests_waiting", 4)
+            monkeypatch.setattr("time.sleep", waits.append)
+            with pytest.raises(openai.RateLimitError):
+                client.with_options(max_retries=1).chat.completions.create(model="scripted", messages=SAID)
+            monkeypatch.undo()
+        for each in full:
+            each.join(20)
+        asks()
+    assert len(waits) == 1 and waits[0] >= 5 and answers[0]
+
+
+async def test_an_editor_that_cancels_half_of_its_requests_gets_the_other_half(
+    tiny_server: RunningServer,
+) -> None:
+    async with openai.AsyncOpenAI(base_url=tiny_server.url, api_key="none", max_retries=0) as client:
+
+        async def complete(number: int) -> str:
+            found = ""
+            stream = await client.completions.create(
+                model="target", prompt=f"the model {number % 3}", max_tokens=40, seed=number, stream=True,
+                temperature=0.8,
+            )  # fmt: skip
+            async with stream:
+                async for piece in stream:
+                    found += piece.choices[0].text
+                    if number % 2:
+                        return ""
+            return found
+
+        alone = [await complete(number) for number in range(0, 20, 2)]
+        found = await asyncio.gather(*(complete(number) for number in range(20)))
+    assert found[::2] == alone
+    tiny_server.wait_for("num_requests_running", 0)
+
+
+def test_openais_client_sends_tools_and_reads_calls(scripted_server: RunningServer) -> None:
+    tool: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    call: Any = [{"role": "user", "content": "call"}]
+    with openai_client(scripted_server) as client:
+        for stream in (False, True):
+            with client.chat.completions.stream(model="scripted", messages=call, tools=[tool]) as events:
+                message = events.get_final_completion().choices[0].message
+            if not stream:
+                whole = client.chat.completions.create(model="scripted", messages=call, tools=[tool])
+                message = whole.choices[0].message
+            assert message.tool_calls and len(message.tool_calls) == 2
+            function: Any = message.tool_calls[0].function  # type: ignore[union-attr]
+            assert function.name == "weather" and json.loads(function.arguments) == {"x": 1}
+        again: Any = [*call, message.to_dict(), {"role": "tool", "tool_call_id": "1", "content": "echo"}]
+        found = client.chat.completions.create(model="scripted", messages=again, tools=[tool])
+        assert "weather" in (found.choices[0].message.content or "")
+
+
+def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> None:
+    text = tiny_server.chat("hello there", max_tokens=12, **SAMPLED).json["choices"][0]["message"]["content"]
+    with anthropic_client(tiny_server) as client:
+        asked: Any = {
+            "model": "target", "messages": SAID, "max_tokens": 12, "extra_body": SAMPLED,
+        }  # fmt: skip
+        whole = client.messages.create(**asked)
+        assert whole.content[0].type == "text" and whole.content[0].text == text
+        assert whole.stop_reason == "max_tokens" and whole.usage.output_tokens == 12
+        with client.messages.stream(**asked) as stream:
+            assert "".join(stream.text_stream) == text
+            final = stream.get_final_message()
+        assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 12
+        with pytest.raises(anthropic.NotFoundError, match="no model"):
+            client.messages.create(**{**asked, "model": "claude"})
+
+
+def test_anthropics_client_reads_tool_uses(scripted_server: RunningServer) -> None:
+    call: Any = {
+        "model": "scripted", "messages": [{"role": "user", "content": "call"}], "max_tokens": 99,
+        "tools": [{"name": "weather", "input_schema": {"type": "object"}}],
+    }  # fmt: skip
+    with anthropic_client(scripted_server) as client:
+        with client.messages.stream(**call) as stream:
+            streamed = stream.get_final_message()
+        for message in (client.messages.create(**call), streamed):
+            assert message.stop_reason == "tool_use"
+            uses = [block for block in message.content if block.type == "tool_use"]
+            assert [use.input for use in uses] == [{"x": 1}] * 2
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+def test_curl_streams_an_answer(tiny_server: RunningServer) -> None:
+    def curl(*arguments: str) -> str:
+        command = ["curl", "--silent", "--no-buffer", "--max-time", "60", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=70).stdout
+
+    url, body = (
+        f"{tiny_server.url}/chat/completions",
+        json.dumps(chat_body("hello", max_tokens=8, stream=True)),
+    )
+    assert "Content-Type" in curl(url, "-d", body)
+    streamed = curl(url, "-H", "Content-Type: application/json", "-d", body)
+    assert streamed.startswith("data: {") and streamed.endswith("data: [DONE]\n\n")
+    assert json.loads(curl(f"{tiny_server.url}/models"))["data"][0]["id"] == "target"

@@ -1,0 +1,126 @@
+"""`/v1/completions`, `prediction`, and tool calls, by raw HTTP."""
+
+from typing import Any
+
+import pytest
+
+from tests.app.server.running_server import RunningServer
+from tests.app.server.test_chat_completions import generated
+from tests.app.tiny_pair import TinyPair
+
+PATH = "/v1/completions"
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+
+
+def test_text_is_continued_as_generate_raw_does(
+    tiny_server: RunningServer, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = "def f(x):<|user|>"
+    options = ["--raw", "--seed", "3", "--temperature", "0.9", "--max-tokens", "20"]
+    wanted = generated(tiny_pair, capfd, said, *options)
+    asked = {"prompt": said, "seed": 3, "temperature": 0.9, "max_tokens": 20}
+    answer = tiny_server.ask(PATH, asked).json
+    assert answer["object"] == "text_completion" and answer["choices"][0]["text"] == wanted["text"]
+    assert answer["usage"]["prompt_tokens"] == wanted["stats"]["prompt_tokens"]
+    events = tiny_server.ask(PATH, {**asked, "stream": True}).events
+    assert "".join(event["choices"][0]["text"] for event in events) == wanted["text"]
+    assert events[-1]["choices"][0]["finish_reason"] == wanted["finish_reason"]
+
+
+def test_several_prompts_have_a_choice_each_also_as_token_ids(tiny_server: RunningServer) -> None:
+    def texts(prompt: Any, **more: Any) -> list[str]:
+        answer = tiny_server.ask(PATH, {"prompt": prompt, **more})
+        assert answer.status == 200, answer.body
+        return [choice["text"] for choice in answer.json["choices"]]
+
+    alone = [texts("abc")[0], texts("the small model")[0]]
+    assert texts(["abc", "the small model"]) == alone
+    ids = [[5, 6, 7], [8, 9]]
+    assert texts(ids) == [texts(each)[0] for each in ids]
+    events = tiny_server.ask(PATH, {"prompt": ["abc", "the small model"], "stream": True}).events
+    streamed = ["", ""]
+    for event in events:
+        streamed[event["choices"][0]["index"]] += event["choices"][0]["text"]
+    assert streamed == alone
+
+
+def test_a_request_without_a_limit_has_16_tokens(tiny_server: RunningServer) -> None:
+    assert tiny_server.ask(PATH, {"prompt": "abc"}).json["usage"]["completion_tokens"] == 16
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": ""}, {"prompt": []}, {"prompt": [-1]}, {"prompt": [10**9]}, {"prompt": [1.5]},
+        {"prompt": [[]]}, {"prompt": ["a"] * 33}, {"prompt": ["a", [1]]}, {"prompt": None},
+        {"suffix": "x"}, {"suffix": "x", "prompt": ["a"]}, {"echo": True}, {"best_of": 2}, {"logprobs": 1},
+        {"n": 3},
+    ],
+    ids=lambda change: str(change)[:30],
+)  # fmt: skip
+def test_what_cannot_be_done_is_refused(change: dict[str, Any], tiny_server: RunningServer) -> None:
+    """A list of prompts ends mlx-lm's server for good; so the next request counts too."""
+    answer = tiny_server.ask(PATH, {"prompt": "abc", **change})
+    assert answer.status == 400 and answer.error["message"], answer.body
+    assert tiny_server.ask(PATH, {"prompt": "abc", "max_tokens": 1}).status == 200
+
+
+def test_more_prompts_than_may_wait_are_refused_together(scripted_server: RunningServer) -> None:
+    assert scripted_server.ask(PATH, {"prompt": ["hello"] * 6}).status == 429
+    assert scripted_server.metric("num_requests_waiting") == 0
+
+
+def test_a_prediction_is_drafted_from_and_counted(tiny_server: RunningServer) -> None:
+    asked = {
+        "max_tokens": 48,
+        "seed": 5,
+        "temperature": 0.9,
+        "draft": {"drafter": "lookup", "length": 7},
+    }
+    without = tiny_server.chat("hello there", **asked).json
+    text = without["choices"][0]["message"]["content"]
+    assert "completion_tokens_details" not in without["usage"]
+    for content in (text, [{"type": "text", "text": text[:9]}, {"type": "text", "text": text[9:]}]):
+        predicted = tiny_server.chat(
+            "hello there", **asked, prediction={"type": "content", "content": content}
+        ).json
+        assert predicted["choices"][0]["message"]["content"] == text
+        details, timings = predicted["usage"]["completion_tokens_details"], predicted["timings"]
+        assert details["accepted_prediction_tokens"] == timings["draft_n_accepted"]
+        assert details["accepted_prediction_tokens"] > without["timings"]["draft_n_accepted"] + 8
+        rejected = timings["draft_n"] - timings["draft_n_accepted"]
+        assert details["rejected_prediction_tokens"] == rejected
+    raw = [
+        tiny_server.ask(PATH, {**asked, "prompt": "abc", **more}).json
+        for more in ({}, {"prediction": {"content": text}})
+    ]
+    assert raw[0]["choices"][0]["text"] == raw[1]["choices"][0]["text"]
+    assert ["completion_tokens_details" in each["usage"] for each in raw] == [False, True]
+
+
+def test_tool_calls_come_back_as_openai_writes_them(scripted_server: RunningServer) -> None:
+    answer = scripted_server.chat("call", tools=[TOOL]).json["choices"][0]
+    assert answer["finish_reason"] == "tool_calls"
+    first, second = answer["message"]["tool_calls"]
+    assert first["function"] == {"name": "weather", "arguments": '{"x": 1}'} and first["type"] == "function"
+    assert first["id"].startswith("call_") and first["id"] != second["id"]
+    events = scripted_server.chat("call", tools=[TOOL], stream=True).events
+    (deltas,) = [d for event in events if (d := event["choices"][0]["delta"].get("tool_calls"))]
+    assert [each["index"] for each in deltas] == [0, 1]
+    assert deltas[0]["function"]["name"] == "weather"
+    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_a_tool_and_what_it_gave_back_reach_the_template(scripted_server: RunningServer) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rom"}'}}
+    messages = [
+        {"role": "user", "content": "echo"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "rain, echo"},
+    ]
+    answer = scripted_server.ask("/v1/chat/completions", {"messages": messages}).json
+    said = answer["choices"][0]["message"]["content"]
+    assert said.startswith("echo||rain, echo") and '"arguments": {"city": "Rom"}' in said
+    call["function"]["arguments"] = "{"
+    broken = scripted_server.ask("/v1/chat/completions", {"messages": messages})
+    assert broken.status == 400 and broken.error["param"] == "messages[1].tool_calls[0].function.arguments"

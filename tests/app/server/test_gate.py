@@ -1,0 +1,124 @@
+"""Who may ask: the name in Host, the Origin, the key, the kind and the size of a body."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from app.server.endpoints import ROUTES
+from app.server.gate import MOST_BODY_BYTES
+from tests.app.server.running_server import JSON, SCRIPTED, RunningServer, chat_body, running
+
+SLOW_READER_SECONDS = 1.0
+"""Of the scripted server."""
+KEY = "a-secret"
+ORIGIN = "http://localhost:3000"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """With a key, and a page that may ask."""
+    with running(
+        tmp_path_factory.mktemp("server"), [], program=SCRIPTED, MLX_SPEC_API_KEY=KEY, ORIGIN=ORIGIN
+    ) as server:
+        yield server
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
+def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> None:
+    path = route.path.replace("{name:path}", "scripted")
+    for method in route.methods - {"HEAD"}:
+        body = {} if method == "POST" else None
+        wrong = {**JSON, "Authorization": "Bearer a-secre"}
+        for headers in (JSON, wrong, {**JSON, "x-api-key": ""}, {**JSON, "Authorization": KEY + "x"}):
+            answer = kept.ask(path, body, headers)
+            assert answer.status == (200 if path == "/health" else 401)
+        for right in ({"Authorization": f"Bearer {KEY}"}, {"x-api-key": KEY}):
+            assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
+    assert kept.ask("/nowhere").status == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("localhost", True), ("LOCALHOST:1", True), ("127.0.0.1:99", True), ("[::1]:8080", True),
+        ("evil.example", False), ("localhost.evil.example", False), ("evil.example:8080", False),
+        ("", False), ("[", False), ("127.0.0.1.nip.example", False), ("user@localhost@evil", False),
+    ],
+)  # fmt: skip
+def test_the_name_in_host_must_be_ours(kept: RunningServer, host: str, allowed: bool) -> None:
+    answer = kept.ask("/health", headers={"Host": host})
+    assert answer.status == (200 if allowed else 403), answer.body
+
+
+def test_a_page_may_ask_only_if_it_is_listed(kept: RunningServer) -> None:
+    key = {"Authorization": f"Bearer {KEY}"}
+    for origin in ("http://evil.example", "null", "", "http://localhost:30000", ORIGIN + "/"):
+        answer = kept.ask("/v1/models", headers={**key, "Origin": origin})
+        assert answer.status == 403 and "access-control-allow-origin" not in answer.headers
+    answer = kept.ask("/v1/models", headers={**key, "Origin": ORIGIN})
+    assert answer.status == 200 and answer.headers["access-control-allow-origin"] == ORIGIN
+    asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    path = "/v1/chat/completions"
+    assert kept.ask(path, headers={**asking, "Origin": ORIGIN}, method="OPTIONS").status == 200
+    assert kept.ask(path, headers={**asking, "Origin": "http://evil.example"}, method="OPTIONS").status == 403
+
+
+def test_without_listed_pages_no_header_speaks_of_origins(scripted_server: RunningServer) -> None:
+    answer = scripted_server.ask("/v1/models")
+    assert answer.status == 200 and not any(name.startswith("access-control") for name in answer.headers)
+    assert scripted_server.ask("/v1/models", headers={"Origin": scripted_server.url}).status == 403
+
+
+def test_a_body_must_be_declared_as_json_and_may_not_be_large(scripted_server: RunningServer) -> None:
+    body, path = json.dumps(chat_body("hello")).encode(), "/v1/chat/completions"
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
+        answer = scripted_server.ask(path, body, {"Content-Type": kind})
+        assert answer.status == 415 and "application/json" in answer.error["message"]
+    assert scripted_server.ask(path, body, {"Content-Type": "Application/JSON; charset=utf-8"}).status == 200
+    announced = {**JSON, "Content-Length": str(MOST_BODY_BYTES + 1)}
+    assert scripted_server.ask(path, b"", announced).status == 413
+
+
+def test_a_body_without_a_length_is_cut_off_where_it_becomes_too_large(
+    scripted_server: RunningServer,
+) -> None:
+    chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+    with socket.create_connection(scripted_server.address, timeout=30) as connection:
+        connection.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        for _ in range(MOST_BODY_BYTES // 0x100000 + 1):
+            connection.sendall(chunk)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+
+
+def test_a_message_of_a_megabyte_is_answered(scripted_server: RunningServer) -> None:
+    answer = scripted_server.chat("echo" + "x" * 1_000_000)
+    assert len(answer.json["choices"][0]["message"]["content"]) > 1_000_000
+
+
+def test_another_address_needs_a_key(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.cli import main
+
+    monkeypatch.delenv("MLX_SPEC_API_KEY", raising=False)
+    for host in ("0.0.0.0", "192.168.1.7", "::", "some.name"):
+        assert main(["serve", "builtin", "--host", host]) == 2
+        assert "MLX_SPEC_API_KEY" in capfd.readouterr().err
+
+
+def test_a_reader_that_takes_nothing_stalls_nobody_and_is_cut_off(scripted_server: RunningServer) -> None:
+    """It gets what the system's buffers held, but no end."""
+    before = scripted_server.metric("request_success_total")
+    body = chat_body("echo" + "x" * (MOST_BODY_BYTES - 1000), stream=True)
+    with scripted_server.asking("/v1/chat/completions", body) as connection:
+        assert scripted_server.chat("hello").status == 200
+        scripted_server.wait_for("request_success_total", before + 2, seconds=60)
+        time.sleep(3 * SLOW_READER_SECONDS)
+        found = b"".join(iter(lambda: connection.recv(1_000_000), b""))
+    assert found.startswith(b"HTTP/1.1 200") and b"[DONE]" not in found

@@ -1,0 +1,188 @@
+"""Anthropic's `/v1/messages` and OpenAI's `/v1/responses`, by raw HTTP."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.app.server.running_server import RunningServer
+
+MESSAGES, RESPONSES = "/v1/messages", "/v1/responses"
+SAID = [{"role": "user", "content": "hello there"}]
+
+
+def chat_text(server: RunningServer, **more: Any) -> str:
+    return server.chat("hello there", **more).json["choices"][0]["message"]["content"]
+
+
+def names(answer: Any) -> list[str]:
+    """Of a stream's events, in order, without repetition; each frame names its event twice."""
+    found = [line[7:] for line in answer.body.decode().splitlines() if line.startswith("event: ")]
+    assert found == [event["type"] for event in answer.events]
+    return [name for at, name in enumerate(found) if at == 0 or found[at - 1] != name]
+
+
+def test_a_message_is_what_the_chat_answers(tiny_server: RunningServer) -> None:
+    asked = {"max_tokens": 12, "seed": 3, "temperature": 0.9}
+    text = chat_text(tiny_server, **asked)
+    whole = tiny_server.ask(MESSAGES, {"messages": SAID, **asked}).json
+    assert whole["type"] == "message" and whole["content"] == [{"type": "text", "text": text}]
+    assert whole["stop_reason"] == "max_tokens" and whole["stop_sequence"] is None
+    usage = whole["usage"]
+    assert usage["input_tokens"] + usage["cache_read_input_tokens"] > 2 and usage["output_tokens"] == 12
+    assert whole["timings"]["draft_n"] > 0
+    streamed = tiny_server.ask(MESSAGES, {"messages": SAID, **asked, "stream": True})
+    assert names(streamed) == [
+        "message_start", "ping", "content_block_start", "content_block_delta", "content_block_stop",
+        "message_delta", "message_stop",
+    ]  # fmt: skip
+    deltas = [event["delta"]["text"] for event in streamed.events if event["type"] == "content_block_delta"]
+    assert "".join(deltas) == text
+    assert streamed.events[-2]["usage"]["output_tokens"] == 12
+
+
+def test_a_stop_sequence_is_named(tiny_server: RunningServer) -> None:
+    text = chat_text(tiny_server, max_tokens=40)
+    stop = text[9:12]
+    found = tiny_server.ask(
+        MESSAGES, {"messages": SAID, "max_tokens": 40, "stop_sequences": ["never said", stop]}
+    ).json
+    assert (found["stop_reason"], found["stop_sequence"]) == ("stop_sequence", stop)
+    assert found["content"][0]["text"] == text[: text.index(stop)]
+
+
+def test_system_blocks_tools_and_results_reach_the_model(scripted_server: RunningServer) -> None:
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "what "}, {"type": "text", "text": "now"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "x"},
+                {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rom"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "rain"}]},
+                {"type": "text", "text": "echo"},
+            ],
+        },
+    ]
+    asked = {"system": [{"type": "text", "text": "be brief"}], "messages": messages, "max_tokens": 100}
+    found = scripted_server.ask(MESSAGES, asked).json
+    text = found["content"][0]["text"]
+    assert text.startswith("be brief|what now||rain|echo") and '{"city": "Rom"}' in text
+    assert found["stop_reason"] == "end_turn"
+
+
+def test_an_answer_may_be_begun_by_the_client(scripted_server: RunningServer) -> None:
+    said = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
+    found = scripted_server.ask(MESSAGES, {"messages": said, "max_tokens": 100}).json
+    assert found["content"][0]["text"].startswith("echo|It is|")
+
+
+def test_a_tool_use_is_a_block(scripted_server: RunningServer) -> None:
+    said = [{"role": "user", "content": "call"}]
+    asked = {"messages": said, "max_tokens": 100, "tools": [{"name": "weather", "input_schema": {}}]}
+    found = scripted_server.ask(MESSAGES, asked).json
+    assert found["stop_reason"] == "tool_use"
+    assert [block["type"] for block in found["content"]] == ["text", "tool_use", "tool_use"]
+    assert found["content"][1]["name"] == "weather" and found["content"][1]["input"] == {"x": 1}
+    events = scripted_server.ask(MESSAGES, {**asked, "stream": True}).events
+    starts = [event for event in events if event["type"] == "content_block_start"]
+    assert [event["index"] for event in starts] == [0, 1, 2]
+    inputs = [
+        event["delta"].get("partial_json") for event in events if event["type"] == "content_block_delta"
+    ]
+    assert inputs[-2:] == ['{"x": 1}'] * 2 and events[-2]["delta"]["stop_reason"] == "tool_use"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_tokens": None}, {"messages": []}, {"tool_choice": {"type": "any"}},
+        {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]},
+        {"temperature": 11}, {"stop_sequences": [""]},
+    ],
+    ids=lambda change: str(change)[:40],
+)  # fmt: skip
+def test_anthropics_clients_get_anthropics_errors(change: dict, scripted_server: RunningServer) -> None:
+    answer = scripted_server.ask(MESSAGES, {"messages": SAID, "max_tokens": 5, **change})
+    assert answer.status == 400 and answer.json["type"] == "error"
+    assert answer.error["type"] == "invalid_request_error" and answer.error["message"]
+
+
+def test_anthropics_errors_have_their_types(scripted_server: RunningServer) -> None:
+    other = scripted_server.ask(MESSAGES, {"messages": SAID, "max_tokens": 5, "model": "claude"})
+    assert (other.status, other.error["type"]) == (404, "not_found_error")
+    evil = scripted_server.ask(MESSAGES, {}, {"Origin": "http://evil.example"})
+    assert (evil.status, evil.error["type"]) == (403, "permission_error")
+    said = [{"role": "user", "content": "crash"}]
+    events = scripted_server.ask(MESSAGES, {"messages": said, "max_tokens": 50, "stream": True}).events
+    assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == "overloaded_error"
+
+
+def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None:
+    asked = {"seed": 3, "temperature": 0.9}
+    text = chat_text(tiny_server, **asked, max_tokens=12)
+    asked["max_output_tokens"] = 12
+    part = {"type": "input_text", "text": "hello there"}
+    for given in ("hello there", [{"role": "user", "content": [part]}]):
+        whole = tiny_server.ask(RESPONSES, {"input": given, **asked}).json
+        (message,) = whole["output"]
+        assert message["content"][0]["text"] == text and message["role"] == "assistant"
+        assert whole["status"] == "incomplete"
+        assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
+        assert whole["usage"]["output_tokens"] == 12
+    streamed = tiny_server.ask(RESPONSES, {"input": "hello there", **asked, "stream": True})
+    assert names(streamed) == [
+        "response.created", "response.in_progress", "response.output_item.added",
+        "response.content_part.added", "response.output_text.delta", "response.output_text.done",
+        "response.content_part.done", "response.output_item.done", "response.incomplete",
+    ]  # fmt: skip
+    events = streamed.events
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    deltas = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+    assert "".join(deltas) == text == events[-1]["response"]["output"][0]["content"][0]["text"]
+
+
+def test_functions_and_what_they_gave_back_are_items(scripted_server: RunningServer) -> None:
+    items = [
+        {"type": "message", "role": "developer", "content": "be brief"},
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rom"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "rain"},
+        {"role": "user", "content": "echo"},
+    ]
+    whole = scripted_server.ask(RESPONSES, {"input": items, "instructions": "be kind"}).json
+    text = whole["output"][0]["content"][0]["text"]
+    assert text.startswith("be kind|be brief||rain|echo") and '{"city": "Rom"}' in text
+    assert whole["status"] == "completed"
+    tools = [{"type": "web_search"}, {"type": "function", "name": "weather", "parameters": {}}]
+    whole = scripted_server.ask(RESPONSES, {"input": "call", "tools": tools}).json
+    assert [item["type"] for item in whole["output"]] == ["message", "function_call", "function_call"]
+    assert whole["output"][1]["name"] == "weather" and json.loads(whole["output"][1]["arguments"]) == {"x": 1}
+    events = scripted_server.ask(RESPONSES, {"input": "call", "tools": tools, "stream": True}).events
+    assert events[-1]["response"]["output"][1]["name"] == "weather"
+    added = [event["output_index"] for event in events if event["type"] == "response.output_item.added"]
+    assert added == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"previous_response_id": "resp_1"}, {"background": True}, {"input": []},
+        {"text": {"format": {"type": "json_schema"}}}, {"input": [{"type": "item_reference", "id": "x"}]},
+        {"input": [{"role": "tool", "content": "x"}]}, {"tool_choice": "required"}, {"conversation": "c"},
+    ],
+    ids=lambda change: str(change)[:40],
+)  # fmt: skip
+def test_a_response_that_cannot_be_is_refused(change: dict, scripted_server: RunningServer) -> None:
+    answer = scripted_server.ask(RESPONSES, {"input": "hello", **change})
+    assert answer.status == 400 and answer.error["message"] and answer.error["param"]
+
+
+def test_a_response_that_fails_says_so_in_its_stream(scripted_server: RunningServer) -> None:
+    events = scripted_server.ask(RESPONSES, {"input": "crash", "stream": True}).events
+    assert events[-1]["type"] == "response.failed" and "SIGKILL" in events[-1]["response"]["error"]["message"]
