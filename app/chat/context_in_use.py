@@ -24,7 +24,7 @@ class ContextInUse:
         match event:
             case PrefillProgressed(total=total):
                 self.before, self.is_counted = total, True
-            case TurnEnded(stats=stats):
+            case TurnEnded(stats=stats) if stats.prompt_tokens:
                 self.before, self.is_counted = stats.prompt_tokens + stats.tokens, True
             case _:
                 pass
@@ -37,8 +37,9 @@ class ContextInUse:
         """
         tokens, characters, counted_by = 0, len(conversation.chat.system), pair
         for message in conversation.path:
-            if message.facts is not None and message.facts.stats is not None:
-                tokens = message.facts.stats.prompt_tokens + message.facts.stats.tokens
+            stats = message.facts and message.facts.stats
+            if message.facts is not None and stats is not None and stats.prompt_tokens:
+                tokens = stats.prompt_tokens + stats.tokens
                 characters, counted_by = 0, message.facts.pair
             else:
                 characters += len(message.text) + sum(len(file.text) for file in message.attachments)

@@ -12,17 +12,28 @@ from app.history.tree import MessageTree
 
 
 class Conversation:
-    def __init__(self, history: HistoryThread, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
+    def __init__(
+        self,
+        history: HistoryThread,
+        chat: Chat,
+        messages: Iterable[ChatMessage] = (),
+        *,
+        is_kept: bool = True,
+    ) -> None:
+        """`is_kept`: without that nothing of it is ever written."""
         self.tree = MessageTree(messages)
         self.chat = chat if chat.leaf in self.tree else replace(chat, leaf=self.tree.end_of(None))
+        self.is_kept = is_kept
         self._history = history
 
     @classmethod
-    def begin(cls, history: HistoryThread, settings: Settings, system: str = "") -> "Conversation":
+    def begin(
+        cls, history: HistoryThread, settings: Settings, system: str = "", *, is_kept: bool = True
+    ) -> "Conversation":
         """An empty chat; nothing is saved before its first prompt."""
         options, time = settings.options, now()
         chat = Chat(new_id(), "", time, time, system=system, options=options, drafting=settings.drafting)
-        return cls(history, chat)
+        return cls(history, chat, is_kept=is_kept)
 
     @property
     def system(self) -> str:
@@ -75,7 +86,7 @@ class Conversation:
         """Give a message its new value; the branch in view does not change."""
         self.tree.put(message)
         self.chat = replace(self.chat, changed=now())
-        self._history.put(self.chat, message)
+        self._put(message)
         return message
 
     def forget(self, message: ChatMessage) -> None:
@@ -84,7 +95,8 @@ class Conversation:
         others = self.tree.branches(message)
         leaf = self.tree.end_of(others[-1].id) if others else message.parent
         self.chat = replace(self.chat, leaf=leaf, title=self.chat.title if len(self.tree) else "")
-        self._history.ask(lambda history: history.forget(message))
+        if self.is_kept:
+            self._history.ask(lambda history: history.forget(message))
 
     def show_branch(self, message: ChatMessage) -> None:
         self.chat = replace(self.chat, leaf=self.tree.end_of(message.id))
@@ -100,8 +112,12 @@ class Conversation:
     def save_all(self) -> None:
         """Have everything written again, into a file that began anew."""
         if len(self.tree):
-            self._history.put(self.chat, *self.tree.values())
+            self._put(*self.tree.values())
 
     def _save(self) -> None:
         if len(self.tree):  # an empty chat is not kept
-            self._history.put(self.chat)
+            self._put()
+
+    def _put(self, *messages: ChatMessage) -> None:
+        if self.is_kept:
+            self._history.put(self.chat, *messages)

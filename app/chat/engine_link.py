@@ -40,6 +40,8 @@ class RequestFailed:
     text: str
     reason: str
     """The text without what comes next."""
+    refused: bool = False
+    """The request cannot be answered as it is; nothing failed."""
 
 
 PairEvent = PairLoading | Indexing | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
@@ -93,19 +95,24 @@ class EngineLink:
 
         `documents` are for the lookup drafter; `begun` is how the answer begins.
         """
-        turn_id = self._begin(asker)
-        answer = protocol.Answer(turn_id, tuple(messages), options, documents=tuple(documents), begun=begun)
-        self.client.send(answer)
-        return turn_id
+        return self.send(
+            asker, protocol.Answer(0, tuple(messages), options, documents=tuple(documents), begun=begun)
+        )
+
+    def send(self, asker: Asker, request: protocol.Answer | protocol.Explain) -> int:
+        """Send a request under a new id, which is returned; what comes of it goes to the asker."""
+        self.wake()
+        self._last_id += 1
+        self._askers[self._last_id] = asker
+        self.client.send(replace(request, id=self._last_id))
+        return self._last_id
 
     def explain(
         self, asker: Asker, messages: Sequence[Message], options: Options,
         plain: Sequence[int], drafted: Sequence[int],
     ) -> int:  # fmt: skip
         """Ask where two answers part; an `Explained` or `RequestFailed` with this id goes to the asker."""
-        turn_id = self._begin(asker)
-        self.client.send(protocol.Explain(turn_id, tuple(messages), options, tuple(plain), tuple(drafted)))
-        return turn_id
+        return self.send(asker, protocol.Explain(0, tuple(messages), options, tuple(plain), tuple(drafted)))
 
     def wake(self) -> bool:
         """Start a dead engine again; True if it was dead."""
@@ -139,12 +146,6 @@ class EngineLink:
     def close(self) -> None:
         self.client.close()
 
-    def _begin(self, asker: Asker) -> int:
-        self.wake()
-        self._last_id += 1
-        self._askers[self._last_id] = asker
-        return self._last_id
-
     def _load(self) -> None:
         self.info, self.state, self.indexing = None, "loading", ""
         self.listener(PairLoading())
@@ -157,8 +158,8 @@ class EngineLink:
                 asker = self._askers.pop(event.id, None) if done else self._askers.get(event.id)
                 if asker is not None:
                     asker(event)
-            case protocol.AnswerFailed(turn_id, text):
-                self._fail(turn_id, text)
+            case protocol.AnswerFailed(turn_id, text, refused):
+                self._fail(turn_id, text, refused=refused)
             case protocol.Died():
                 self._die(describe_death(event))
             case _:
@@ -179,7 +180,7 @@ class EngineLink:
             self._fail(turn_id, text, reason)
         self.listener(EngineDied(text, while_answering=bool(answering)))
 
-    def _fail(self, turn_id: int, text: str, reason: str = "") -> None:
+    def _fail(self, turn_id: int, text: str, reason: str = "", *, refused: bool = False) -> None:
         asker = self._askers.pop(turn_id, None)
         if asker is not None:
-            asker(RequestFailed(turn_id, text, reason or text))
+            asker(RequestFailed(turn_id, text, reason or text, refused))

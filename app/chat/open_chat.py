@@ -2,57 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, Protocol
 
 from app.chat.answer_in_progress import AnswerInProgress
 from app.chat.answer_log import AnswerLog
+from app.chat.chat_view import ChatView
 from app.chat.context_in_use import ContextInUse
 from app.chat.conversation import Conversation
 from app.chat.engine_link import Asker, EngineLink, RequestEvent, RequestFailed
 from app.chat.settings import Settings
-from app.engine.events import Piece, TextAdded, TurnEnded, TurnEvent, TurnsDropped
+from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.protocol import Answered
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from models.pairs.pair import PairSpec
 
-Kind = Literal["info", "warning", "error"]
-
-
-class ChatView(Protocol):
-    """The chat calls it after each change; it reads everything else from the chat."""
-
-    def note(self, text: str, kind: Kind = "info") -> None:
-        """Add a line from the program itself."""
-
-    def show_path(self) -> None:
-        """Another branch is in view."""
-
-    def cut(self, message: ChatMessage, *, keep: bool) -> None:
-        """What follows a message goes, and where it is not kept, the message too."""
-
-    def append(self, prompt: ChatMessage) -> None:
-        """A prompt was added at the end."""
-
-    def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
-        """An answer grows from here on, from the text it has."""
-
-    def grow(self, pieces: Sequence[Piece]) -> None: ...
-
-    def end_answer(self, answer: ChatMessage) -> None: ...
-
-    def return_prompts(self, prompts: list[Unsent]) -> None:
-        """These came to nothing: they return to where they were written."""
-
-    def leave_editing(self) -> None:
-        """An earlier prompt is no longer edited: what was written before it is there again."""
-
-    def open(self, waited: list[Unsent]) -> None:
-        """Another chat is in view; these waited in the one before."""
-
-    def show(self, *, at_once: bool = True) -> None:
-        """Numbers or settings changed; if not `at_once`, it may wait for a good moment."""
+NOT_KEPT = "This chat is not kept: nothing of it is written to disk. /new begins one that is."
 
 
 class OpenChat:
@@ -61,12 +26,22 @@ class OpenChat:
     view: ChatView
     """To be set before anything is asked."""
 
-    def __init__(self, link: EngineLink, settings: Settings, history: HistoryThread, asker: Asker) -> None:
-        """`asker` takes the engine's events, and gives them to `take_event` a little later."""
+    def __init__(
+        self,
+        link: EngineLink,
+        settings: Settings,
+        history: HistoryThread,
+        asker: Asker,
+        *,
+        is_kept: bool = True,
+    ) -> None:
+        """`asker` takes the engine's events, and gives them to `take_event` a little later; `is_kept`: the
+        first chat is saved.
+        """
         self.link = link
-        self.settings = settings
+        self.defaults = self.settings = settings
         self.history = history
-        self.conversation = Conversation.begin(history, settings)
+        self.conversation = Conversation.begin(history, settings, is_kept=is_kept)
         self.running: AnswerInProgress | None = None
         self.queued: list[Unsent] = []
         self.editing: ChatMessage | None = None
@@ -154,9 +129,22 @@ class OpenChat:
         self.conversation.set_up(settings=settings)
         self.view.show()
 
-    def clear(self) -> None:
-        """Begin a new chat; the instructions and options stay."""
-        self._open(Conversation.begin(self.history, self.settings, self.conversation.system))
+    def instruct(self, system: str) -> None:
+        self.conversation.set_up(system=system)
+        self.view.show()
+
+    def clear(self, *, keeps_settings: bool = False, is_kept: bool = True) -> None:
+        """Begin a new chat, with the settings that the program began with or those of this chat."""
+        settings = self.settings if keeps_settings else self.defaults
+        system = self.conversation.system if keeps_settings else ""
+        self.settings = settings.of_new_chat()
+        self._open(Conversation.begin(self.history, self.settings, system, is_kept=is_kept))
+
+    @property
+    def own_settings(self) -> list[str]:
+        """What the next answer is asked with beside the defaults, as a person reads it."""
+        instructions = ["instructions"] if self.conversation.system else []
+        return [*self.settings.differences(self.defaults), *instructions]
 
     def resume(self, chat: Chat, messages: Sequence[ChatMessage]) -> None:
         """Go on with a saved chat, with its own instructions and options."""
@@ -197,7 +185,8 @@ class OpenChat:
                 self.conversation.change(running.ended("cancelled"))
             elif not running.before.text:
                 self.conversation.forget(running.before)
-        waited, self.queued, self.running, self._dropped = self.queued, [], None, 0
+        waited = self.queued if self.conversation.is_kept else []
+        self.queued, self.running, self._dropped = [], None, 0
         self._leave_editing()
         self.conversation = conversation
         self.logs.clear()

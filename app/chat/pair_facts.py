@@ -6,13 +6,15 @@ from app.shell.expected_speed import SOURCE, with_range
 from app.shell.printable import one_line
 from models.pairs.catalogue import Pair, package_of
 from models.pairs.installed import find_folder, installed
-from models.pairs.own_drafters import own_drafters
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import Fit, fit
+from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 
+NOTICEABLE = 0.02
+"""Gains below this share are called none."""
 NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from memory."
 
 
@@ -27,8 +29,7 @@ class Facts:
     """None where nothing is predicted: no Mac, or unknown models."""
     measured: str = ""
     """The last speed measured on this machine; empty if there is none."""
-    drafters: tuple[str, ...] = ()
-    """Kinds of those that belong to the target."""
+    drafters: tuple[FittingDrafter, ...] = ()
 
 
 def first_facts(pair: Pair) -> Facts:
@@ -42,7 +43,7 @@ def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) ->
     here = any(map(find_folder, pulled))
     removable = removable_bytes(pair.spec) if here else 0
     expected = expect(pair, chip) if chip else None
-    drafters = tuple(own_drafters(pair.target)[0])
+    drafters = tuple(fitting_drafters(pair, chip))
     return Facts(pair, installed(pair.spec), removable, fit(pair, machine), expected, measured, drafters)
 
 
@@ -54,16 +55,26 @@ def matches(facts: Facts, words: str) -> bool:
     return all(word in known.lower() for word in words.lower().split())
 
 
+GROUPS = ("On this machine", "Fits here", "Tight here", "Does not fit here")
+
+
+def group(facts: Facts) -> int:
+    """The place in `GROUPS`; a pair that nobody has looked at yet is among those that fit."""
+    if facts.installed:
+        return 0
+    verdicts = {"fits": 1, "tight": 2, "does not fit": 3}
+    return verdicts[facts.fit.verdict] if facts.fit else 1
+
+
 def details(facts: Facts) -> str:
+    """What is known of a pair, its drafters excepted."""
     pair, expected = facts.pair, facts.expected
+    sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"
     lines = [
         f"{pair.name}: {pair.good_for}",
         f"target {pair.target}",
-        f"draft  {pair.draft or 'none'}",
-        *([f"also   {', '.join(facts.drafters)}"] if facts.drafters else []),
+        f"{sizes}, {size_text(facts.removable_bytes)} on disk" if facts.removable_bytes else sizes,
     ]
-    sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"
-    lines.append(f"{sizes}, {size_text(facts.removable_bytes)} on disk" if facts.removable_bytes else sizes)
     if facts.fit:
         lines.append(f"Here: {facts.fit.verdict}, it {facts.fit.why}.")
     if expected:
@@ -74,3 +85,19 @@ def details(facts: Facts) -> str:
     if not pair.verified:
         lines.append(f"? {NOT_VERIFIED}")
     return "\n".join(one_line(line) for line in lines)
+
+
+def drafter_row(drafter: FittingDrafter) -> str:
+    """`eagle: ships with the program · 10.5 MB · 1.32x expected · here`."""
+    known = [drafter.source]
+    if drafter.bytes:
+        known.append(size_text(drafter.bytes))
+    if drafter.gain is not None:
+        known.append(f"{drafter.gain:.2f}x expected" if drafter.gain > 1 + NOTICEABLE else "no gain expected")
+    if drafter.accepted is not None:
+        known.append(f"first token accepted {drafter.accepted:.0%}")
+    return one_line(f"{drafter.kind}: {' · '.join(known)}{'' if drafter.here else ' · not here yet'}")
+
+
+NO_FILES = "lookup, recycling, lookahead, layer_skip: need no files, draft for any target"
+"""The rest of what drafts."""

@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Literal, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from app.chat.open_chat import OpenChat
-from app.history.export import import_file, write
-from app.history.records import Chat, ChatRow, Preset, now
+from app.history.export import Kind, as_markdown, exported, free_file, import_file
+from app.history.records import Chat, ChatMessage, ChatRow, Preset, now
 from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import unsent
 from app.shell.errors import AppError, BadInput
-from app.shell.named_file import plain_file
+from app.shell.named_file import plain_file, write_new, write_text
 from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
 
@@ -26,10 +27,19 @@ class SavedChats:
     """
 
     def __init__(
-        self, chat: OpenChat, fill_in: Callable[[str], str], put_back_unsent: Callable[[str], Awaitable[None]]
+        self,
+        chat: OpenChat,
+        fill_in: Callable[[str], str],
+        put_back_unsent: Callable[[str], Awaitable[None]],
+        exports: Path,
+        may_replace: Callable[[Path], Awaitable[bool]],
     ) -> None:
-        """`fill_in` names keys in a sentence; `put_back_unsent` brings a chat's unsent prompt back."""
+        """`fill_in` names keys in a sentence; `put_back_unsent` brings a chat's unsent prompt back;
+        `exports` is the folder for files that are not named; `may_replace` asks about one that is there.
+        """
         self._chat = chat
+        self._exports = exports
+        self._may_replace = may_replace
         self._fill_in = fill_in
         self._put_back_unsent = put_back_unsent
         self._deleted: list[Chat] = []
@@ -44,6 +54,13 @@ class SavedChats:
         if not len(self._chat.conversation.tree):
             raise BadInput("This chat is empty yet.")
         return self._chat.conversation.chat
+
+    def kept(self) -> Chat:
+        if not self._chat.conversation.is_kept:
+            raise BadInput(
+                "This chat is not kept: there is nothing on disk to do that with. /export writes it."
+            )
+        return self.current()
 
     async def rename(self, chat: Chat, title: str) -> str:
         title = one_line(title)
@@ -72,6 +89,10 @@ class SavedChats:
         undo = self._fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
         return f"Deleted '{chat.title}'. {undo}"
 
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._deleted)
+
     async def undo(self) -> str:
         """Bring the chat back that was deleted last; into view too, in place of an empty one."""
         if not self._deleted:
@@ -84,9 +105,45 @@ class SavedChats:
             await self.resume(chat.id)
         return f"'{chat.title}' is back."
 
-    async def export(self, chat: Chat, kind: Literal["markdown", "json"], file: str = "") -> str:
-        path = plain_file(file) if file else None
-        return f"Written to {await self._ask(lambda h: write(chat, h.messages(chat), kind, path))}."
+    async def export(self, chat: Chat, kind: Kind, file: str = "") -> str:
+        """Write a chat to a file, or to a new one in the folder for exports; asks before it replaces one."""
+        messages = await self._messages(chat)
+
+        def write(place: Path) -> str:
+            write_text(place, exported(chat, messages, kind))
+            return f"Written to {place.resolve()}."
+
+        if not file:
+            return await asyncio.to_thread(lambda: write(free_file(self._exports, chat, kind)))
+        place = plain_file(file)
+        if place.is_file() and not await self._may_replace(place):
+            return f"Nothing was written: {place} is as it was."
+        return await asyncio.to_thread(write, place)
+
+    def not_saved(self) -> tuple[str, Path]:
+        """What could not be saved, as Markdown, the chat in view whole; and a new file that it may go to."""
+        view = self._chat.conversation
+        chats = [
+            (view.chat, list(view.tree.values())) if self._is_in_view(chat) else (chat, messages)
+            for chat, messages in self._chat.history.waiting
+        ]
+        text = "\n".join(as_markdown(*chat) for chat in chats)
+        return text, free_file(self._exports, chats[-1][0] if chats else view.chat, "markdown")
+
+    def rescue(self) -> Path | None:
+        """Write what could not be saved to a new file; None where that cannot be done either."""
+        text, file = self.not_saved()
+        try:
+            write_new(file, text)
+        except AppError:
+            return None
+        return file
+
+    async def _messages(self, chat: Chat) -> list[ChatMessage]:
+        """Of the chat in view also what could not be saved."""
+        if self._is_in_view(chat):
+            return list(self._chat.conversation.tree.values())
+        return await self._ask(lambda history: history.messages(chat))
 
     async def import_file(self, file: str) -> str:
         if not file:
@@ -106,7 +163,7 @@ class SavedChats:
             last, others = self._fill_in("{chat.resume_last}"), self._fill_in("{chat.sessions}")
             also = ", where a prompt was not sent" if left else ""
             text = f"{last} goes on with '{chat.title}' ({ago(chat.changed, now())}){also}."
-            self._chat.view.note(f"{text} {others} lists all chats.")
+            self._chat.view.offer(f"{text} {others} lists all chats.")
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the `last` one."""
@@ -160,7 +217,7 @@ class SavedChats:
 
     def _use(self, preset: Preset) -> str:
         chat = self._chat
-        chat.conversation.set_up(system=preset.system)
+        chat.instruct(preset.system)
         # The seed is no matter of taste; it stays.
         options = replace(preset.options, seed=chat.settings.options.seed)
         chat.change_settings(replace(chat.settings, options=options))

@@ -1,5 +1,6 @@
 """What the next answer will be asked for, and how a typed command changes it."""
 
+import secrets
 from dataclasses import dataclass, replace
 
 from app.settings.options import OPTION_SETTINGS
@@ -19,14 +20,16 @@ class Settings:
 
     options: Options
     drafting: bool = True
+    keeps_seed: bool = False
+    """The person gave the seed; without that each chat has a new one."""
 
     @classmethod
-    def of(cls, options: Options) -> "Settings":
+    def of(cls, options: Options, *, keeps_seed: bool = False) -> "Settings":
         if options.drafter == "none" or options.draft_length == 0:
             drafter = "auto" if options.drafter == "none" else options.drafter
             length = options.draft_length or None
-            return cls(replace(options, drafter=drafter, draft_length=length), drafting=False)
-        return cls(options)
+            return cls(replace(options, drafter=drafter, draft_length=length), False, keeps_seed)
+        return cls(options, keeps_seed=keeps_seed)
 
     @property
     def drafts(self) -> bool:
@@ -35,11 +38,31 @@ class Settings:
     def switched(self, drafting: bool) -> "Settings":
         """With drafting on or off; a length of 0 would keep it off and is forgotten."""
         length = self.options.draft_length or None
-        return Settings(replace(self.options, draft_length=length) if drafting else self.options, drafting)
+        options = replace(self.options, draft_length=length) if drafting else self.options
+        return replace(self, options=options, drafting=drafting)
+
+    def of_new_chat(self) -> "Settings":
+        if self.keeps_seed:
+            return self
+        return replace(self, options=replace(self.options, seed=new_seed()))
+
+    def differences(self, defaults: "Settings") -> list[str]:
+        """The sampling options that are not the defaults, as they are typed: `temperature 0.7`."""
+        sampling = [setting for setting in OPTION_SETTINGS if setting.key.startswith("sampling.")]
+        return [
+            f"{setting.command} {setting.shown(self.options)}"
+            for setting in sampling
+            if (setting.field != "seed" or self.keeps_seed)
+            and getattr(self.options, setting.field) != getattr(defaults.options, setting.field)
+        ]
 
     def for_answer(self, *, drafting: bool | None = None) -> Options:
         drafts = self.drafts if drafting is None else drafting
         return self.switched(True).options if drafts else replace(self.options, drafter="none")
+
+
+def new_seed() -> int:
+    return secrets.randbelow(2**32)
 
 
 def change(settings: Settings, name: str, value: str) -> Settings:
@@ -53,8 +76,10 @@ def change(settings: Settings, name: str, value: str) -> Settings:
             raise BadInput(f"/draft is {value}; it must be on or off.")
         return settings.switched(value == "on")
     setting = FIELDS[name]
+    keeps_seed = settings.keeps_seed or setting.field == "seed"
     try:
-        return replace(settings, options=replace(settings.options, **{setting.field: setting.read(value)}))
+        options = replace(settings.options, **{setting.field: setting.read(value)})
+        return replace(settings, options=options, keeps_seed=keeps_seed)
     except OutOfRange as error:
         hint = " Switch drafting off with /draft off." if name == "drafter" and value == "none" else ""
         raise BadInput(error.of(f"/{name}") + hint) from error

@@ -23,7 +23,8 @@ from mlx_spec.types import Options
 from models.documents.folder import named_documents
 from models.hub.endpoint import check_endpoint
 from models.pairs.drafter_folder import drafter_source, kind_of
-from models.pairs.pair import PairSpec
+from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.pair import PairSpec, check_bits
 from models.pairs.resolve import resolve
 
 if TYPE_CHECKING:
@@ -74,6 +75,14 @@ class PairArguments:
             "steps where its vocabulary is large.",
         ),
     ] = None
+    drafter_bits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Bits of the weights of a head that comes unquantized: 8, 4 or another number that MLX "
+            "packs, 16 to keep it as it is. If left out, as many as the target's.",
+        ),
+    ] = None
     documents: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,7 +98,8 @@ class PairArguments:
         places = [
             answers_folder() if each == CHATS else named_documents(each) for each in self.documents or ()
         ]
-        spec = replace(spec, documents=tuple(dict.fromkeys(str(place) for place in places if place)))
+        named = tuple(dict.fromkeys(str(place) for place in places if place))
+        spec = replace(spec, documents=named, drafter_bits=check_bits(self.drafter_bits))
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
         return spec
@@ -103,7 +113,8 @@ def named_pair(name: str | None, target: str | None, draft: str | None, revision
 
 
 def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
-    """Put flags in the place of a command's parameters `pair` and `options`.
+    """Put flags in the place of a command's parameters `pair` and `options`; `keeps_seed` is whether one of
+    them, or config.toml, names the seed.
 
     Args:
         names: the options that become flags; where there are none, all of them, and `--no-draft`.
@@ -115,6 +126,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
             flag for flag in inspect.signature(PairArguments).parameters.values() if flag.name != "drafters"
         ],
         "options": [_flag(setting, defaults) for setting in settings],
+        "keeps_seed": [],
     }
     if not names:
         made_of["options"].append(_parameter("no_draft", NoDraft, False))
@@ -133,6 +145,8 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
                 values |= {"drafter": drafter} if drafter else {}
                 plain, head = given.pop("no_draft", False), named["draft_head"]
                 given["options"] = _options({**defaults, **values}, no_draft=plain, draft_head=head)
+                if "keeps_seed" in wanted:
+                    given["keeps_seed"] = "seed" in values
             return command(pair=PairArguments(**named), **given)
 
         run.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
@@ -177,7 +191,7 @@ def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) 
     length = f"--draft-length {options.draft_length}" if options.draft_length else ""
     if no_draft and (drafted := drafter or length or head):
         raise BadInput(f"--no-draft and {drafted} contradict each other. Give one of them.")
-    if head and drafter and "model" not in options.drafter.split("+"):
+    if head and drafter and not set(DRAFT_MODELS).intersection(options.drafter.split("+")):
         raise BadInput(
             f"{drafter} and {head} contradict each other: {options.drafter} has no draft model. "
             "Give one of them."

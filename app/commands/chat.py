@@ -1,4 +1,4 @@
-"""`chat`: the terminal app; without a terminal, a conversation over stdin and stdout."""
+"""`chat`: the terminal app; where it cannot be drawn, a conversation over stdin and stdout."""
 
 import sys
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.chat.settings import Settings
 from app.commands import arguments as args
 from app.commands.generate import print_answer
 from app.commands.history import opened_history
@@ -13,7 +14,7 @@ from app.engine.chat_prompt import Message
 from app.engine.session import Session
 from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.output import data, talk
+from app.shell.output import data, is_dumb, talk
 from app.shell.prompt_source import LARGEST_PROMPT, decoded
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
@@ -28,6 +29,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n'
 def command(
     *,
     options: Options,
+    keeps_seed: bool,
     pair: args.PairArguments,
     resume: Annotated[
         str | None,
@@ -36,29 +38,39 @@ def command(
             help="Go on with a saved chat, with its own instructions and options; see `history list`.",
         ),
     ] = None,
+    temporary: Annotated[bool, typer.Option("--temporary", help="Begin a chat that is not kept.")] = False,
 ) -> int:
     """Chat in the terminal.
 
-    From a pipe: one answer per group of lines, groups parted by empty lines.
+    Without a full screen (a pipe, TERM=dumb): one answer per group of lines, groups parted by empty lines.
     """
-    return _open(pair.chosen(), options, resume, welcomes=not (pair.pair or pair.target or resume))
+    welcomes = not (pair.pair or pair.target or resume)
+    if temporary and resume:
+        raise BadInput("--temporary begins a chat and --resume goes on with one. Give one of them.")
+    return _open(
+        pair.chosen(), options, resume, keeps_seed=keeps_seed, is_kept=not temporary, welcomes=welcomes
+    )
 
 
-def _open(spec: PairSpec, options: Options, resume: str | None, *, welcomes: bool) -> int:
-    if sys.stdin.isatty() and sys.stdout.isatty():
+def _open(
+    spec: PairSpec, options: Options, resume: str | None, *, keeps_seed: bool, is_kept: bool, welcomes: bool
+) -> int:
+    if sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb():
         from app.tui.run import run_chat
 
-        return run_chat(spec, options, _saved_chat(resume) if resume else None, welcomes=welcomes)
+        settings = Settings.of(options, keeps_seed=keeps_seed)
+        chat = saved_chat(resume) if resume else None
+        return run_chat(spec, settings, chat, is_kept=is_kept, welcomes=welcomes)
     if resume:
-        raise BadInput("--resume opens the terminal app, and there is no terminal here.")
+        raise BadInput("--resume opens the full screen, and there is none here.")
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
 
 
-def _saved_chat(name: str) -> str:
+def saved_chat(name: str) -> str:
     """The whole id of the chat meant, before a screen opens."""
-    with opened_history() as history:
+    with opened_history(to_read=True) as history:
         return history.find(name).id
 
 
@@ -67,6 +79,8 @@ def answer_lines(pair: "LoadedPair", options: Options) -> int:
     session, messages = Session(pair), list[Message]()
     if options.temperature:
         talk(f"Seed {options.seed}.")
+    if sys.stdin.isatty():
+        talk("Write a prompt, then an empty line: the answer follows. Ctrl+D ends the chat.")
     for prompt in line_groups():
         messages.append(Message(role="user", content=prompt))
         ended = print_answer(session, messages, options)

@@ -56,7 +56,7 @@ def command(
     if json:
         json_data({**asdict(ended), "versions": versions(), "device": device_name()})
     else:
-        talk(_numbers(ended))
+        talk(numbers(ended))
     if ended.finish_reason == "cancelled":
         talk("The answer is not complete.")
         return exit_codes.INTERRUPTED
@@ -94,12 +94,15 @@ def print_answer(
     raise AssertionError("an answer always ends with TurnEnded")
 
 
-def _numbers(ended: TurnEnded) -> str:
+def numbers(ended: TurnEnded) -> str:
     """The answer's numbers in one line."""
     stats = ended.stats
-    parts = [counted(stats.tokens, "token"), f"{stats.tokens_per_second:.1f} tokens/s"]
+    parts = [counted(stats.tokens, "token")]
+    if stats.tokens:
+        parts.append(f"{stats.tokens_per_second:.1f} tokens/s")
     if stats.draft_n:
         parts.append(f"{stats.accepted_per_round:.2f} accepted per round")
         parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n} drafted")
-    parts += [f"first token after {stats.time_to_first_token:.2f} s", f"seed {ended.seed}"]
-    return ", ".join(parts)
+    if stats.tokens:
+        parts.append(f"first token after {stats.time_to_first_token:.2f} s")
+    return ", ".join([*parts, f"seed {ended.seed}"])

@@ -39,9 +39,9 @@ group = typer.Typer(
 
 
 @contextmanager
-def opened_history() -> Iterator[History]:
-    """All chats; a message where a damaged file was put aside for a new one."""
-    history = History(history_file())
+def opened_history(*, to_read: bool = False) -> Iterator[History]:
+    """All chats; a message where a damaged file was put aside for a new one. `to_read`: nothing else."""
+    history = History(history_file(), to_read=to_read)
     if history.set_aside is not None:
         talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
     try:
@@ -57,7 +57,7 @@ def list_chats(
     json: args.Json = False,
 ) -> None:
     """List the chats, the last changed first."""
-    with opened_history() as history:
+    with opened_history(to_read=True) as history:
         _print(history.chats(archived=archived, deleted=deleted), json=json)
 
 
@@ -67,7 +67,7 @@ def search(
     json: args.Json = False,
 ) -> int:
     """Search all texts; exit code 1 if nothing is found."""
-    with opened_history() as history:
+    with opened_history(to_read=True) as history:
         rows = history.search(text)
     _print(rows, json=json)
     return exit_codes.DONE if rows else exit_codes.NO
@@ -79,7 +79,7 @@ def show(chat: ChatId, json: args.Json = False) -> None:
 
     The branch in view as Markdown, or everything as JSON.
     """
-    with opened_history() as history:
+    with opened_history(to_read=True) as history:
         found = history.find(chat)
         messages = history.messages(found)
     if json:
@@ -100,7 +100,7 @@ def export(
     """Write chats as Markdown or JSON."""
     if output is not None:
         check_place("--output", output)
-    with opened_history() as history:
+    with opened_history(to_read=True) as history:
         if chat == "all":
             rows = history.chats(limit=-1) + history.chats(archived=True, limit=-1)
             found = [row.chat for row in rows]

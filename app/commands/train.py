@@ -19,14 +19,15 @@ EXAMPLE = """\b
 Examples:
   mlx-spec train smollm2-135m --dry-run
   mlx-spec train smollm2-135m --tokens 2000000 --hours 8
+  mlx-spec train smollm2-135m --from-chats --from my-head
   mlx-spec train smollm2-135m --kind layer_skip
   mlx-spec train ~/models/qwen3-4b --kind model --layers 4 --width 1024 --texts ~/notes"""
 
-LEARNT = ("--tokens", "--texts", "--from-chats", "--hours", "--bits")
+LEARNT = ("--tokens", "--texts", "--from-chats", "--hours", "--bits", "--from")
 KINDS: dict[str, tuple[str, ...]] = {
     "eagle": LEARNT,
     "medusa": LEARNT,
-    "model": (*LEARNT, "--layers", "--width", "--from"),
+    "model": (*LEARNT, "--layers", "--width"),
     "layer_skip": (),
 }
 """What can be made, and the options that each has a use for."""
@@ -68,7 +69,9 @@ def command(
     ] = None,
     base: Annotated[
         str | None,
-        typer.Option("--from", metavar="FOLDER|REPO", help="A small model that becomes the draft model."),
+        typer.Option(
+            "--from", metavar="FOLDER|REPO", help="Begin from this: a head of the kind, or a small model."
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes, and end.")] = False,
 ) -> int:

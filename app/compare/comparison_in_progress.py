@@ -30,7 +30,7 @@ class ComparisonInProgress:
 
     def begin_next(self) -> Run | None:
         """Ask for the run that is due; None once all of them ran."""
-        self.run = run = next(self._waiting, None)
+        self.run = run = next(self._waiting, None) or self._next_length()
         if run is not None:
             self.pieces = []
             question, options = self.plan.questions[run.prompt], self.plan.options_of(run)
@@ -38,6 +38,17 @@ class ComparisonInProgress:
                 self._asker, question.messages, options, documents=question.documents
             )
         return run
+
+    def _next_length(self) -> Run | None:
+        """The first run of greater lengths, where those so far were the faster the longer."""
+        record = None if self.broken_off else self.record()
+        longer = self.plan.longer(record.speed) if record is not None else None
+        if longer is None:
+            return None
+        first = len(self.plan.settings)
+        self.plan = self.collector.plan = longer
+        self._waiting = longer.runs_of(range(first, len(longer.settings)))
+        return next(self._waiting)
 
     def end_run(self, ended: TurnEnded) -> bool:
         """Take the end of a run; False if it was stopped, and no more shall follow."""

@@ -1,13 +1,16 @@
 """What a comparison runs, in which order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.compare.prompts import BenchPrompt
 from app.engine.chat_prompt import Message
-from mlx_spec.types import DrafterName, Options
+from app.shell.number_text import counted
+from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
 WARM_UP_TOKENS = 24
+LONGER = (10, 12, 16, 24, MAX_DRAFT_LENGTH)
+"""Lengths that follow while the curve still rises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,13 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Without the temperature: `plain`, `model 3`, `auto (length auto)`."""
+        """Without the temperature: `plain`, `auto`, `3 tokens`, `model, 3 tokens`, `model, length auto`."""
         if not self.drafts:
             return "plain"
-        length = "(length auto)" if self.draft_length is None else self.draft_length
-        return f"{self.drafter} {length}"
+        length = "length auto" if self.draft_length is None else counted(self.draft_length, "token")
+        if self.drafter == "auto":
+            return "auto" if self.draft_length is None else length
+        return f"{self.drafter}, {length}"
 
     @property
     def label(self) -> str:
@@ -94,11 +99,15 @@ class Plan:
     repeats: int
     timed: bool = True
     """Speeds count: every setting is warmed up, and every run in this process reads its prompt anew."""
+    climbs: bool = False
+    """Greater lengths follow while they are faster."""
 
     @property
     def runs(self) -> Iterator[Run]:
+        return self.runs_of(range(len(self.settings)))
+
+    def runs_of(self, places: Sequence[int]) -> Iterator[Run]:
         """One after the other; every second repeat in the other order, so that a drift favours none."""
-        places = range(len(self.settings))
         for place in places if self.timed else ():
             yield Run(0, place, warm_up=True)
         for prompt in range(len(self.questions)):
@@ -116,6 +125,27 @@ class Plan:
             replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens)) if run.warm_up else options
         )
 
+    def longer(self, speed: Callable[[int], float]) -> "Plan | None":
+        """With a greater length for each drafter and temperature that was fastest with its greatest so far.
+
+        `speed`: tokens per second of the setting at a place. None where nothing rises any more.
+        """
+        if not self.climbs:
+            return None
+        added: list[Setting] = []
+        kinds = dict.fromkeys(replace(one, draft_length=None) for one in self.settings if one.drafts)
+        for kind in kinds:
+            lengths = {
+                one.draft_length: speed(place)
+                for place, one in enumerate(self.settings)
+                if one.draft_length and replace(one, draft_length=None) == kind
+            }
+            greatest = max(lengths, default=0)
+            best = max(lengths, key=lambda length: lengths[length], default=0)
+            if greatest and best == greatest and (next_ := [n for n in LONGER if n > greatest]):
+                added.append(replace(kind, draft_length=next_[0]))
+        return replace(self, settings=(*self.settings, *added)) if added else None
+
 
 def plan(
     questions: Sequence[Question],
@@ -124,10 +154,11 @@ def plan(
     repeats: int,
     *,
     timed: bool = True,
+    climbs: bool = False,
 ) -> Plan:
     """Compare these settings with plain decoding at each of their temperatures."""
     settings: list[Setting] = []
     for temperature in dict.fromkeys(setting.temperature for setting in drafting):
         settings.append(Setting.plain(temperature))
         settings += [s for s in dict.fromkeys(drafting) if s.drafts and s.temperature == temperature]
-    return Plan(tuple(questions), tuple(settings), options, repeats, timed)
+    return Plan(tuple(questions), tuple(settings), options, repeats, timed, climbs)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from app.compare.comparison import Comparison
@@ -20,6 +21,8 @@ SUFFIXES = (".png", ".svg")
 GREY, GREEN, RED = "#9aa5b1", "#2f9e63", "#c2553f"
 MARKERS = "os^Dv*"
 SPEED = "tokens per second"
+LINE = 90
+"""Characters of a line of small print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,12 @@ def series(record: Record) -> list[Series]:
         line = lines.setdefault(_line_name(record.settings[place]), [(0, plain, plain, plain)])
         line.append((length, comparison.drafted_tps, low, high))
     return [Series(name, *zip(*sorted(points), strict=True)) for name, points in lines.items()]
+
+
+def auto_speeds(record: Record) -> dict[str, float]:
+    """Tokens per second of drafters whose own policy chose the length, by the name of their line."""
+    autos = [place for place in record.drafting if record.settings[place].draft_length is None]
+    return {_line_name(record.settings[place]): record.speed(place) for place in autos}
 
 
 def draw(file: Path, record: Record) -> None:
@@ -115,13 +124,18 @@ def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(printable(title), loc="left", fontsize=9, parse_math=False, wrap=True)
+    axes.set_title(_wrapped(title), loc="left", fontsize=9, parse_math=False)
     return figure, axes
 
 
 def label_axes(axes: "Axes", across: str, up: str = "") -> None:
-    axes.set_xlabel(printable(across), fontsize=9, color="0.3")
+    axes.set_xlabel(_wrapped(across), fontsize=9, color="0.3", parse_math=False)
     axes.set_ylabel(up, fontsize=9, color="0.3")
+
+
+def _wrapped(text: str) -> str:
+    """Matplotlib's own wrapping leaves titles alone where the axes begin late, and labels always."""
+    return "\n".join(line for part in printable(text).splitlines() for line in wrap(part, LINE))
 
 
 def _line_name(setting: Setting) -> str:

@@ -16,7 +16,8 @@ from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
 LAST = "last"
 COMPARE_REPEATS, SWEEP_REPEATS, MOST_REPEATS = 3, 2, 50
-SWEEP_LENGTHS = range(9)
+SWEEP_LENGTHS = (None, *range(9))
+"""What auto chooses, then lengths that no one chooses; longer ones follow while they are faster."""
 FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
 
 
@@ -29,8 +30,8 @@ def read_compare(text: str, conversation: Conversation, options: Options) -> Pla
 def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
-    A comma parts settings; drafters joined by `+` share one. What is left out: lengths 0 to 8, drafter and
-    temperature of the chat, its last prompt.
+    A comma parts settings; drafters joined by `+` share one. What is left out: auto, lengths 0 to 8 and
+    longer ones while they are faster; drafter and temperature of the chat, its last prompt.
     """
     given: dict[str, str] = {}
     for word in text.split():
@@ -52,7 +53,8 @@ def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
         raise BadInput(str(error)) from None
     if not any(setting.drafts for setting in wanted):
         raise BadInput("Nothing there drafts. Name a length above 0, for example length=1-4.")
-    return plan(_questions(given.get("prompts", LAST), conversation), wanted, options, int(repeats))
+    questions = _questions(given.get("prompts", LAST), conversation)
+    return plan(questions, wanted, options, int(repeats), climbs="length" not in given)
 
 
 def _lengths(text: str) -> Sequence[int | None]:
@@ -88,7 +90,9 @@ def _temperatures(text: str) -> list[float]:
 def sweep_lengths(drafting: Sequence[Setting]) -> tuple[Setting, ...]:
     """The same drafters and temperatures at every length of a default sweep."""
     kinds = dict.fromkeys(replace(setting, draft_length=None) for setting in drafting if setting.drafts)
-    return tuple(replace(kind, draft_length=length) for kind in kinds for length in SWEEP_LENGTHS[1:])
+    return tuple(
+        replace(kind, draft_length=length) for kind in kinds for length in SWEEP_LENGTHS if length != 0
+    )
 
 
 def _questions(text: str, conversation: Conversation) -> list[Question]:

@@ -5,9 +5,21 @@ from collections.abc import Sequence
 from app.compare.comparison import Measured
 from app.compare.record import Record
 from app.engine.difference import Difference
+from app.shell.number_text import counted
+from mlx_spec.stats import Stats
 
+HARDLY = 0.005
+"""Accepted tokens a round, below which a share of them says nothing."""
 SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
 SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
+
+
+def drafting_text(run: Stats) -> str:
+    """What drafting did in a run; where most rounds were plain, how often it was right says little."""
+    tried = run.rounds - run.rounds_by_drafter.get("none", 0)
+    if run.draft_n and tried < run.rounds / 2:
+        return f"drafted in {tried:,} of {counted(run.rounds, 'round')}"
+    return f"accepted {run.draft_n_accepted:,} of {run.draft_n:,}" if run.draft_n else ""
 
 
 def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
@@ -68,6 +80,25 @@ def sentence(record: Record) -> str:
         f"Best: {record.settings[best].label}, {comparisons[best].verdict}. Worst: "
         f"{record.settings[worst].label}, {comparisons[worst].ratio:.2f} times; {same}.{broken_off}"
     )
+
+
+def headline(record: Record, place: int) -> tuple[str, str]:
+    """One setting beside its ratio: won or lost, and whether the text is the same; then how sure that is."""
+    one = record.comparison(place)
+    gain = "faster" if one.won else "slower" if one.lost else one.verdict.split(",")[0]
+    same = one.same_text == one.prompts
+    text = (
+        ("same text" if one.prompts == 1 else f"{one.prompts} same texts")
+        if same
+        else sameness(record, place)
+    )
+    low, high = one.ratio_spread
+    sure = f"{low:.2f} to {high:.2f} over {one.repeats} repeats" if one.repeats > 1 else "one run each"
+    drafted = f"accepted {one.acceptance_rate:.0%}, {one.accepted_per_round:.2f} per round"
+    if one.accepted_per_round < HARDLY:
+        drafted = "next to nothing was drafted and accepted"
+    broken_off = f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
+    return f"{gain}, {text}", f"{sure}; {drafted}.{broken_off}"
 
 
 def _may_differ(temperature: float, verify: str) -> bool:

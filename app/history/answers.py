@@ -6,34 +6,38 @@ from pathlib import Path
 
 from app.history.database import history_file
 from app.history.store import History
-from app.shell.errors import MachineFailed
+from app.shell.errors import AppError
 from app.shell.output import talk
 from models.files import atomic_write
 from models.paths import data_folder
 
 
 def answers_folder() -> Path | None:
-    """The folder, up to date; None where no answer was saved yet."""
+    """The folder, up to date; None where no answer was saved yet.
+
+    What cannot be read or written costs drafts and nothing else: it is said, and the folder is as it was.
+    """
     if not history_file().exists():
         return None
-    history = History(history_file())
+    folder = data_folder() / "answers"
+    try:
+        _write(folder, _answers())
+    except (AppError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error).removesuffix(".")
+        talk(f"The saved answers to draft from cannot be brought up to date in {folder}: {reason}.")
+    return folder if folder.is_dir() and any(folder.iterdir()) else None
+
+
+def _answers() -> dict[str, str]:
+    """Texts by the names of their files: a chat's id may come from an imported file and is none."""
+    history = History(history_file(), to_read=True)
     try:
         if history.set_aside is not None:
             talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
         answers = history.answers()
     finally:
         history.close()
-    # An id may come from an imported file; it is no file's name.
-    texts = {f"{sha256(chat.encode()).hexdigest()[:16]}.txt": text for chat, text in answers.items()}
-    folder = data_folder() / "answers"
-    try:
-        _write(folder, texts)
-    except OSError as error:
-        raise MachineFailed(
-            f"The saved answers cannot be written to {folder}: {error.strerror}. "
-            "Leave `chats` out of the documents."
-        ) from error
-    return folder if texts else None
+    return {f"{sha256(chat.encode()).hexdigest()[:16]}.txt": text for chat, text in answers.items()}
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:

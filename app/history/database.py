@@ -109,6 +109,24 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
         raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
 
 
+def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None:
+    """Open a file that may not be written, for this thread only; None where it may be, or tells nothing."""
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return None
+    try:
+        # SQLite writes beside a file even to read it, unless it is told that nobody changes it.
+        connection, file = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True), path.stat()
+    except (sqlite3.DatabaseError, OSError):
+        return None
+    try:
+        if connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),):
+            return connection, file
+    except sqlite3.DatabaseError:
+        pass
+    connection.close()
+    return None
+
+
 def is_in_place(path: Path, file: os.stat_result) -> bool:
     """Whether the path still leads to this file: another instance or a person may have moved it."""
     try:

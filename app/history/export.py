@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,12 +23,13 @@ from app.history.records import (
 from app.history.store import History
 from app.history.tree import MessageTree
 from app.shell.errors import BadInput
-from app.shell.named_file import write_text
+from app.shell.named_file import free_place
 from app.shell.printable import json_text, one_line
 from models.errors import reason_of
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
+Kind = Literal["markdown", "json"]
 
 _ENDS: dict[Finish | None, str] = {
     "cancelled": "stopped",
@@ -70,15 +70,17 @@ def fenced(attachment: Attachment) -> str:
     return f"File {one_line(attachment.name)}:\n{marks}\n{text}{marks}"
 
 
-def write(
-    chat: Chat, messages: Sequence[ChatMessage], kind: Literal["markdown", "json"], path: Path | None
-) -> Path:
-    """Write one chat into a file; without a path, a new one in the working folder."""
-    is_json = kind == "json"
-    path = path or _free_path(chat, ".json" if is_json else ".md")
-    text = json_text(as_json([(chat, messages)])) + "\n" if is_json else as_markdown(chat, messages)
-    write_text(path, text)
-    return path.resolve()
+def exported(chat: Chat, messages: Sequence[ChatMessage], kind: Kind) -> str:
+    return (
+        as_markdown(chat, messages) if kind == "markdown" else json_text(as_json([(chat, messages)])) + "\n"
+    )
+
+
+def free_file(folder: Path, chat: Chat, kind: Kind) -> Path:
+    """A new file for a chat, named after its title."""
+    words = "-".join(re.findall(r"\w+", chat.title.lower()))[:40].strip("-") or "chat"
+    suffix = ".md" if kind == "markdown" else ".json"
+    return Path(f"{free_place(folder, words, suffix)}{suffix}")
 
 
 def import_file(history: History, path: Path) -> tuple[int, int]:
@@ -102,8 +104,8 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     ids = history.connection.execute("SELECT id FROM chats WHERE deleted IS NULL")
     known = {chat_id for (chat_id,) in ids}
     found = {chat.id: (chat, messages) for chat, messages in chats if chat.id not in known}
-    new = sorted(found.values(), key=lambda item: item[0].changed)
-    history.save([chat for chat, _ in new], [message for _, messages in new for message in messages])
+    new = found.values()
+    history.add([chat for chat, _ in new], [message for _, messages in new for message in messages])
     return len(new), len(chats) - len(new)
 
 
@@ -116,12 +118,6 @@ def _numbers(facts: AnswerFacts) -> str:
     if facts.finish in _ENDS:
         parts.append(_ENDS[facts.finish])
     return " · ".join(parts)
-
-
-def _free_path(chat: Chat, suffix: str) -> Path:
-    words = "-".join(re.findall(r"\w+", chat.title.lower()))[:40].strip("-") or "chat"
-    names = chain([words], (f"{words}-{number}" for number in count(2)))
-    return next(path for name in names if not (path := Path(f"{name}{suffix}")).exists())
 
 
 def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:

@@ -58,6 +58,13 @@ class HistoryThread:
     def unsaved(self) -> int:
         return len(self._messages)
 
+    @property
+    def waiting(self) -> list[tuple[Chat, list[ChatMessage]]]:
+        """The chats with messages that are not written yet."""
+        chats, messages = dict(self._chats), dict(self._messages)
+        found = [(chat, [m for (of, _), m in messages.items() if of == chat.id]) for chat in chats.values()]
+        return [(chat, its) for chat, its in found if its]
+
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
         """Have a chat and messages of it written soon; a later value of one takes an earlier one's place."""
         self._inbox.put((chat, messages))
@@ -79,6 +86,13 @@ class HistoryThread:
         self._inbox.put(job)
         return future
 
+    def flush(self) -> int:
+        """Write what waits now; return how many messages could not be written."""
+        written = threading.Event()
+        self._inbox.put(written.set)
+        written.wait(CLOSE_SECONDS)
+        return self.unsaved
+
     def close(self) -> int:
         """Write what is left and end; return how many messages could not be written."""
         self._inbox.put(None)
@@ -86,7 +100,7 @@ class HistoryThread:
         return self.unsaved
 
     def _run(self) -> None:
-        self._attempt(self._opened)
+        self._attempt(self._writable)
         while True:
             if self._chats and time.monotonic() >= self._due:
                 self._attempt(self._write)
@@ -107,25 +121,36 @@ class HistoryThread:
         if self._history is not None:
             self._history.close()
 
+    def _writable(self) -> History:
+        if self._history is not None and self._history.refusal is not None:
+            self._history.close()  # it may be allowed by now
+            self._history = None
+        history = self._opened()
+        if history.refusal is not None:
+            raise history.refusal
+        return history
+
     def _opened(self) -> History:
+        """To be read at least."""
         if self._history is not None and not is_in_place(self.path, self._history.file):
             self._history.close()
             self._history = None
             self._report_new_file(None)
         if self._history is None:
-            self._history = History(self.path)
-            self._history.purge()
+            self._history = History(self.path, to_read=True)
+            if self._history.refusal is None:
+                self._history.purge()
             if self._history.set_aside is not None:
                 self._report_new_file(self._history.set_aside)
         return self._history
 
     def _write(self) -> None:
         if self._chats:
-            self._opened().save(self._chats.values(), self._messages.values())
+            self._writable().save(self._chats.values(), self._messages.values())
             self._chats.clear()
             self._messages.clear()
         elif self._failing:
-            self._opened()  # Nothing to write is no proof that it could be.
+            self._writable()  # Nothing to write is no proof that it could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
         try:
@@ -160,7 +185,7 @@ class HistoryThread:
         if not self._failing:
             self._failing = True
             why = reason.removesuffix(".")
-            text = f"Chats cannot be saved now: {why}. The chat goes on in memory and is saved later."
+            text = f"Chats cannot be saved now: {why}. They go on in memory and are saved later."
             self._tell(News("failed", text))
 
     def _report_new_file(self, aside: Path | None) -> None:

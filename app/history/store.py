@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import open_database
+from app.history.database import open_database, open_to_read
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -22,7 +22,7 @@ from app.history.records import (
     options_from,
     options_value,
 )
-from app.shell.errors import BadInput
+from app.shell.errors import BadInput, MachineFailed
 
 TRIGRAM = 3
 """Shorter words are not in the index and are looked for in the texts themselves."""
@@ -46,7 +46,14 @@ INSERT INTO chats ({", ".join(_CHAT)}, touched)
 VALUES ({"?, " * len(_CHAT)}(SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
 ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
 options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
-touched = excluded.touched
+touched = CASE WHEN chats.changed = excluded.changed THEN chats.touched ELSE excluded.touched END
+"""
+
+_PLACE_CHAT = """
+UPDATE chats SET touched = (
+    SELECT COALESCE(MAX(touched), 0) FROM chats AS other
+    WHERE other.changed <= chats.changed AND other.id != chats.id
+) WHERE id = ?
 """
 
 _SAVE_MESSAGE = f"""
@@ -66,9 +73,19 @@ FROM chats c
 
 
 class History:
-    def __init__(self, path: Path) -> None:
-        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one."""
-        self.connection, self.file, self.set_aside = open_database(path)
+    def __init__(self, path: Path, *, to_read: bool = False) -> None:
+        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one.
+
+        `to_read`: one that may not be written will do; `refusal` says why it may not be.
+        """
+        self.set_aside: Path | None = None
+        self.refusal: MachineFailed | None = None
+        try:
+            self.connection, self.file, self.set_aside = open_database(path)
+        except MachineFailed as error:
+            if not to_read or (opened := open_to_read(path)) is None:
+                raise
+            (self.connection, self.file), self.refusal = opened, error
         # SQLite's own LIKE and lower() know the cases of ASCII letters only.
         self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
 
@@ -85,6 +102,15 @@ class History:
             rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
             self.connection.executemany(_SAVE_MESSAGE, rows)
 
+    def add(self, chats: Sequence[Chat], messages: Iterable[ChatMessage]) -> None:
+        """As `save`, for chats that were changed elsewhere: they are listed among the others by that time."""
+        self.save(chats, messages)
+        with self.connection:
+            # Out of the way first: none of them is a place for another that was changed before it.
+            self.connection.executemany("UPDATE chats SET touched = 0 WHERE id = ?", [(c.id,) for c in chats])
+            in_order = sorted(chats, key=lambda chat: chat.changed)
+            self.connection.executemany(_PLACE_CHAT, [(chat.id,) for chat in in_order])
+
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that came to nothing, and its chat if it has no other."""
         with self.connection:
@@ -96,7 +122,7 @@ class History:
     def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
         """The chats that were changed last, newest first."""
         wanted = "c.deleted IS NOT NULL" if deleted else f"c.deleted IS NULL AND c.archived = {archived:d}"
-        return self._rows(f"{wanted} ORDER BY c.touched DESC LIMIT ?", limit)
+        return self._rows(f"{wanted} ORDER BY c.touched DESC, c.changed DESC LIMIT ?", limit)
 
     def search(self, text: str, limit: int = 200) -> list[ChatRow]:
         """Chats in which one message, or the title, has all the words; archived ones too."""

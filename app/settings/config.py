@@ -10,7 +10,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_documents_path, user_downloads_path
+
 from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting
+from app.shell.named_file import written_out
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 from models.documents.folder import named_documents
@@ -49,6 +52,13 @@ class Config:
 
     def __getitem__(self, name: str) -> Any:
         return self.values.get(name, SCHEMA[name].default)
+
+    @property
+    def export_folder(self) -> Path:
+        """Where exported files go: as set, else the downloads or the documents folder, whichever is there."""
+        usual = [user_downloads_path(), user_documents_path()]
+        folders = usual if self["exports"] == AUTO else [Path(self["exports"])]
+        return next((folder for folder in folders if folder.is_dir()), Path.cwd())
 
     def option_defaults(self, given: list[str]) -> dict[str, Any]:
         """Defaults of the command line's parameters, without those that `given` arguments rule out."""
@@ -126,6 +136,14 @@ def _documents(value: object) -> list[str]:
     raise ValueError("it must be a list of texts in quotes")
 
 
+def _folder(value: object) -> str:
+    if (text := _text(value)) == AUTO:
+        return text
+    if not (folder := written_out(text)).is_dir():
+        raise ValueError("there is no such folder")
+    return str(folder.absolute())
+
+
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("it must be true or false")
@@ -158,8 +176,9 @@ SCHEMA: dict[str, Key] = {
         _pair,
         "pair",
     ),
-    "theme": Key("textual-dark", "The colours; ansi-dark and ansi-light are the terminal's own", _text),
-    "marks": Key(False, "Keep the drafting marks on finished answers", _switch),
+    "theme": Key("mlx-spec", "The colours: mlx-spec, mlx-spec-light or another of /theme", _text),
+    "exports": Key(AUTO, "The folder for exported chats and comparisons; auto is that of downloads", _folder),
+    "marks": Key(False, "Mark in the answers which tokens were drafted and accepted", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
     "drafting.documents": Key(
         [],

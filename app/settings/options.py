@@ -16,7 +16,8 @@ from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 AUTO = "auto"
 """In place of None where that leaves the value to the engine."""
 DRAFTERS = (
-    "model", "lookup", "recycling", "eagle", "medusa", "layer_skip", "lookahead", "grounded",
+    "model", "pard", "foreign", "lookup", "recycling", "eagle", "dflash", "dflash2", "dspark", "medusa",
+    "layer_skip", "lookahead", "grounded",
 )  # fmt: skip
 """That there are; which of them a pair has depends on its files."""
 _TYPES = get_type_hints(Options)
@@ -126,4 +127,6 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
     for name in wanted.split("+"):
         if name not in (AUTO, "none", *known):
             hint = " Documents make it: --documents FOLDER." if name == "grounded" else ""
+            if name == "model" and "foreign" in known:
+                hint = " Its draft has another tokenizer: --draft names it, and its drafter is foreign."
             raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.{hint}")

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,24 @@ def writing(file: Path) -> Iterator[None]:
 def write_text(file: Path, text: str) -> None:
     with writing(file):
         file.write_text(text, encoding="utf-8")
+
+
+def write_new(file: Path, text: str) -> None:
+    """As `write_text`; refuses to replace a file."""
+    try:
+        with writing(file), file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except MachineFailed as error:
+        if isinstance(error.__cause__, FileExistsError):
+            raise BadInput(f"{file} is there already. Name another file.") from error
+        raise
+
+
+def free_place(folder: Path, name: str, *suffixes: str) -> Path:
+    """A file's name without its suffix: there is none yet with any of these, whatever number that takes."""
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    places = (folder / each for each in names)
+    return next(place for place in places if not any(Path(f"{place}{end}").exists() for end in suffixes))
 
 
 def write_picture(figure: "Figure", file: Path) -> None:

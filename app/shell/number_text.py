@@ -5,6 +5,7 @@ from datetime import datetime
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 BARS = "▁▂▃▄▅▆▇█"
+EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def counted(number: int, thing: str) -> str:
@@ -30,6 +31,29 @@ def ago(then: float, now: float) -> str:
     return f"{seconds // MINUTE:.0f} min ago" if seconds < HOUR else f"{seconds // HOUR:.0f} h ago"
 
 
+def day_group(then: float, now: float) -> str:
+    """A heading for what was done on the same day, in the same week, month or year. A time in the future (a
+    clock was set back) belongs to today."""
+    day, today = (datetime.fromtimestamp(time).date() for time in (then, now))
+    days = (today - day).days
+    if days <= 1:
+        return "Yesterday" if days == 1 else "Today"
+    if days <= 7:
+        return "Last 7 days"
+    if days <= 30:
+        return "Last 30 days"
+    return f"{day:%B}" if day.year == today.year else f"{day:%Y}"
+
+
+def when_text(then: float, now: float) -> str:
+    """When it was, below the heading of `day_group`: `14:05`, `Mon 14:05`, `3 Nov`, `3 Nov 2025`."""
+    moment, today = datetime.fromtimestamp(then), datetime.fromtimestamp(now)
+    days = (today.date() - moment.date()).days
+    if 0 <= days <= 7:
+        return f"{moment:%H:%M}" if days <= 1 else f"{moment:%a %H:%M}"
+    return f"{moment.day} {moment:%b}{'' if moment.year == today.year else f' {moment:%Y}'}"
+
+
 def bars(values: Iterable[float], highest: float) -> str:
     """One upright bar of one character per value from 0 to `highest`."""
     shares = (min(max(value / highest, 0), 1) if highest else 0 for value in values)
@@ -39,3 +63,9 @@ def bars(values: Iterable[float], highest: float) -> str:
 def bar(full: int, cells: int) -> str:
     """One lying bar with some of its cells filled."""
     return "█" * min(full, cells) + "░" * (cells - full)
+
+
+def smooth_bar(share: float, cells: int) -> str:
+    """One lying bar that is filled up to a share from 0 to 1, to an eighth of a cell."""
+    full, rest = divmod(round(min(max(share, 0.0), 1.0) * cells * 8), 8)
+    return f"{'█' * full}{EIGHTHS[rest] if rest else ''}".ljust(cells)

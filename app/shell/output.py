@@ -28,6 +28,11 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
+def is_dumb() -> bool:
+    """Whether the terminal can only be written on line by line, as those of editors."""
+    return os.environ.get("TERM") in ("dumb", "unknown")
+
+
 def data(text: str, end: str = "\n") -> None:
     """Text for stdout, at once. Raises ReaderGone, or MachineFailed where it cannot be written."""
     try:
@@ -57,10 +62,10 @@ def talk(text: str) -> None:
 
 
 class Progress:
-    """One line on stderr that is written over, gone when it is left; quiet where stderr is no terminal."""
+    """One line on stderr that is written over, gone when it is left; quiet where none can be."""
 
     def __init__(self) -> None:
-        self.seen = sys.stderr.isatty()
+        self.seen = sys.stderr.isatty() and not is_dumb()
         self._width = 0
 
     def __enter__(self) -> Self:

@@ -5,40 +5,45 @@ import os
 import queue
 import time
 
-from rich.theme import Theme
 from textual.binding import Binding
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
+from textual.selection import Selection
+from textual.widget import Widget
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
+from app.chat.open_chat import NOT_KEPT
 from app.chat.pull_queue import KeptPulls, PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.history.database import history_file
 from app.history.saving import HistoryThread, News
 from app.settings.config import Config
-from app.settings.config_file import write_setting
-from app.shell.errors import MachineFailed
-from app.shell.printable import printable
+from app.shell.number_text import counted
+from app.shell.printable import one_line, printable
+from app.tui import messages
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import bind, short_key_name
-from app.tui.messages import CommandChosen, ComparisonChosen, ComparisonEnded, PairChanged, PromptSubmitted
 from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import QuestionScreen, ask
+from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
+from app.tui.theme import OWN_THEMES, kept, readable
 from app.tui.widgets.download_list import outcome, paused_line, short_line
-from app.tui.widgets.markdown_text import MARKDOWN_STYLES
+from app.tui.widgets.message_actions import copy
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0
 WATCH_SECONDS = 0.5
+COPIED_SECONDS = 2.0
 
 
 class ChatApp(Program):
@@ -65,9 +70,10 @@ class ChatApp(Program):
         config: Config | None = None,
         resume: str | None = None,
         *,
+        is_kept: bool = True,
         welcomes: bool = False,
     ) -> None:
-        """`resume`: the id of the chat to open, or `last`; a new one without it.
+        """`resume`: the id of the chat to open, or `last`; a new one without it, which is saved if `is_kept`.
 
         `welcomes`: the first start on this machine begins with an explanation.
         """
@@ -76,27 +82,39 @@ class ChatApp(Program):
         self.config = config or Config(config_file())
         self.set_keymap(self.config.keys)
         self.keys = Keys(self.config.keys)
-        if "theme" in self.config.values:
-            self.theme = self.config["theme"]
-        self.console.push_theme(Theme(MARKDOWN_STYLES))
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = self.config["theme"]
         self.link = link
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
         self.history = HistoryThread(history_file(), self._news.put)
         self.chat = chat = ChatScreen(
-            link, settings, self.history, begins_anew=resume is None, marks=self.config["marks"]
-        )
+            link, settings, self.history,
+            begins_anew=resume is None and is_kept, is_kept=is_kept, marks=self.config["marks"],
+        )  # fmt: skip
         self.state = chat.state
         self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
-        self.saved = SavedChats(self.state, self.keys.fill_in, chat.unsent_prompts.put_back)
+        self.saved = SavedChats(
+            self.state, self.keys.fill_in, chat.unsent_prompts.put_back,
+            self.config.export_folder,
+            lambda file: ask(self, f"{one_line(str(file))} is there. Replace it?", "Replace", "Keep it"),
+        )  # fmt: skip
         self.opener = Opener(self, chat.prompt, chat.actions)
         self._commands = CommandRunner(self, self.opener, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
         """Messages that could not be written until the end."""
+        self.leaving = Leaving(self)
         self._resume = resume
         self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
+        self._selections: dict[Widget, Selection] = {}
+        """What the mouse selected last, and was copied."""
         self._typed_ahead: list[Key | Paste] | None = []
         """What was typed before there was a prompt; None once there is one."""
+
+    def get_css_variables(self) -> dict[str, str]:
+        self.theme_variables = readable(self.current_theme, super().get_css_variables())
+        return self.theme_variables
 
     def get_key_display(self, binding: Binding) -> str:
         return short_key_name(binding.key)
@@ -105,7 +123,7 @@ class ChatApp(Program):
         return self.chat
 
     def on_mount(self) -> None:
-        self.link.listener = lambda event: self.post_message(PairChanged(event))
+        self.link.listener = lambda event: self.post_message(messages.PairChanged(event))
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch)
         # The shell has written over the screen meanwhile.
@@ -140,6 +158,8 @@ class ChatApp(Program):
         """What was typed while the program started goes to the prompt; what was found then is shown."""
         if paused := self.pulls.paused:
             self.chat.view.note(paused_line(paused, self.keys))
+        if not self.state.conversation.is_kept:
+            self.chat.view.note(NOT_KEPT)
         for problem in self.config.problems:
             self.chat.view.note(problem, "warning")
         typed, self._typed_ahead = self._typed_ahead, None
@@ -149,33 +169,54 @@ class ChatApp(Program):
     async def on_unmount(self) -> None:
         self.pulls.end()
         self.state.save()
+        self.chat.unsent_prompts.close()
         self.unsaved = await asyncio.to_thread(self.history.close)
+        self.leaving.end(self.unsaved)
 
     @property
     def _is_open(self) -> bool:
         """False while the program ends: the chat's widgets go first, and messages still arrive."""
         return bool(self.chat.children)
 
-    def on_pair_changed(self, message: PairChanged) -> None:
+    def on_pair_changed(self, message: messages.PairChanged) -> None:
         if self._is_open:
             self.chat.take_pair_event(message.event)
 
-    def on_comparison_ended(self, message: ComparisonEnded) -> None:
+    def on_comparison_ended(self, message: messages.ComparisonEnded) -> None:
         if self._is_open:
-            self.chat.view.note(f"Comparison: {message.text}")
+            text, notices = f"Comparison: {message.text}", self.chat.view.notices
+            notices.keep(text) if isinstance(self.screen, CompareScreen) else notices.show(self, text)
 
-    async def on_prompt_submitted(self, message: PromptSubmitted) -> None:
+    async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
         await self._commands.run(message.text)
 
-    async def on_command_chosen(self, message: CommandChosen) -> None:
+    async def on_command_chosen(self, message: messages.CommandChosen) -> None:
         self.opener.return_to_chat()
         if message.takes_value:
             self.chat.prompt.fill(f"/{message.name} ")
         else:
             await self.action_command(message.name)
 
-    def on_comparison_chosen(self, message: ComparisonChosen) -> None:
+    def on_copy_requested(self, message: messages.CopyRequested) -> None:
+        self._copy(message.text)
+
+    def on_text_selected(self) -> None:
+        """The mouse has let go; where it selected nothing new, it clicked, or moved a scrollbar."""
+        selections, self._selections = self._selections, self.screen.selections
+        if self._selections is not selections and (text := self.screen.get_selected_text()):
+            self._copy(text)
+
+    def _copy(self, text: str) -> None:
+        copy(self, text)
+        self.notify(f"Copied {counted(len(text), 'character')}.", timeout=COPIED_SECONDS)
+
+    def on_comparison_chosen(self, message: messages.ComparisonChosen) -> None:
         self.opener.comparison(message.record)
+
+    def applies(self, action: str) -> bool:
+        if self.screen is self.chat:
+            return self.chat.applies(action)
+        return action != "undo" or self.saved.can_undo
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""
@@ -199,14 +240,15 @@ class ChatApp(Program):
         await self._commands.run(f"/{text}")
 
     async def action_quit(self) -> None:
-        jobs = self.pulls.unfinished
-        if not jobs:
+        """Leave, once it is clear what becomes of downloads and of messages that could not be saved."""
+        if isinstance(self.screen, UnsavedScreen):
             self.leave()
         elif not isinstance(self.screen, QuestionScreen):
-            what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
-            kept = "What came is kept, and the next start offers the rest."
-            question = QuestionScreen(f"{what} being downloaded. Leave? {kept}", "Leave", "Stay")
-            self.push_screen(question, lambda yes: self.leave() if yes else None)
+            self.run_worker(self._leave_after_asking(), group="leave", exclusive=True)
+
+    async def _leave_after_asking(self) -> None:
+        if await self.leaving.agreed():
+            self.leave()
 
     def leave(self) -> None:
         """End, with every prompt that was written and not sent kept for the next run."""
@@ -251,9 +293,5 @@ class ChatApp(Program):
             self.saved.report_saving(self._news.get())
 
     def _keep_theme(self, theme: str) -> None:
-        try:
-            write_setting(self.config.file, "theme", theme)
-        except MachineFailed as error:
-            self.chat.view.note(f"{theme} holds until you leave. {error}", "error")
-        else:
-            self.notify(f"{theme} is kept in {self.config.file}.", markup=False)
+        text, severity = kept(theme, self.config.file)
+        self.chat.view.note(text, severity)

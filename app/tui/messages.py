@@ -43,6 +43,13 @@ class PromptSubmitted(Message):
 
 
 @dataclass
+class CopyRequested(Message):
+    """A text is wanted on the clipboard."""
+
+    text: str
+
+
+@dataclass
 class CommandChosen(Message):
     """A command was picked from the completion list."""
 

@@ -17,3 +17,7 @@ class Program(App[None]):
     state: OpenChat
     saved: SavedChats
     pulls: PullQueue
+
+    def applies(self, action: str) -> bool:
+        """Whether what a key does is of use now. Others are not offered; pressed, they say why not."""
+        return True

@@ -3,24 +3,32 @@
 import sys
 from dataclasses import replace
 
-from textual.theme import BUILTIN_THEMES
-
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.settings.config import Config, bad_value, one_of, read_config
 from app.shell import exit_codes
+from app.shell.number_text import counted
 from app.shell.output import talk
 from app.tui.app import ChatApp
 from app.tui.keys.keymap import checked_keys
 from app.tui.terminal.whole_pastes import read_pastes_whole
-from mlx_spec.types import Options
+from app.tui.theme import THEME_NAMES
 from models.pairs.pair import PairSpec
 from models.paths import data_folder
 
 
-def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, welcomes: bool = False) -> int:
+def run_chat(
+    pair: PairSpec,
+    settings: Settings,
+    resume: str | None = None,
+    *,
+    is_kept: bool = True,
+    welcomes: bool = False,
+) -> int:
     """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
+
+    `is_kept`: the chat it begins with is saved.
 
     `welcomes`: no pair was named, so the first start explains the built-in one.
 
@@ -29,12 +37,13 @@ def run_chat(pair: PairSpec, options: Options, resume: str | None = None, *, wel
     link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
     link.start()
     try:
-        app = ChatApp(link, Settings.of(options), checked(read_config()), resume, welcomes=welcomes)
+        app = ChatApp(link, settings, checked(read_config()), resume, is_kept=is_kept, welcomes=welcomes)
         read_pastes_whole()
         draw_where_it_is_seen()
         app.run()
         if app.unsaved:
-            talk(f"{app.unsaved} messages could not be saved in {app.history.path}.")
+            where = f" They are in {app.leaving.rescue}." if app.leaving.rescue else ""
+            talk(f"{counted(app.unsaved, 'message')} could not be saved in {app.history.path}.{where}")
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
         link.close()
@@ -44,9 +53,9 @@ def checked(config: Config) -> Config:
     """The same without a theme or keys that cannot be used, which only the screens know; problems say why."""
     problems = list(config.problems)
     values = dict(config.values)
-    if config["theme"] not in BUILTIN_THEMES:
+    if config["theme"] not in THEME_NAMES:
         problems.append(
-            bad_value(config.file, "theme", config["theme"], one_of(config["theme"], list(BUILTIN_THEMES)))
+            bad_value(config.file, "theme", config["theme"], one_of(config["theme"], list(THEME_NAMES)))
         )
         del values["theme"]
     keys, wrong = checked_keys(config.file, config.keys)

@@ -1,12 +1,14 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
 The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `deaf` never
-begins one and looks at no cancel, `fail` raises, `crash` ends the process, `crash at 5` does so in the
-process's fifth answer, `fail at 5` raises there, `controls` answers with characters a terminal would obey,
-`think` with a thought first, `echo` tells what the engine was asked, `differ` answers longer with drafting,
-`full` ends where the context does, anything else gets the same short answer.
+begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `crash` ends the
+process, `crash at 5` does so in the process's fifth answer, `fail at 5` raises there, `controls` answers with
+characters a terminal would obey, `think` with a thought first, `markdown` with all kinds of it, `echo` tells
+what the engine was asked, `differ` answers longer with drafting, `full` ends where the context does, `call`
+calls the first tool twice, anything else gets the same short answer.
 """
 
+import json
 import os
 import signal
 import sys
@@ -16,7 +18,16 @@ from multiprocessing.connection import Connection
 
 from app.engine.chat_prompt import Message
 from app.engine.difference import Difference
-from app.engine.events import DraftRound, PairInfo, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.events import (
+    DraftRound,
+    PairInfo,
+    Piece,
+    PrefillProgressed,
+    TextAdded,
+    ToolCall,
+    TurnEnded,
+    TurnEvent,
+)
 from app.engine.process import serve
 from app.shell.errors import BadInput
 from mlx_spec.stats import summarise
@@ -31,6 +42,12 @@ HELD = (
     (" all of them", " in"), (" one pass.", " What"), (" it would have", " said"), (" itself", " stands;"),
     (" the first", " wrong"), (" guess", " is"), (" replaced by", " its own"), (" token", " and"),
 )  # fmt: skip
+MARKDOWN = (
+    ("# Head\n\nText **strong**,", " *slanted*, ~~gone~~, `code`, [a link](https://example.org).\n\n"),
+    ("- one\n- two\n\n1. first\n\n> said\n\n| a |", " b |\n|---|--:|\n| 1 | 2 |\n\n---\n\n"),
+    ("```python\n@cached\ndef f(x: int) -> str:\n    # why\n", "    return None or 'x' * 2\n```\n"),
+    ("```diff\n-old\n+new\n```\n```html\n", '<a href="x">y</a>\n```\n'),
+)
 CONTROLS = (("[bold]not bold[/bold] ", "\x1b[31mred\x1b[0m \x07"), ("[/oops] \x9b2J", "\u202e end"))
 
 
@@ -65,8 +82,11 @@ class ScriptedSession:
         prompt: Sequence[Message],
         options: Options,
         *,
+        stop_texts: Sequence[str],
         documents: Sequence[str],
         begun: str,
+        tools: Sequence[dict],
+        whole: bool,
         cancelled: Callable[[], bool],
         progress: Callable[[PrefillProgressed], None],
     ) -> Iterator[TurnEvent]:
@@ -79,12 +99,20 @@ class ScriptedSession:
             raise MemoryError
         if said == "fail":
             raise ValueError("scripted failure")
-        while said == "deaf":
+        while said == "deaf" or (said == "read" and not cancelled()):
             time.sleep(0.01)
+        if said == "read":
+            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
+            return
         drafting = options.drafter != "none"
-        script = {"controls": CONTROLS, "think": THOUGHT, "hold": HELD}.get(said, ROUNDS)
+        script = {"controls": CONTROLS, "think": THOUGHT, "hold": HELD, "markdown": MARKDOWN}.get(
+            said, ROUNDS
+        )
         if "echo" in said:
             asked = "|".join(message["content"] for message in prompt)
+            asked += "".join(
+                json.dumps(message["tool_calls"]) for message in prompt if "tool_calls" in message
+            )
             script = (
                 (asked, f"|{begun}"),
                 (f"|{len(documents)} documents", f"|seed {options.seed}"),
@@ -131,7 +159,10 @@ class ScriptedSession:
         while said == "hold" and not cancelled():
             time.sleep(0.01)
         stats = summarise(rounds, prompt_tokens=10)
-        yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats)
+        calls = ToolCall(tools[0]["function"]["name"], '{"x": 1}') if said == "call" else None
+        yield TurnEnded(
+            text, (1, 2) * len(rounds), finish, options.seed, stats, (calls, calls) if calls else ()
+        )
 
     def crash(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -42,6 +42,7 @@ class ScriptedEngine:
     context_limit: int = 10_000
     drafter_names: Sequence[str] = ("lookup", "model")
     prompts: list[list[int]] = field(default_factory=list)
+    options: list[Options] = field(default_factory=list)
     documents: list[list[list[int]]] = field(default_factory=list)
     closed: int = 0
 
@@ -56,6 +57,7 @@ class ScriptedEngine:
         if len(prompt) >= self.context_limit:
             raise ContextFull(f"The prompt has {len(prompt)} tokens.")
         self.prompts.append(list(prompt))
+        self.options.append(options)
         self.documents.append([list(d) for d in documents])
         return self._rounds(prompt, options, progress)
 

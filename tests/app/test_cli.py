@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
         ("generate --prompt x --draft-length ''", "--draft-length is empty; it must be a whole number"),
         (
             "generate --prompt x --drafter x",
-            "--drafter is x; it must be auto, model, lookup, recycling, eagle,",
+            "--drafter is x; it must be auto, model, pard, foreign, lookup,",
         ),
         ("generate --prompt x --drafter lookup --drafter egle", "--drafter is lookup+egle; it must be"),
         ("generate --prompt x --drafter egle", "lookahead or grounded (eagle?)."),

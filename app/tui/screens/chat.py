@@ -3,6 +3,7 @@
 import asyncio
 
 from textual.app import ComposeResult
+from textual.events import Resize
 from textual.screen import Screen
 
 from app.chat.attachments import attach, mentioned, mistyped
@@ -28,6 +29,11 @@ from app.tui.widgets.welcome import Welcome
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
+MEASURE = 106
+"""Columns of the conversation at most: lines of 100 characters, with their room at both sides."""
+KEEP_SECONDS = 1.0
+"""How much of what is being written a sudden end may cost."""
+
 
 class ChatScreen(Screen[None]):
     BINDINGS = [
@@ -41,8 +47,9 @@ class ChatScreen(Screen[None]):
         bind("f7", "app.command('resume last')", "", "chat.resume_last",
              "Go on with the chat before this one", priority=True),
         bind("ctrl+n", "app.command('new')", "", "chat.new", "Begin a new chat"),
-        bind("f3", "app.command('marks')", "", "chat.marks",
-             "Keep the drafting marks on finished answers, or show them as Markdown"),
+        bind("f10,alt+n", "app.command('temporary')", "", "chat.temporary", "Begin a chat that is not kept"),
+        bind("f3", "app.command('marks')", "Marks", "chat.marks",
+             "Mark in the answers which tokens were drafted and accepted, or do not"),
         bind("f8,ctrl+l", "inspect", "Rounds", "chat.rounds",
              "The rounds of an answer one by one: what was drafted, what was accepted"),
         bind("f9", "totals", "", "chat.totals",
@@ -54,11 +61,18 @@ class ChatScreen(Screen[None]):
     """Its background is all it draws; without this each line of it would be drawn with every frame."""
 
     def __init__(
-        self, link: EngineLink, settings: Settings, history: HistoryThread, *, begins_anew: bool, marks: bool
+        self,
+        link: EngineLink,
+        settings: Settings,
+        history: HistoryThread,
+        *,
+        begins_anew: bool,
+        is_kept: bool,
+        marks: bool,
     ) -> None:
         """`begins_anew`: the program began with a new chat, not with one to go on with."""
         super().__init__()
-        self.state = OpenChat(link, settings, history, request_poster(self))
+        self.state = OpenChat(link, settings, history, request_poster(self), is_kept=is_kept)
         self.welcome = Welcome()
         self.transcript = Transcript(self.welcome)
         self.below = Below(self.state)
@@ -75,12 +89,21 @@ class ChatScreen(Screen[None]):
         yield self.transcript
         yield self.below
 
+    def on_resize(self, event: Resize) -> None:
+        side = (event.size.width - MEASURE) // 2
+        for part in (self.transcript, self.below):
+            if side > 0:
+                part.styles.padding = (0, side, 1 if part is self.transcript else 0, side)
+            else:
+                part.styles.clear_rule("padding")
+
     def on_mount(self) -> None:
         self.prompt.area.focus()
         self.post_message(PromptReady())
         self.show_pair()
         self.run_worker(self._load_prompts())
         self.set_interval(HAND_OVER_SECONDS, self.state.save)
+        self.set_interval(KEEP_SECONDS, self.unsent_prompts.save)
 
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
         self.prompt.sent(event.text)
@@ -144,6 +167,17 @@ class ChatScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The key that stops is offered where there is something to stop."""
         return action != "stop" or self.state.can_stop
+
+    def applies(self, action: str) -> bool:
+        """Whether there is something for it to be done with."""
+        if action == "inspect":
+            return bool(self.state.logs)
+        asked = self.state.conversation.last is not None
+        if action == "app.command('marks')":
+            return asked
+        if action == "app.command('compare')":
+            return asked and self.state.running is None
+        return self.actions.apply(action)
 
     def action_stop(self) -> None:
         self.state.stop()

@@ -6,6 +6,7 @@ from inspect import isawaitable
 from pathlib import Path
 
 from app.chat.attachments import attach
+from app.chat.open_chat import NOT_KEPT
 from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
@@ -48,6 +49,7 @@ class CommandRunner:
             "comparisons": lambda _: opener.comparisons(),
             "pairs": lambda _: opener.pairs(),
             "welcome": lambda _: opener.welcome(),
+            "notices": lambda _: opener.notices(view.notices.kept),
             "use": self._use,
             "pull": self._pull,
             "remove": self._remove,
@@ -64,11 +66,12 @@ class CommandRunner:
             "editor": lambda _: prompt.area.action_editor(),
             "sessions": opener.sessions,
             "resume": lambda value: saved.resume(value or "last"),
-            "new": lambda _: chat.clear(),
-            "clear": lambda _: chat.clear(),
+            "new": self._new,
+            "clear": self._new,
+            "temporary": lambda _: chat.clear(is_kept=False) or NOT_KEPT,
             "rename": lambda value: saved.rename(chat.conversation.chat, value),
-            "archive": lambda _: saved.archive(saved.current()),
-            "delete": lambda _: saved.delete(saved.current()),
+            "archive": lambda _: saved.archive(saved.kept()),
+            "delete": lambda _: saved.delete(saved.kept()),
             "undo": lambda _: saved.undo(),
             "export": self._export,
             "import": saved.import_file,
@@ -143,11 +146,22 @@ class CommandRunner:
             unknown = f"There is no pair {name}. {self._app.keys.fill_in(own)}"
             raise BadInput(unknown if "/" in name else str(error)) from error
 
+    def _new(self, value: str) -> str | None:
+        if value not in ("", "keep"):
+            raise BadInput(f"Nothing was done: it is /new or /new keep, not '{value}'.")
+        left = [] if value else self._chat.own_settings
+        self._chat.clear(keeps_settings=bool(value))
+        # The new chat may be in view for good; what it lacks is told once.
+        return (
+            f"A new chat, with the defaults: without {', '.join(left)}. /new keep keeps them."
+            if left
+            else None
+        )
+
     def _system(self, value: str) -> str:
-        conversation = self._chat.conversation
         if value:
-            conversation.set_up(system="" if value == "none" else value)
-        system = conversation.system
+            self._chat.instruct("" if value == "none" else value)
+        system = self._chat.conversation.system
         return f"Instructions: {system}" if system else "There are no instructions."
 
     def _marks(self, value: str) -> None:
@@ -163,13 +177,21 @@ class CommandRunner:
     def _detach(self, value: str) -> str:
         return f"{counted(len(self._prompt.take_attachments()), 'attached file')} left out."
 
-    async def _export(self, value: str) -> str:
+    def _export(self, value: str) -> None:
         """`[markdown|json] [FILE]` of the chat in view."""
         kind, _, file = value.partition(" ")
         if kind not in ("markdown", "md", "json"):
             kind, file = ("json" if value.endswith(".json") else "markdown"), value
         saved = self._app.saved
-        return await saved.export(saved.current(), "json" if kind == "json" else "markdown", file.strip())
+        work = saved.export(saved.current(), "json" if kind == "json" else "markdown", file.strip())
+
+        async def export() -> None:
+            try:
+                self._view.note(await work)
+            except AppError as error:
+                self._view.note(str(error), "error")
+
+        self._app.run_worker(export())  # it may ask, and this would wait for ever here
 
     def _stop(self, value: str) -> None:
         if not self._chat.can_stop:

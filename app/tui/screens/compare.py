@@ -16,6 +16,7 @@ from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
 from app.engine.protocol import Answered, Explained
 from app.shell.errors import AppError
+from app.shell.named_file import free_place
 from app.shell.printable import printable
 from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
@@ -42,8 +43,10 @@ The same prompts without and with drafting, one after the other on the same engi
         bind("right", "prompt(1)", "", "compare.right", "Next prompt"),
         bind("up", "setting(-1)", "", "compare.up", "Setting before"),
         bind("down", "setting(1)", "", "compare.down", "Next setting"),
-        bind("s", "sweep", "Sweep", "compare.sweep", "Run the same prompts with draft lengths 0 to 8"),
-        bind("e", "export", "Export", "compare.export", "Write JSON, CSV and a picture into this folder"),
+        bind("s", "sweep", "Sweep", "compare.sweep",
+             "Run the same prompts with draft lengths 0 to 8, and longer ones while they are faster"),
+        bind("e", "export", "Export", "compare.export",
+             "Write JSON, CSV and a picture into the folder for exports"),
         bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
              "Scroll both texts, or the figures, down"),
         bind("pageup", "scroll_texts(-1)", "", "compare.page_up", "Scroll both texts, or the figures, up"),
@@ -130,7 +133,8 @@ The same prompts without and with drafting, one after the other on the same engi
 
     async def action_sweep(self) -> None:
         assert (done := self.plan) is not None, "the key is not offered without one"
-        self.plan = plan(done.questions, sweep_lengths(done.settings), done.options, SWEEP_REPEATS)
+        settings = sweep_lengths(done.settings)
+        self.plan = plan(done.questions, settings, done.options, SWEEP_REPEATS, climbs=True)
         await self._start(self.plan)
 
     def action_view(self) -> None:
@@ -154,14 +158,15 @@ The same prompts without and with drafting, one after the other on the same engi
             self.app.run_worker(self._export(self.record))
 
     async def _export(self, record: Record) -> None:
-        files = [Path.cwd() / f"comparison-{record.name}{suffix}" for suffix in EXPORTED]
+        place = free_place(self.app.config.export_folder, f"comparison-{record.name}", *EXPORTED)
+        files = [Path(f"{place}{suffix}") for suffix in EXPORTED]
         try:
             for file in files:
                 await asyncio.to_thread(export, record, file)
         except AppError as error:
             self._show_error(error)
         else:
-            written = f"Written: {', '.join(file.name for file in files)} in {Path.cwd()}"
+            written = f"Written: {', '.join(file.name for file in files)} in {place.parent}"
             self.app.notify(printable(written), markup=False)
         finally:
             self._exports = False
@@ -206,7 +211,8 @@ The same prompts without and with drafting, one after the other on the same engi
 
     def _keep(self, record: Record) -> None:
         try:
-            store.keep(record)
+            if self.app.state.conversation.is_kept:
+                store.keep(record)
         except AppError as error:
             self._show_error(error)
         self.app.post_message(ComparisonEnded(sentence(record)))

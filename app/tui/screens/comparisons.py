@@ -83,7 +83,7 @@ class ComparisonsScreen(OpenedScreen[None]):
 
 def _row(record: Record) -> Content:
     return Content.assemble(
-        (f"{record.when}  ", "dim"),
+        (f"{record.when}  ", "$text-muted"),
         (f"{record.best_ratio:.2f}x  ", "bold"),
         ("broken off  " if record.broken_off else "", "italic"),
         f"{one_line(str(record.facts['pair']['name']))}  {_what(record)}",

@@ -17,6 +17,7 @@ from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.sample import sample
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.installed import installed
 from models.paths import data_folder
@@ -27,8 +28,8 @@ from models.speed.machine import Machine, this_chip, this_machine
 from models.speed.roofline import expect
 
 BUILTIN = """\
-The built-in pair ships with the program: two very small models that show how drafting works. It talks \
-about speculative decoding and this program, and knows little else."""
+The built-in pair ships with the program and answers at once: two very small models that show how \
+drafting works, and know little else."""
 OTHER = "The pair in use is {name}, {what}. Larger models know more."
 
 SUGGESTED = 3
@@ -60,7 +61,8 @@ with what answers now; on another row it shows that pair, with the key that down
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="welcome", can_focus=False):
-            yield Static(Content.styled("Welcome to mlx-spec", "bold"), id="welcome-title")
+            yield Static(Content.styled("Welcome to mlx-spec", "bold $text-accent"), id="welcome-title")
+            yield Static(sample(), id="welcome-sample")
             yield Static(Content(self._about()))
             yield Static(Content("Looking at what fits this machine…"), id="suggestions")
             yield OptionList(markup=False)
@@ -149,4 +151,4 @@ def _row(facts: Facts, *, narrow: bool) -> Content:
         speed = f"{expected.drafted:.0f} tok/s" if narrow else long
     size = "here already" if facts.installed else size_text(pair.download_bytes)
     line = Content.assemble((one_line(pair.name), "bold"), f"  {size}  {speed}".rstrip())
-    return line if narrow else line + Content.styled(f"\n  {one_line(pair.good_for)}", "dim")
+    return line if narrow else line + Content.styled(f"\n  {one_line(pair.good_for)}", "$text-muted")

@@ -1,5 +1,7 @@
 """Opens the screens over the chat."""
 
+from collections.abc import Iterable
+
 from app.compare.record import Record
 from app.compare.request import read_compare, read_sweep
 from app.history.records import ChatRow
@@ -8,9 +10,11 @@ from app.tui.program import Program
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.notices import NoticesScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.message_actions import MessageActions
+from app.tui.widgets.notices import Notice
 from app.tui.widgets.prompt import Prompt
 from models.pairs.catalogue import Pair
 
@@ -50,6 +54,10 @@ class Opener:
         """Show one of their list; the second Enter in one read opens nothing more."""
         if isinstance(self._app.screen, ComparisonsScreen):
             self._app.push_screen(CompareScreen(record=record))
+
+    def notices(self, kept: Iterable[Notice]) -> None:
+        self.return_to_chat()
+        self._app.push_screen(NoticesScreen([*kept]))
 
     def welcome(self) -> None:
         """Explain the built-in pair and offer real ones, as at the first start."""

@@ -24,22 +24,26 @@ from models.pairs.pair import PairSpec, Source, read_source
 class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
 
-    HELP = "Target and draft have to read text alike. Enter fetches their small files and compares them."
+    HELP = """\
+Target and draft have to read text alike. Enter fetches their small files and compares them. Without a draft \
+what needs no files drafts, and drafters that are trained here."""
 
     BINDINGS = [
         bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, target: str = "") -> None:
         super().__init__()
+        self._target = target
         self._stop = threading.Event()
         self._checking = False
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="own-pair", can_focus=False):
             yield Static("Target: a Hub repository (org/name) or a folder")
-            yield Input(placeholder="mlx-community/Qwen3-8B-4bit", id="own-target", select_on_focus=False)
-            yield Static("Draft: a smaller model of the same family")
+            example = "mlx-community/Qwen3-8B-4bit"
+            yield Input(self._target, placeholder=example, id="own-target", select_on_focus=False)
+            yield Static("Draft: a smaller model of the same family, or none")
             yield Input(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
             hint = self.app.keys.fill_in("Enter checks both. {own.leave} closes.")
             yield Static(hint, id="own-message", markup=False)
@@ -48,6 +52,8 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
     def on_mount(self) -> None:
         self.query_one("#own-pair").border_title = "A pair of your own"
         self.query_one("#own-target").focus()
+        if self._target:
+            self._suggest_draft(self._source("target"))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -55,7 +61,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
             if event.input.id == "own-target" and not self.query_one("#own-draft", Input).value:
                 self._suggest_draft(self._source("target"))
             elif not self._checking:
-                spec = name_own(PairSpec("", self._source("target"), self._source("draft")))
+                spec = name_own(PairSpec("", self._source("target"), self._draft()))
                 self._checking = True
                 self.show_message("Checking…")
                 self.run_worker(lambda: self._check(spec), thread=True)
@@ -72,8 +78,12 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
         draft = self.query_one("#own-draft", Input)
         draft.value = fitting_draft(target) or ""
         known = "This draft should fit. Enter checks both."
-        self.show_message(known if draft.value else "Name a draft of the same family, then Enter.")
+        self.show_message(known if draft.value else "Name a draft of the same family, or none, then Enter.")
         draft.focus()
+
+    def _draft(self) -> Source | None:
+        is_none = self.query_one("#own-draft", Input).value.strip().lower() == "none"
+        return None if is_none else self._source("draft")
 
     def _source(self, which: Literal["target", "draft"]) -> Source:
         """The model named in one of the two fields.

@@ -8,36 +8,35 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.pair_facts import Facts, all_facts, details, first_facts, matches
+from app.chat.pair_facts import (
+    GROUPS,
+    Facts,
+    all_facts,
+    first_facts,
+    group,
+    matches,
+)
 from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import PullJob
 from app.compare.store import last_speeds
-from app.shell.number_text import bar
-from app.shell.printable import printable
 from app.shell.pull_text import warning
 from app.tui.keys.keymap import bind
+from app.tui.screens.hub_search import HubSearchScreen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.pair_rows import WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
-from models.speed.fit import Fit
 from models.speed.machine import this_chip, this_machine
-from models.speed.roofline import Expectation
 
 WATCH_SECONDS = 0.25
-HINT = """\
-Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.own} adds a pair of your own. \
-? is not verified."""
-
-BAR_CELLS = 8
-
-SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
+HINT = "Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.hub} searches the Hub."
 
 
 class PairsScreen(OpenedScreen[Pair | None]):
@@ -56,6 +55,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("r", "retry", "Resume", "pairs.retry",
              "Go on with the pair's download, or with all that were paused or failed"),
         bind("x,delete", "remove", "Remove", "pairs.remove", "Delete the pair's files, after asking"),
+        bind("h", "search_hub", "Hub", "pairs.hub", "Search the Hub for more models"),
         bind("a", "add_own", "Own pair", "pairs.own", "Put a pair together from two repositories or folders"),
         bind("escape", "back", "Back", "pairs.back", "Close the filter; then back to the chat"),
     ]  # fmt: skip
@@ -108,7 +108,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id:
-            self._details.update(Content(details(self.facts[event.option_id])))
+            self._details.update(about(self.facts[event.option_id]))
             self._details_view.scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -165,6 +165,14 @@ class PairsScreen(OpenedScreen[Pair | None]):
         if self.is_active:
             self.app.push_screen(OwnPairScreen(), self._add_own)
 
+    def action_search_hub(self) -> None:
+        if self.is_active:
+            self.app.push_screen(HubSearchScreen(self.query_one(Input).value), self._take_from_hub)
+
+    def _take_from_hub(self, repo: str | None) -> None:
+        if repo is not None:
+            self.app.push_screen(OwnPairScreen(repo), self._add_own)
+
     def action_remove(self) -> None:
         if (pair := self.chosen) is not None:
             self.ask_once(self._remove(pair))
@@ -192,26 +200,37 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def show_list(self, highlight: str | None = None) -> None:
         chosen = highlight or (self.chosen.name if self.chosen else None)
         width, words = self.app.size.width, self.query_one(Input).value
-        names = [name for name, facts in self.facts.items() if matches(facts, words)]
-        title = Content.styled(header(width=width, predicts=self._predicts), "bold")
-        self.query_one("#pairs-header", Static).update(title)
+        shown = sorted((facts for facts in self.facts.values() if matches(facts, words)), key=self._order)
+        self.query_one("#pairs-header", Static).update(
+            Content.styled(header(width=width, predicts=self._predicts), "$text-muted")
+        )
         options = self.query_one(OptionList).clear_options()
-        options.add_options(Option(self._row(name), id=name) for name in names)
+        for place, facts in enumerate(shown):
+            if place == 0 or group(facts) != group(shown[place - 1]):
+                options.add_option(Option(Content.styled(GROUPS[group(facts)], "bold"), disabled=True))
+            options.add_option(Option(self._row(facts.pair.name), id=facts.pair.name))
+        unverified = any(not facts.pair.verified for facts in shown)
+        options.border_subtitle = "? not verified" if unverified else ""
+        names = [facts.pair.name for facts in shown]
         if names:
-            options.highlighted = names.index(chosen) if chosen in names else 0
+            options.highlighted = options.get_option_index(chosen if chosen in names else names[0])
         else:
             nothing = self.app.keys.fill_in("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
+    def _order(self, facts: Facts) -> tuple[int, bool, int]:
+        """What is here first, of it what is in use; of the others the smallest that fits."""
+        return group(facts), facts.pair.name != self.app.link.pair.name, facts.pair.memory_bytes
+
     @property
     def _predicts(self) -> bool:
         """There is room for a column of predicted speeds, and something to put there."""
-        return self.app.size.width >= 100 and any(facts.expected for facts in self.facts.values())
+        return self.app.size.width >= WITH_LICENCE and any(facts.expected for facts in self.facts.values())
 
     def _row(self, name: str) -> Content:
         facts = self.facts[name]
         here = state(facts, self.app.pulls.of(facts.pair.spec), in_use=name == self.app.link.pair.name)
-        return Content(row(facts, here, width=self.app.size.width, predicts=self._predicts))
+        return row(facts, here, width=self.app.size.width, predicts=self._predicts)
 
     def _show_row(self, name: str) -> None:
         options = self.query_one(OptionList)
@@ -247,50 +266,3 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def _show_facts(self, facts: dict[str, Facts]) -> None:
         self.facts = facts
         self.show_list()
-
-
-def header(*, width: int, predicts: bool) -> str:
-    if width < 80:
-        return f"{'pair':<17} {'size':>7} here"
-    line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13}"
-    if predicts:
-        line += f" {'tok/s, draft':<12}"
-    return f"{line} licence"
-
-
-def row(facts: Facts, state: str, *, width: int, predicts: bool) -> str:
-    pair = facts.pair
-    size = size_text(pair.download_bytes) if pair.download_bytes else "here"
-    if width < 80:
-        return printable(f"{_cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}")
-    mark = " " if pair.verified else "?"
-    memory = memory_bar(facts.fit) if facts.fit else ""
-    line = f"{_cut(pair.name, 18):<18} {size:>8}{mark} {memory:<14} {state:<13}"
-    if predicts:
-        line += f" {_speeds(facts.expected):<12}"
-    return printable(f"{line} {_cut(pair.licence, 28)}")
-
-
-def state(facts: Facts, job: PullJob | None, *, in_use: bool) -> str:
-    """Its download while there is one to come, then whether it is here, then whether it would fit."""
-    if job is not None and job.state == "running":
-        return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
-    if job is not None and job.state in ("waiting", "paused", "failed"):
-        return job.state
-    if facts.installed:
-        return "in use" if in_use else "installed"
-    return facts.fit.verdict if facts.fit else "…"
-
-
-def memory_bar(fit: Fit) -> str:
-    """How much of the machine's memory a pair takes."""
-    share = f"{fit.memory_share:.0%}" if fit.memory_share < 10 else ">999%"
-    return f"{bar(round(fit.memory_share * BAR_CELLS), BAR_CELLS)} {share:>5}"
-
-
-def _speeds(expected: Expectation | None) -> str:
-    return f"{expected.plain:.0f} → {expected.drafted:.0f}" if expected else "unknown"
-
-
-def _cut(text: str, cells: int) -> str:
-    return text if len(text) <= cells else f"{text[: cells - 1]}…"

@@ -70,7 +70,7 @@ class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
             # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
             yield Input(one_line(self._value), select_on_focus=False)
             keys = self.app.keys.fill_in("Enter takes it, {title.leave} leaves it as it was.")
-            yield Static(Content.styled(keys, "dim"))
+            yield Static(Content.styled(keys, "$text-muted"))
         yield KeyLine()
 
     def on_mount(self) -> None:

@@ -1,6 +1,6 @@
 """All saved chats: find one, go on with it, put it in order."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from textual.app import ComposeResult
@@ -10,7 +10,7 @@ from textual.widgets.option_list import Option
 
 from app.history.records import Chat, ChatRow, now
 from app.shell.errors import AppError
-from app.shell.number_text import ago, counted
+from app.shell.number_text import counted, day_group, when_text
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
@@ -21,6 +21,8 @@ from app.tui.widgets.key_line import KeyLine
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
+COUNT, PAIR, WHEN, WIDE = 4, 16, 12, 64
+"""Columns of the number of messages, the pair and the time; of a list with room for all of them."""
 
 
 class SessionsScreen(OpenedScreen[ChatRow | None]):
@@ -45,9 +47,10 @@ the chat at the message that was found."""
         bind("escape", "back", "Back", "sessions.back", "Empty the search; then leave"),
     ]  # fmt: skip
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", time: Callable[[], float] = now) -> None:
         super().__init__()
         self._text = text
+        self.time = time
         self.rows: list[ChatRow] = []
         self._is_loaded = False
         self._deleting = ""
@@ -71,16 +74,24 @@ the chat at the message that was found."""
     def on_input_changed(self, event: Input.Changed) -> None:
         self.show_message("")
         self._text = event.value
+        self.query_one(OptionList).highlighted = None  # the best hit comes first
         self.load()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.query_one(OptionList).focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self.rows[event.option_index])
+        self.dismiss(self._row(event.option_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "search" or not isinstance(self.focused, Input)
+        """Keys that would do nothing now are not offered."""
+        match action:
+            case "search":
+                return not isinstance(self.focused, Input)
+            case "rename" | "archive" | "delete" | "export":
+                return bool(self.rows)
+            case _:
+                return True
 
     def action_search(self) -> None:
         self.set_focus(self.query_one(Input))
@@ -128,8 +139,12 @@ the chat at the message that was found."""
 
     @property
     def chosen(self) -> Chat | None:
-        place = self.query_one(OptionList).highlighted
-        return None if place is None else self.rows[place].chat
+        option = self.query_one(OptionList).highlighted_option
+        row = self._row(option.id) if option is not None else None
+        return row.chat if row is not None else None
+
+    def _row(self, chat_id: str | None) -> ChatRow | None:
+        return next((row for row in self.rows if row.chat.id == chat_id), None)
 
     def load(self) -> None:
         """Ask for the chats again; an answer that comes too late is dropped."""
@@ -155,37 +170,52 @@ the chat at the message that was found."""
 
     async def _load(self) -> None:
         try:
-            self.rows = await self.app.saved.rows(self._text, archived=self.archived)
+            rows = await self.app.saved.rows(self._text, archived=self.archived)
         except AppError as error:
             self.show_message(str(error))
             return
+        # What a search found comes with the best first, all chats by the time that is shown.
+        self.rows = rows if self.words else sorted(rows, key=lambda row: row.chat.changed, reverse=True)
         self._is_loaded = True
         if not self.was_closed:
             self._draw()
 
     def _draw(self) -> None:
         options = self.query_one(OptionList)
-        place = options.highlighted or 0
-        width, time = self.app.size.width - FRAME, now()
+        chosen, place = self.chosen, options.highlighted or 0
+        width, time = self.app.size.width - FRAME, self.time()
         options.clear_options()
-        options.add_options(Option(_drawn(row, width, time, self.words)) for row in self.rows)
-        options.highlighted = min(place, len(self.rows) - 1) if self.rows else None
-        what = "archived chat" if self.archived and not self._text.strip() else "chat"
+        group = ""
+        for row in self.rows:
+            if not self.words and (heading := day_group(row.chat.changed, time)) != group:
+                group = heading
+                options.add_option(Option(Content.styled(heading, "$text-muted bold"), disabled=True))
+            options.add_option(Option(_drawn(row, width, time, self.words), id=row.chat.id))
+        what = "archived chat" if self.archived and not self.words else "chat"
         options.border_title = counted(len(self.rows), what)
         if not self.rows:
-            nothing = "Nothing found." if self._text.strip() else f"No {what}s yet."
-            options.add_option(Option(Content.styled(nothing, "dim"), disabled=True))
+            nothing = "Nothing found." if self.words else f"No {what}s yet."
+            options.add_option(Option(Content.styled(nothing, "$text-muted"), disabled=True))
+        elif chosen is not None and self._row(chosen.id) is not None:
+            options.highlighted = options.get_option_index(chosen.id)
+        else:
+            options.highlighted = min(place, options.option_count - 1)
+            if options.highlighted_option is None or options.highlighted_option.disabled:
+                options.action_cursor_down()
+        self.refresh_bindings()
 
 
 def _drawn(row: ChatRow, width: int, time: float, words: list[str]) -> Content:
-    when = ago(row.chat.changed, time)
-    facts = f"{counted(row.messages, 'message')} · {one_line(row.pair)} · {when}" if width >= 70 else when
-    if row.chat.archived:
-        facts = f"archived · {facts}"
-    title = one_line(row.chat.title) or "(no title)"
-    line = with_found(Content.styled(title, "bold"), words)
-    line = line.truncate(max(10, width - len(facts) - 2), ellipsis=True)
-    parts = [Content.assemble(line, "  ", (facts, "dim"))]
+    """In columns: title, number of messages, pair, time; in a narrow terminal title and time."""
+    when = when_text(row.chat.changed, time)
+    facts = when
+    if width >= WIDE:
+        pair = Content(one_line(row.pair)).truncate(PAIR, ellipsis=True).plain
+        facts = f"{row.messages:>{COUNT}}  {pair:<{PAIR}}{when:>{WHEN}}"
+    title = f"{'▢ ' if row.chat.archived else ''}{one_line(row.chat.title) or '(no title)'}"
+    room = max(10, width - len(facts) - 2)
+    line = with_found(Content.styled(title, "bold"), words).truncate(room, ellipsis=True, pad=True)
+    parts = [Content.assemble(line, "  ", (facts, "$text-muted"))]
     if row.excerpt:
         parts.append(with_found(Content(f"  {one_line(row.excerpt)}"), words))
     return Content("\n").join(parts)

@@ -1,93 +1,270 @@
-"""A finished answer: one widget, whatever its length."""
+"""An answer, while it grows and when it is finished: one widget, drawn line by line, whatever its length."""
 
+import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from operator import eq
+from typing import get_args
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
-from textual.reactive import reactive
+from textual.geometry import Region, Size
+from textual.reactive import reactive, var
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style as VisualStyle
+from textual.timer import Timer
 
 from app.chat.thinking import thought_of
-from app.engine.events import Piece
+from app.engine.events import Mark, Piece, append, text_of
 from app.shell.printable import printable
+from app.tui.messages import CopyRequested
 from app.tui.widgets.item_line import SEPARATOR
-from app.tui.widgets.markdown_text import markdown
-from app.tui.widgets.marked_lines import MARK_CLASSES, MarkedLines, runs
+from app.tui.widgets.markdown_blocks import MARKDOWN_CLASSES
+from app.tui.widgets.markdown_lines import MarkdownLines
 from app.tui.widgets.message import Message
+from app.tui.widgets.wrapping import Line, Run, Styles
 
-UNBROKEN = 10**9
-"""A width at which no line is broken."""
+MARK_CLASSES: dict[Mark, str] = {mark: f"mark--{mark}" for mark in get_args(Mark)}
+"""Component classes; chat.tcss gives accepted text an underline and slants bonus text."""
+
+STATS, THOUGHT, SELECTED = "answer--stats", "answer--thought", "screen--selection"
+
+SHARE = 1 / 24
+"""Of a core, at most, for making the lines of what grows: a table of hundreds of rows is drawn less often."""
+SHORTEST_PAUSE = 0.001
 
 
 class Answer(Message):
-    """Markdown, or the tokens with their marks; a line of numbers below. A thought before it is folded."""
+    """Markdown, its tokens marked or not; a line of numbers below. A thought before it is folded."""
 
-    COMPONENT_CLASSES = {*MARK_CLASSES.values(), "answer--stats", "answer--thought"}
+    COMPONENT_CLASSES = {*MARK_CLASSES.values(), *MARKDOWN_CLASSES, STATS, THOUGHT}
 
-    marks: reactive[bool] = reactive(False, layout=True, init=False)
-    unfolded: reactive[bool] = reactive(False, layout=True, init=False)
+    marks: reactive[bool] = reactive(False, init=False)
+    unfolded: reactive[bool] = reactive(False, init=False)
+
+    virtual_size = var(Size(0, 0))
+    """Without a layout of its own: it changes in one."""
 
     def __init__(
-        self, text: str, pieces: Sequence[Piece], stats: str, *, marks: bool = False, branch: str = ""
+        self,
+        pieces: Sequence[Piece] = (),
+        stats: str = "",
+        branch: str = "",
+        *,
+        marks: bool = False,
+        growing: bool = False,
     ) -> None:
         """`branch`: `‹2/3›` where there are others; else empty."""
         super().__init__()
-        self.text = text
         self.stats = stats
         self.branch = branch
-        self._pieces = pieces
-        self._thought = thought_of(text)
+        self.growing = growing
         self.set_reactive(Answer.marks, marks)
+        self._thought, self._answer = MarkdownLines((THOUGHT,)), MarkdownLines()
+        self._width = 0
+        self._rows: list[Line] = []
+        self._drawn: dict[int, Strip] = {}
+        """Textual forgets its own whenever the height changes."""
+        self._styles: dict[Styles, Style] = {}
+        self._coming: Timer | None = None
+        self._pause = SHORTEST_PAUSE
+        self._begin_again()
+        self._take(pieces)
 
-    def on_mount(self) -> None:
-        self._draw()
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._draw))
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(self._pieces)
+
+    @property
+    def text(self) -> str:
+        return text_of(self._pieces)
+
+    def add(self, pieces: Sequence[Piece]) -> None:
+        """Append text; only the lines it touches are drawn again, soon."""
+        self._take(pieces)
+        if self._coming is None:
+            self._coming = self.set_timer(self._pause, self._arrange)
+
+    def end(self, pieces: Sequence[Piece], stats: str, branch: str) -> None:
+        """It grows no more; `pieces` are the whole of it."""
+        self.growing, self.stats, self.branch = False, stats, branch
+        self._begin_again()
+        self._take(pieces)
+        self._arrange()
+
+    def clear(self) -> None:
+        self._begin_again()
+        self._arrange()
+
+    def _begin_again(self) -> None:
+        self._pieces: list[Piece] = []
+        self._shown = ""
+        self._mark_ends: list[int] = []
+        """Where each piece ends in the text as it is shown."""
+
+    def _take(self, pieces: Sequence[Piece]) -> None:
+        for piece in pieces:
+            before = len(self._pieces)
+            append(self._pieces, piece)
+            self._shown += printable(piece.text)
+            del self._mark_ends[before - (len(self._pieces) == before) :]
+            self._mark_ends.append(len(self._shown))
+
+    def _arrange(self) -> None:
+        """Make the rows again and draw those that changed; before there is a width there are none."""
+        if self._coming is not None:
+            self._coming.stop()
+            self._coming = None
+        if not self._width:
+            return
+        start = time.thread_time()
+        before, self._rows = self._rows, self._made_rows()
+        self._pause = max(SHORTEST_PAUSE, (time.thread_time() - start) / SHARE)
+        same = sum(takewhile(bool, map(eq, before, self._rows)))
+        # Those beyond the end too: a blank was drawn where the answer had been longer.
+        self._drawn = {y: strip for y, strip in self._drawn.items() if y < same}
+        if len(before) == len(self._rows):
+            self.refresh(Region(0, same, self.outer_size.width, len(self._rows) - same))
+        else:
+            self.refresh(layout=True)
+
+    def _made_rows(self) -> list[Line]:
+        text, width = self._shown, self._width
+        thought, answer_at, finished = thought_of(text)
+        rows: list[Line] = []
+        if thought:
+            unfolded = self.unfolded or (self.growing and not finished)
+            rows.append((Run(self._thought_line(len(thought.split()), finished, unfolded), (THOUGHT,)),))
+            if unfolded:
+                self._thought.show(thought, text.index(thought), width)
+                rows += (*self._thought.lines, ())
+        self._answer.show(text[answer_at:], answer_at, width)
+        rows += self._answer.lines
+        stats = " ".join(part for part in (self.branch, self.stats) if part)
+        if stats:
+            rows += ((Run(line, (STATS,)),) for line in broken(printable(stats), width))
+        return rows or [()]
+
+    def _thought_line(self, words: int, finished: bool, unfolded: bool) -> str:
+        if self.growing and not finished:
+            return "▾ thinking"
+        unfinished = "" if finished else ", not to an end"
+        sign, hint = ("▾", "fold") if unfolded else ("▸", "show")
+        return f"{sign} thought in {words} words{unfinished} (/think: {hint})"
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        if width and width != self._width:
+            self._width = width
+            self._rows, self._drawn = self._made_rows(), {}
+        return len(self._rows)
 
     def watch_marks(self) -> None:
-        self._draw()
+        self._draw_again()
+
+    def watch_found(self) -> None:
+        self._draw_again()
 
     def watch_unfolded(self) -> None:
-        self._draw()
+        self._arrange()
 
-    def _draw(self) -> None:
-        if not self.is_attached:
-            return
-        parts = self._thought_parts() if self._thought.thought else []
-        if self.marks:
-            parts.append(self._marked())
-        elif answer := self.text[self._thought.answer_at :]:
-            parts.append(markdown(answer, "monokai" if self.app.current_theme.dark else "friendly"))
-        line = " ".join(part for part in (self.branch, self.stats) if part)
-        self.update(Group(*parts, _Stats(printable(line), self.get_component_rich_style("answer--stats"))))
+    def selection_updated(self, selection: Selection | None) -> None:
+        self._draw_again()
 
-    def _thought_parts(self) -> list[RenderableType]:
-        words = len(self._thought.thought.split())
-        unfinished = "" if self._thought.finished else ", not to an end"
-        sign, hint = ("▾", "fold") if self.unfolded else ("▸", "show")
-        style = self.get_component_rich_style("answer--thought")
-        line = Text(f"{sign} thought in {words} words{unfinished} (/think: {hint})", style)
-        if not self.unfolded:
-            return [line]
-        return [line, Text(printable(self._thought.thought) + "\n", style)]
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles = {}
+        self._drawn = {}
 
-    def _marked(self) -> Text:
-        """The answer's tokens; the parts of one visible character are drawn alike, so it stays whole."""
-        whole = MarkedLines(UNBROKEN)
-        whole.add(_from(self._pieces, self._thought.answer_at))
-        styles = {mark: self.get_component_rich_style(name) for mark, name in MARK_CLASSES.items()}
-        marked = ((run for piece in line for run in runs(piece)) for line in whole.lines)
-        return Text("\n").join(
-            Text.assemble(*((text, styles[mark]) for text, mark in line)) for line in marked
-        )
+    def _draw_again(self) -> None:
+        self._drawn = {}
+        self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        if crop.column_span != (0, self.outer_size.width):
+            return super().render_lines(crop)
+        for y in crop.line_range:
+            if y not in self._drawn or self._drawn[y].cell_length != crop.width:
+                [self._drawn[y]] = super().render_lines(Region(0, y, crop.width, 1))
+        return [self._drawn[y] for y in crop.line_range]
 
-class _Stats:
-    def __init__(self, text: str, style: Style) -> None:
-        self._text, self._style = text, style
+    def render_line(self, y: int) -> Strip:
+        width, base = self.content_size.width, self.visual_style.rich_style
+        if y >= len(self._rows):
+            return Strip.blank(width, base)
+        strip = Strip(self._segments(y))
+        return self.with_found(strip.crop_extend(0, width, base).apply_offsets(0, y))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        yield Text("\n".join(broken(self._text, options.max_width)), self._style)
+    def _segments(self, y: int) -> Iterator[Segment]:
+        # Textual draws a widget once more after it was removed: it has no screen to ask then.
+        selection = self.text_selection if self.is_attached else None
+        start, end = (selection.get_span(y) if selection else None) or (0, 0)
+        x = 0
+        for run in self._rows[y]:
+            for marked in self._marked(run):
+                for part in marked.split(start - x, end - x):
+                    selected = part.at >= 0 and start <= x and (end == -1 or x < end)
+                    yield Segment(
+                        part.text, self._style((*part.styles, SELECTED) if selected else part.styles)
+                    )
+                    x += len(part.text)
+
+    def _marked(self, run: Run) -> list[Run]:
+        if not self.marks or run.at < 0:
+            return [run]
+        ends = self._mark_ends
+        inner = ends[bisect_right(ends, run.at) : bisect_left(ends, run.at + run.size)]
+        return [
+            part for piece in run.split(*(end - run.at for end in inner)) for part in self._with_mark(piece)
+        ]
+
+    def _with_mark(self, run: Run) -> list[Run]:
+        """Blanks at a token's borders are not underlined with it."""
+        mark = self._pieces[min(bisect_right(self._mark_ends, run.at), len(self._pieces) - 1)].mark
+        text, styles = run.text, (*run.styles, MARK_CLASSES[mark])
+        if mark == "plain":
+            return [run]
+        parts = run.split(len(text) - len(text.lstrip(" ")), len(text.rstrip(" ")))
+        return [part._replace(styles=styles) if part.text.strip(" ") else part for part in parts]
+
+    def _style(self, styles: Styles) -> Style:
+        if styles not in self._styles:
+            names = [name for name in styles if name in MARKDOWN_CLASSES or name in (STATS, THOUGHT)]
+            visual, click = self.get_visual_style(*names), Style()
+            for name in styles:
+                if name.startswith("@"):
+                    click = Style.from_meta({"@click": name[1:]})
+                elif name == SELECTED:
+                    visual += VisualStyle.from_styles(self.screen.get_component_styles(name))
+                elif name in MARK_CLASSES.values():
+                    visual += self.get_visual_style(name, partial=True)
+                elif name not in names:
+                    visual += self.app.stylesheet.parse_style(name)
+            self._styles[styles] = visual.rich_style + click
+        return self._styles[styles]
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The source of what is selected: Markdown as the model wrote it, lines as long as they are."""
+        places: list[int] = []
+        for y, row in enumerate(self._rows):
+            start, end = selection.get_span(y) or (0, 0)
+            x = 0
+            for run in row:
+                first, last = max(0, start - x), len(run.text) if end == -1 else min(len(run.text), end - x)
+                if run.at >= 0 and first < last:
+                    places += (run.source(first), run.source(last))
+                x += len(run.text)
+        if not places:
+            return None
+        if selection.start is None:
+            places.append(0 if self.unfolded else thought_of(self._shown).answer_at)
+        return self._shown[min(places) : None if selection.end is None else max(places)], "\n"
+
+    def action_copy_code(self, place: int) -> None:
+        code = (self._answer.codes.get(place) or self._thought.codes[place]).texts
+        self.post_message(CopyRequested("\n".join(code) + "\n"))
 
 
 def broken(text: str, width: int) -> list[str]:
@@ -101,12 +278,3 @@ def broken(text: str, width: int) -> list[str]:
         else:
             lines.append(part)
     return lines
-
-
-def _from(pieces: Sequence[Piece], start: int) -> list[Piece]:
-    out: list[Piece] = []
-    for piece in pieces:
-        if rest := piece.text[start:]:
-            out.append(Piece(rest, piece.mark))
-        start = max(0, start - len(piece.text))
-    return out

@@ -56,7 +56,7 @@ class QueueList(Static):
         lines = [f"⋯ next: {one_line(text)[:200]}" for text in self.texts[:QUEUE_SHOWN]]
         if len(self.texts) > QUEUE_SHOWN:
             lines.append(f"⋯ and {len(self.texts) - QUEUE_SHOWN} more")
-        hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "dim")
+        hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "$text-muted")
         self.update(Content("\n").join([*map(Content, lines), hint]))
 
 
@@ -69,6 +69,7 @@ class Below(Vertical):
     def __init__(self, chat: OpenChat) -> None:
         super().__init__()
         self.prompt = Prompt()
+        self.legend = Legend()
         self._chat = chat
         self._log: AnswerLog | None = None
         self._gauges, self._queue, self._status = Gauges(), QueueList(), StatusLine()
@@ -77,7 +78,7 @@ class Below(Vertical):
         self._is_behind = False
 
     def compose(self) -> ComposeResult:
-        yield Legend()
+        yield self.legend
         yield self._gauges
         yield self._queue
         yield self.prompt

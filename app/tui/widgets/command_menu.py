@@ -63,10 +63,10 @@ class CommandMenu(OptionList, can_focus=False):
         if isinstance(choice, str):
             return Content(one_line(choice))
         if width < NARROW and not whole:
-            return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "dim"))
+            return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "$text-muted"))
         if width < NARROW:
             lines = wrap(choice.summary, width - SCROLL_BAR, initial_indent="  ", subsequent_indent="  ")
-            return Content.assemble(choice.usage, "\n", ("\n".join(lines), "dim"))
+            return Content.assemble(choice.usage, "\n", ("\n".join(lines), "$text-muted"))
         usage = f"{choice.usage:<{USAGE}} "
         lines = wrap(choice.summary, width, initial_indent=usage, subsequent_indent=" " * (USAGE + 1))
-        return Content("\n".join(lines)).stylize("dim", len(usage))
+        return Content("\n".join(lines)).stylize("$text-muted", len(usage))

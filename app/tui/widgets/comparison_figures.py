@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from app.compare.plots import series
+from app.compare.plots import auto_speeds, series
 from app.compare.record import Record
 from app.compare.tables import category_table, settings_table
 
@@ -27,13 +27,17 @@ def _parts(record: Record) -> Iterator[Widget]:
     lines = series(record)
     if any(len(line.lengths) >= POINTS_FOR_A_PLOT for line in lines):
         # Brings numpy along, which a chat does not need.
-        from app.tui.widgets.length_plot import LOOKS, LengthPlot
+        from app.tui.widgets.length_plot import AUTO, LOOKS, LengthPlot
 
-        if len(lines) > 1:  # above the plot: inside it would hide points
-            looks = zip(lines, cycle(LOOKS))
-            marks = [Content.styled(f"{marker} {line.label}", color) for line, (color, marker) in looks]
+        autos = auto_speeds(record)
+        if len(lines) > 1 or autos:  # above the plot: inside it would hide points
+            marks: list[Content] = []
+            for line, (color, marker) in zip(lines, cycle(LOOKS)):
+                marks.append(Content.styled(f"{marker} {line.label}, by length", f"${color}"))
+                if line.label in autos:
+                    marks.append(Content.styled(f"{AUTO}{AUTO} {line.label}, length auto", f"${color}"))
             yield Static(Content("   ").join(marks))
-        yield LengthPlot(lines)
+        yield LengthPlot(lines, autos)
     yield FittedTable(lambda narrow: settings_table(record, narrow=narrow))
     if record.has_categories:
         yield FittedTable(lambda narrow: category_table(record, narrow=narrow))

@@ -10,57 +10,50 @@ from textual.widgets import ContentSwitcher, Static
 
 from app.compare.plan import Plan, Run, Setting, plain_of
 from app.compare.record import Outcome, Record
-from app.compare.words import sentence
+from app.compare.words import drafting_text, headline
 from app.engine.events import TextAdded
+from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.program import Program
+from app.tui.widgets.answer import Answer
 from app.tui.widgets.comparison_figures import ComparisonFigures
-from app.tui.widgets.live_answer import LiveAnswer
+from app.tui.widgets.race import Race, Verdict
 from mlx_spec.stats import Stats
 
 
-class ComparePane(Vertical):
-    """One side: a growing answer with its numbers, titled in its border."""
+class ComparePane(VerticalScroll, can_focus=False):
+    """One side: a growing answer, its setting in the frame above, its numbers in the frame below."""
 
     def __init__(self, title: str, name: str) -> None:
         super().__init__(id=name)
         self.border_title = title
-        self._live = LiveAnswer()
-        self._scroll = VerticalScroll(self._live, can_focus=False)
-        self._numbers = Static(Content("waiting"), classes="numbers")
+        self._live = Answer(marks=True)
 
     def compose(self) -> ComposeResult:
-        yield self._scroll
-        yield self._numbers
+        yield self._live
 
     @property
     def text(self) -> str:
         return self._live.text
 
     def begin(self, title: str) -> None:
-        self.border_title = title
+        self.border_title, self.border_subtitle = title, "waiting"
         self._live.clear()
-        self._scroll.scroll_home(animate=False)
-        self._numbers.update(Content("waiting"))
+        self.scroll_home(animate=False)
 
     def add(self, event: TextAdded) -> None:
         self._live.add(event.pieces)
         # Short texts stay at the top, where two of them are easiest to compare.
-        if self._live.size.height >= self._scroll.size.height and not self._scroll.is_anchored:
-            self._scroll.anchor()
-        self._numbers.update(Content(f"{event.tokens_per_second:.0f} tok/s · {event.tokens} tokens\n"))
+        if self._live.size.height > self.size.height and not self.is_anchored:
+            self.anchor()
+        self.border_subtitle = counted(event.tokens, "token")
 
     def end(self, runs: Sequence[Stats]) -> None:
-        """Show the result of a run and its repeats as the figures do: median speed, acceptance over all."""
-        speed = median(run.tokens_per_second for run in runs)
-        seconds = median(run.decode_seconds for run in runs)
-        drafted, accepted = sum(run.draft_n for run in runs), sum(run.draft_n_accepted for run in runs)
-        drafting = "one token per round"
-        if drafted:
-            per_round = accepted / sum(run.rounds for run in runs)
-            drafting = f"accepted {accepted / drafted:.0%}, {per_round:.2f} per round"
-        numbers = f"{speed:.0f} tok/s · {runs[0].tokens} tokens in {seconds:.2f} s"
-        self._numbers.update(Content(f"{numbers}\n{drafting}"))
+        """Show a run: the median time of its repeats, and how much of its own draft was accepted."""
+        seconds, first = median(run.decode_seconds for run in runs), runs[0]
+        drafting = f", {text}" if (text := drafting_text(first)) else ""
+        tokens = "" if first.draft_n else f"{counted(first.tokens, 'token')} in "
+        self.border_subtitle = f"{tokens}{seconds:.2f} s{drafting}"
 
     def show(self, title: str, outcome: Outcome) -> None:
         self.begin(title)
@@ -77,6 +70,8 @@ class ComparisonView(Vertical):
         super().__init__()
         self._record: Record | None = None
         self._prompt = 0
+        self._raced = -1
+        """The prompt of the bars."""
         self._setting = 0
         self._plain = ComparePane("Without drafting", "plain")
         self._drafted = ComparePane("With drafting", "drafted")
@@ -86,19 +81,27 @@ class ComparisonView(Vertical):
             initial="panes", id="compare-views",
         )  # fmt: skip
         self._heading = Static(id="compare-prompt")
-        self._verdict = Static(id="verdict")
+        self._race = Race()
+        self.show_message = self._race.show_message
 
     def compose(self) -> ComposeResult:
         yield self._heading
+        yield self._race
         yield self._views
-        yield self._verdict
 
     def clear(self) -> None:
         self._record, self._prompt = None, -1
         self._views.current = "panes"
+        self._race.clear()
 
     def begin_run(self, plan: Plan, run: Run) -> None:
         self._show_prompt(plan.questions[run.prompt].prompt.prompt)
+        bars = self._race.bars
+        if run.prompt != self._raced:
+            bars.clear()
+            self._raced = run.prompt
+        runner = bars.drafted if plan.settings[run.setting].drafts else bars.plain
+        bars.begin(runner, plan.options_of(run).max_tokens)
         if _is_shown(run):
             if run.prompt != self._prompt:
                 self._drafted.begin("With drafting")
@@ -107,6 +110,7 @@ class ComparisonView(Vertical):
             self._pane_of(setting).begin(_title(setting))
 
     def add(self, plan: Plan, run: Run, event: TextAdded) -> None:
+        self._race.bars.add(event.seconds, event.tokens, event.tokens_per_second)
         if _is_shown(run):
             self._pane_of(plan.settings[run.setting]).add(event)
 
@@ -120,13 +124,8 @@ class ComparisonView(Vertical):
         several = len(record.drafting) > 1 or len(record.prompts) > 1
         self._views.current = "figures" if several else "panes"
         self._show_texts(record)
-        same = all(outcome.difference is None for outcome in record.outcomes)
-        won = record.best_ratio > 1 and same
-        self.show_message(sentence(record), "bold $text-success" if won else "bold $text-warning")
+        self._show_verdict(record)
         await self._figures.show(record)
-
-    def show_message(self, text: str, style: str = "") -> None:
-        self._verdict.update(Content.styled(text, style))
 
     def switch(self) -> None:
         self._views.current = "figures" if self._views.current == "panes" else "panes"
@@ -148,7 +147,7 @@ class ComparisonView(Vertical):
 
     def scroll_page(self, step: int) -> None:
         in_figures = self._views.current == "figures"
-        for view in [self._figures] if in_figures else self._views.query("ComparePane VerticalScroll"):
+        for view in [self._figures] if in_figures else self._views.query(ComparePane):
             if step < 0:
                 view.scroll_page_up(animate=False)
             else:
@@ -164,6 +163,14 @@ class ComparisonView(Vertical):
             setting = record.settings[place]
             self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
 
+    def _show_verdict(self, record: Record) -> None:
+        """Of the best setting, where there are several."""
+        place = max(record.drafting, key=lambda place: record.comparison(place).ratio)
+        one, (gain, sure) = record.comparison(place), headline(record, place)
+        which = f"{record.settings[place].label}: " if len(record.drafting) > 1 else ""
+        won = one.won and one.same_text == one.prompts
+        self._race.show(Verdict(one.ratio, one.plain_tps, one.drafted_tps, won, which, gain, sure))
+
     def _show_title(self, record: Record) -> None:
         count, text = len(record.prompts), record.prompts[self._prompt].prompt
         if count > 1 and self._views.current == "figures":
@@ -175,7 +182,7 @@ class ComparisonView(Vertical):
 
     def _show_prompt(self, prompt: str) -> None:
         when = f"{self._record.when}  " if self._record is not None else ""
-        self._heading.update(Content.assemble(("Compare  ", "bold"), (when, "dim"), one_line(prompt)))
+        self._heading.update(Content.assemble(("Compare  ", "bold"), (when, "$text-muted"), one_line(prompt)))
 
 
 def _is_shown(run: Run) -> bool:

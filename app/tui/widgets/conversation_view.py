@@ -5,17 +5,19 @@ from collections.abc import Callable, Sequence
 from textual.widget import Widget
 
 from app.chat.answer_log import AnswerLog
-from app.chat.open_chat import Kind, OpenChat
+from app.chat.chat_view import Kind
+from app.chat.open_chat import OpenChat
 from app.engine.events import Piece
 from app.history.records import ChatMessage, pieces_of
 from app.history.unsent import Unsent
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import Below
 from app.tui.widgets.figures import branch_label, stored_line
-from app.tui.widgets.live_answer import LiveAnswer
 from app.tui.widgets.message import UserMessage
+from app.tui.widgets.notices import Notices
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
+from app.tui.widgets.welcome import Welcome
 
 
 class ConversationView:
@@ -24,15 +26,19 @@ class ConversationView:
     def __init__(
         self, chat: OpenChat, transcript: Transcript, below: Below, unsent: UnsentPrompts, *, marks: bool
     ) -> None:
-        self.marks = marks
         self._chat = chat
         self._transcript = transcript
         self._below = below
         self._unsent = unsent
-        self._live = LiveAnswer()
+        self._live = Answer()
+        self.notices = Notices()
+        self.show_marks(marks)
 
     def note(self, text: str, kind: Kind = "info") -> None:
-        self._transcript.note(text, kind)
+        self.notices.show(self._transcript.app, text, kind)
+
+    def offer(self, text: str) -> None:
+        self._transcript.query_one(Welcome).show_offer(text)
 
     def show_path(self) -> None:
         self._transcript.fill([(m.id, self._factory(m.id)) for m in self._chat.conversation.path])
@@ -46,14 +52,12 @@ class ConversationView:
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
         """Begin one, or go on in its widget with another pair."""
         shown = next((e for e in self._transcript.entries if e.message_id == answer.id), None)
-        if shown is None or not isinstance(shown.widget, LiveAnswer):
-            live = self._live = LiveAnswer()
+        if shown is None or shown.widget is not self._live or not self._live.growing:
+            live = self._live = Answer(self._pieces(answer), marks=self.marks, growing=True)
             if shown is None:
                 self._transcript.append(lambda: live, answer.id)
             else:
                 self._transcript.replace(answer.id, lambda: live)
-            if answer.facts is not None and answer.text:
-                live.add(pieces_of(answer.text, answer.facts.marks))
         self._below.follow(log)
         self._transcript.follow()
 
@@ -61,7 +65,8 @@ class ConversationView:
         self._live.add(pieces)
 
     def end_answer(self, answer: ChatMessage) -> None:
-        self._transcript.replace(answer.id, self._factory(answer.id))
+        self._live.end(self._pieces(answer), stored_line(answer), self._branch(answer))
+        self._transcript.remake(answer.id, self._factory(answer.id))
 
     def return_prompts(self, prompts: list[Unsent]) -> None:
         self._unsent.return_prompts(prompts)
@@ -80,7 +85,7 @@ class ConversationView:
         self._below.show(at_once=at_once)
 
     def show_marks(self, marks: bool) -> None:
-        self.marks = marks
+        self.marks = self._below.legend.display = marks
         for answer in self._transcript.query(Answer):
             answer.marks = marks
 
@@ -88,8 +93,15 @@ class ConversationView:
         return lambda: self._widget(self._chat.conversation.tree[message_id])
 
     def _widget(self, message: ChatMessage) -> Widget:
-        branch = branch_label(self._chat.conversation.tree.branches(message), message)
         if message.facts is None:
-            return UserMessage(message.text, [file.name for file in message.attachments], branch)
-        pieces = pieces_of(message.text, message.facts.marks)
-        return Answer(message.text, pieces, stored_line(message), marks=self.marks, branch=branch)
+            return UserMessage(
+                message.text, [file.name for file in message.attachments], self._branch(message)
+            )
+        pieces = self._pieces(message)
+        return Answer(pieces, stored_line(message), self._branch(message), marks=self.marks)
+
+    def _branch(self, message: ChatMessage) -> str:
+        return branch_label(self._chat.conversation.tree.branches(message), message)
+
+    def _pieces(self, message: ChatMessage) -> Sequence[Piece]:
+        return pieces_of(message.text, message.facts.marks if message.facts else "")

@@ -6,7 +6,7 @@ from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
 from app.engine.events import DraftRound, PrefillProgressed, TurnEnded
 from app.history.records import ChatMessage
-from app.shell.number_text import bars
+from app.shell.number_text import bars, counted
 from app.shell.printable import one_line
 from app.tui.widgets.item_line import SEPARATOR, LineItem
 from models.size_text import size_text
@@ -32,6 +32,8 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem
         items.append(LineItem("drafting on", 8, "$text-success"))
     else:
         items.append(LineItem("drafting off", 8, "$text-warning bold"))
+    if not chat.conversation.is_kept:
+        items.append(LineItem("not kept", 10, "$text-warning bold"))
     if tuning := link.tuning:
         items.append(
             LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
@@ -45,6 +47,9 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem
         style = "$text-warning bold" if context.tokens > NEARLY_FULL * limit else ""
         whole = f"context {about}{context.tokens}/{limit} ({share})"
         items.append(LineItem(whole, 10, style, short=f"context {about}{share}"))
+    if own := chat.own_settings:
+        whole = SEPARATOR.join(own).replace("temperature", "temp")
+        items.append(LineItem(whole, 10, "bold", short=counted(len(own), "own setting")))
     if download:
         items.append(LineItem(download, 7, "$text-accent"))
     if chat.queued:
@@ -110,6 +115,9 @@ def _drafter(played: DraftRound) -> LineItem:
 def stats_line(event: TurnEnded, max_tokens: int) -> str:
     """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits."""
     stats = event.stats
+    if not stats.tokens:
+        stopped = event.finish_reason == "cancelled"
+        return "stopped by you before the first token" if stopped else "no tokens"
     parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
     if stats.draft_n:
         accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from app.shell.printable import one_line
-from app.tui.widgets.marked_lines import graphemes
+from app.tui.widgets.wrapping import graphemes
 
 FOUND = "bold underline $text-warning on $warning-muted"
 

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from textual.actions import parse
 from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 from textual.dom import DOMNode
@@ -61,7 +62,7 @@ class KeyLine(Static):
             return
         known = self._known()
         keys, gap = [(self._text(heard, WIDE), heard) for heard in known], Content("")
-        if _cells(keys) > self.app.size.width:
+        if _cells(keys) > self.size.width:
             keys, gap = self._most_important(known), Content(" ")
         if keys != self.keys:
             self.keys = keys
@@ -72,7 +73,7 @@ class KeyLine(Static):
         text = Content(how.format(key=key, label=binding.description))
         start = len(text.plain) - len(text.plain.lstrip())
         text = text.stylize(self.get_visual_style("key-line--key"), start, start + len(key))
-        return text if heard.enabled else text.stylize("dim")
+        return text if heard.enabled else text.stylize("$text-muted")
 
     def _under(self, x: int) -> ActiveBinding | None:
         """The key at a column."""
@@ -91,11 +92,11 @@ class KeyLine(Static):
         found: dict[str, ActiveBinding] = {}
         active = self.screen.active_bindings
         for heard in active.values():
-            if heard.binding.show and heard.binding.id in order:
+            if heard.binding.show and heard.binding.id in order and self.app.applies(heard.binding.action):
                 found.setdefault(str(heard.binding.id), heard)
         for binding in passed_on(self.screen):
             # That Enter takes what is chosen goes without saying.
-            if binding.show and binding.id and binding.key != "enter":
+            if binding.show and binding.id and binding.key != "enter" and self.app.applies(binding.action):
                 pressed = binding.with_key(self.app.keys.of(binding.id)[0])
                 found.setdefault(binding.id, ActiveBinding(self.screen, pressed, True, binding.tooltip))
         ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
@@ -104,7 +105,7 @@ class KeyLine(Static):
     def _most_important(self, known: list[ActiveBinding]) -> list[tuple[Content, ActiveBinding]]:
         """As many as fit: before all others the help and the way out."""
         kept: list[ActiveBinding] = []
-        left = self.app.size.width + 1  # no gap after the last one
+        left = self.size.width + 1  # no gap after the last one
         for heard in sorted(known, key=lambda heard: not _comes_first(str(heard.binding.id))):
             left -= self._text(heard, COMPACT).cell_length + 1
             if left < 0:
@@ -121,7 +122,8 @@ def passed_on(screen: Screen[object]) -> list[Binding]:
     """The own bindings of a screen whose list has the focus: with their keys it does the same, or nothing."""
     if not isinstance(screen.focused, OptionList):
         return []
-    return [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]
+    own = [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]
+    return [binding for binding in own if screen.check_action(*parse(binding.action)[1:])]
 
 
 def _comes_first(binding: str) -> bool:

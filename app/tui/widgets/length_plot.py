@@ -1,16 +1,22 @@
 """Tokens per second against the draft length."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
+from types import MappingProxyType
 
+from rich.style import Style
+from textual.color import Color
 from textual_plot import HiResMode, PlotWidget
 
 from app.compare.plots import Series
 
-LOOKS = (("green", "●"), ("yellow", "◆"), ("cyan", "■"), ("magenta", "▲"), ("blue", "×"), ("red", "+"))
-"""A colour and a marker per line: the marker is the cue where there is no colour."""
+LOOKS = (("text-success", "●"), ("text-warning", "◆"), ("text-secondary", "■"), ("text-error", "▲"),
+         ("foreground", "×"), ("text-muted", "+"))  # fmt: skip
+"""A colour of the theme and a marker per line: the marker is the cue where there is no colour."""
 
+AUTO, DASHES = "╌", 120
+"""The line of what auto brought, and of how many marks it is made."""
 TICKS = 4
 """Above 0, at most: the plot may be six lines high, and two ticks on one line would hide each other."""
 
@@ -18,9 +24,11 @@ TICKS = 4
 class LengthPlot(PlotWidget, can_focus=False):
     """One line per drafter and temperature; 0 is plain decoding."""
 
-    def __init__(self, lines: Sequence[Series]) -> None:
+    def __init__(self, lines: Sequence[Series], autos: Mapping[str, float] = MappingProxyType({})) -> None:
+        """`autos`: tokens per second with the length that auto chose, by the labels of lines."""
         super().__init__()
         self.lines = tuple(lines)
+        self.autos = autos
 
     def on_mount(self) -> None:
         # The plot widget clears itself when it is mounted, after this.
@@ -31,15 +39,19 @@ class LengthPlot(PlotWidget, can_focus=False):
         self.call_after_refresh(self.refresh, layout=True)
 
     def _draw(self) -> None:
-        for line, (color, marker) in zip(self.lines, cycle(LOOKS)):
+        longest = max(max(line.lengths) for line in self.lines)
+        across = [longest * step / DASHES for step in range(DASHES + 1)]
+        for line, (name, marker) in zip(self.lines, cycle(LOOKS)):
+            color = str(Style(color=Color.parse(self.app.theme_variables[name]).rich_color))
+            if (auto := self.autos.get(line.label)) is not None:
+                self.scatter(across, [auto] * len(across), marker=AUTO, marker_style=color)
             self.plot(line.lengths, line.speeds, line_style=color, hires_mode=HiResMode.BRAILLE)
             self.scatter(line.lengths, line.speeds, marker=marker, marker_style=f"bold {color}")
-        longest = max(max(line.lengths) for line in self.lines)
-        highest = max(max(line.speeds) for line in self.lines)
+        highest = max(*(max(line.speeds) for line in self.lines), *self.autos.values(), 0)
         self.set_xlimits(-0.3, longest + 0.3)
         self.set_ylimits(0, highest * 1.15)
         self.set_yticks(ticks(highest * 1.15))
-        self.set_xticks(range(longest + 1))
+        self.set_xticks(sorted({length for line in self.lines for length in line.lengths}))
         self.set_xlabel("draft length (0: plain)")
         self.set_ylabel("tokens/s")
 

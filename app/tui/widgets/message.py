@@ -1,56 +1,36 @@
-"""The messages of the conversation, which show the words of a search, and lines from the program itself."""
+"""The messages of the conversation, which show the words of a search."""
 
 from collections.abc import Sequence
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Static
 
-from app.chat.open_chat import Kind
 from app.shell.printable import one_line, printable
 from app.tui.widgets.found_words import FOUND, strip_with_found
 
-SIGNS: dict[Kind, str] = {"info": "·", "warning": "!", "error": "✗"}
 
-LONGEST = 1500
-"""Characters: a notice may quote what a person pasted."""
-
-
-class Message(Static):
+class Message(Widget):
     """A prompt or an answer; `found` are the words to mark."""
 
     found: reactive[tuple[str, ...]] = reactive(())
 
-    def render_line(self, y: int) -> Strip:
-        line = super().render_line(y)
+    def with_found(self, line: Strip) -> Strip:
         if not self.found:
             return line
         return strip_with_found(line, self.found, self.app.stylesheet.parse_style(FOUND).rich_style)
 
 
-class UserMessage(Message):
+class UserMessage(Message, Static):
     def __init__(self, text: str, files: Sequence[str] = (), branch: str = "") -> None:
         parts = [Content(printable(text))]
         if notes := [*([branch] if branch else []), *(f"▤ {one_line(name)}" for name in files)]:
-            parts.append(Content.styled(" · ".join(notes), "dim"))
+            parts.append(Content.styled(" · ".join(notes), "$text-muted"))
         super().__init__(Content("\n").join(parts))
         self.text = text
         self.branch = branch
 
-
-class Notice(Static):
-    """What happened, never a model's text."""
-
-    def __init__(self, text: str, kind: Kind = "info") -> None:
-        super().__init__(Content(f"{SIGNS[kind]} {printable(text)}"), classes=f"-{kind}")
-        self.text = text
-        self.kind = kind
-
-
-def shortened(text: str) -> str:
-    """The text without its middle where it is too long: what happened comes first, what to do last."""
-    if len(text) <= LONGEST:
-        return text
-    half = LONGEST // 2
-    return f"{text[:half]} … {len(text) - LONGEST:,} characters … {text[-half:]}"
+    def render_line(self, y: int) -> Strip:
+        return self.with_found(super().render_line(y))

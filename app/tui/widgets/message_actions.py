@@ -1,22 +1,22 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
 import re
-import secrets
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from textual.app import App
 
 from app.chat.open_chat import OpenChat
+from app.chat.settings import new_seed
 from app.chat.thinking import thought_of
 from app.history.records import ChatMessage
 from app.shell.errors import BadInput
 from app.shell.number_text import counted
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.markdown_text import code_blocks
+from app.tui.widgets.markdown_blocks import code_blocks
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
 
@@ -29,6 +29,27 @@ class MessageActions:
         self._transcript = transcript
         self._unsent = unsent
         self._copied: tuple[str, int] = ("", 0)
+
+    def apply(self, action: str) -> bool:
+        """Whether a key's action on the chosen message, or the last, would do something."""
+        attempts: dict[str, Callable[[], object]] = {
+            "app.command('edit')": self._prompt,
+            "app.command('regenerate')": self._prompt,
+            "app.command('continue')": self._unfinished,
+            "app.command('copy')": lambda: self._chosen() or self._answer(),
+            "app.command('copy code')": self._code,
+            "app.command('branch before')": lambda: self._branch("before"),
+            "app.command('branch after')": lambda: self._branch("after"),
+        }
+        if action not in attempts:
+            return True
+        try:
+            if "copy" not in action:
+                self._idle("do it")
+            attempts[action]()
+        except BadInput:
+            return False
+        return True
 
     def edit(self) -> None:
         """Put a prompt back into the input; sending it begins a new branch."""
@@ -49,7 +70,7 @@ class MessageActions:
         options = chat.settings.options
         before = self._chosen() or chat.conversation.last_answer
         if seed == "new":
-            options = replace(options, seed=secrets.randbelow(2**32))
+            options = replace(options, seed=new_seed())
         elif before is not None and before.facts is not None:
             options = replace(options, seed=before.facts.options.seed)
         chat.view.cut(prompt, keep=True)
@@ -61,28 +82,24 @@ class MessageActions:
 
     def continue_answer(self) -> None:
         self._idle("continue")
+        self._chat.go_on(self._unfinished())
+
+    def _unfinished(self) -> ChatMessage:
         answer = self._answer()
         if answer.facts is not None and answer.facts.finish == "stop":
             raise BadInput("This answer is complete. Ask for more in a prompt.")
         if self._chat.conversation.chat.leaf != answer.id:
             raise BadInput("Other messages follow this answer. Only the last one can be continued.")
-        self._chat.go_on(answer)
+        return answer
 
     def walk(self, side: str) -> None:
         if side not in ("before", "after"):
             raise BadInput(f"'{side}' is neither before nor after.")
         self._idle("change the branch")
-        chat = self._chat
-        message = self._chosen() or self._branching()
-        branches = chat.conversation.tree.branches(message)
-        if len(branches) < 2:
-            raise BadInput("There are no branches here.")
-        place = [branch.id for branch in branches].index(message.id) + (1 if side == "after" else -1)
-        if not 0 <= place < len(branches):
-            raise BadInput("There is no branch on that side.")
-        chat.show_branch(branches[place])
+        branch = self._branch(side)
+        self._chat.show_branch(branch)
         if self._transcript.has_focus:
-            entry = self._transcript.entries[self._transcript.place_of(branches[place].id)]
+            entry = self._transcript.entries[self._transcript.place_of(branch.id)]
             self._transcript.select_entry(entry)
 
     def show_hit(self, message_id: str, words: Sequence[str]) -> None:
@@ -108,10 +125,7 @@ class MessageActions:
             copy(self._transcript.app, message.text)
             kind = "answer" if message.role == "assistant" else "prompt"
             return f"Copied the {kind} ({counted(len(message.text), 'character')})."
-        message = self._answer()
-        blocks = code_blocks(message.text)
-        if not blocks:
-            raise BadInput("There is no code block in this answer.")
+        message, blocks = self._code()
         last, place = self._copied
         chosen = int(number) if number else place % len(blocks) + 1 if last == message.id else 1
         if not 1 <= chosen <= len(blocks):
@@ -157,6 +171,24 @@ class MessageActions:
         if message is None:
             raise BadInput("There is no answer yet.")
         return message
+
+    def _code(self) -> tuple[ChatMessage, list[str]]:
+        """An answer and its code blocks, one at least."""
+        answer = self._answer()
+        if not (blocks := code_blocks(answer.text)):
+            raise BadInput("There is no code block in this answer.")
+        return answer, blocks
+
+    def _branch(self, side: str) -> ChatMessage:
+        """The one before or after the branch in view."""
+        message = self._chosen() or self._branching()
+        branches = self._chat.conversation.tree.branches(message)
+        if len(branches) < 2:
+            raise BadInput("There are no branches here.")
+        place = [branch.id for branch in branches].index(message.id) + (1 if side == "after" else -1)
+        if not 0 <= place < len(branches):
+            raise BadInput("There is no branch on that side.")
+        return branches[place]
 
     def _branching(self) -> ChatMessage:
         tree = self._chat.conversation.tree

@@ -4,6 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -16,6 +17,7 @@ from app.history.records import Attachment
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.messages import CommandChosen
+from app.tui.program import Program
 from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.file_paths import files_below, matching
 from app.tui.widgets.prompt_area import PromptArea
@@ -24,14 +26,36 @@ _MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")
 """The path being typed, just before the cursor."""
 
 
+PASTED = "pasted text"
+LONGEST_LINES, LONGEST_CHARACTERS = 20, 2000
+"""Of a paste that is written into the prompt; a longer one is shown by its length."""
+
+
 class AttachmentList(Static):
+    app: Program
     files: tuple[Attachment, ...] = ()
+
+    class Opened(Message):
+        """The person wants what was pasted in the prompt."""
+
+    def on_click(self) -> None:
+        self.post_message(self.Opened())
 
     def show(self, *files: Attachment) -> None:
         self.files = files
         self.display = bool(files)
-        names = " · ".join(f"▤ {one_line(f.name)} ({counted(len(f.text), 'character')})" for f in files)
-        self.update(Content.assemble(names, "\n", ("Backspace without text drops one", "dim")))
+        names = " · ".join(map(_chip, files))
+        hint = "Backspace without text drops one"
+        if any(file.name == PASTED for file in files):
+            hint = self.app.keys.fill_in("{prompt.open} opens pasted text · ") + hint
+        self.update(Content.assemble(names, "\n", (hint, "$text-muted")))
+
+
+def _chip(file: Attachment) -> str:
+    if file.name != PASTED:
+        return f"▤ {one_line(file.name)} ({counted(len(file.text), 'character')})"
+    lines = len(file.text.splitlines())
+    return f"▤ {counted(lines, 'line') if lines > 1 else counted(len(file.text), 'character')} pasted"
 
 
 class Prompt(Vertical):
@@ -40,7 +64,7 @@ class Prompt(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.area = PromptArea(self._takes_key)
+        self.area = PromptArea(self._takes_key, self._takes_paste)
         self.menu = CommandMenu()
         self.past = PastPrompts()
         self.past_files = PastFiles()
@@ -98,6 +122,19 @@ class Prompt(Vertical):
         self._files.show()
         return files
 
+    def open_pasted(self) -> None:
+        """Write the long texts that were pasted into the prompt."""
+        pasted = [file for file in self.attachments if file.name == PASTED]
+        if pasted:
+            self._files.show(*(file for file in self.attachments if file not in pasted))
+            self.area.insert("\n".join(file.text for file in pasted))
+
+    @on(AttachmentList.Opened)
+    @on(PromptArea.PastedOpened)
+    def _open_pasted(self) -> None:
+        self.open_pasted()
+        self.area.focus()
+
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self._given_back_title and not self.title:
@@ -125,12 +162,22 @@ class Prompt(Vertical):
         text = self.area.text
         self.menu.offer(completions(text) or drafter_completions(text, self.drafters))
 
+    def _takes_paste(self, text: str) -> bool:
+        """Keep a long text beside the prompt; return whether it was one."""
+        is_long = len(text) > LONGEST_CHARACTERS or len(text.splitlines()) > LONGEST_LINES
+        if is_long:
+            self.attach(Attachment(PASTED, text))
+        return is_long
+
     def _takes_key(self, key: str) -> bool:
         """Use a key that is not about the text itself; return whether it was one."""
         if self._typed_path is None and self.area.text != self._offered_for:
             self._offer_commands()  # the key overtook the message on what was typed
         if self.menu.is_open:
             return self._moves_in_menu(key)
+        if key in self.area.app.keys.of("prompt.send") and not self.area.text.strip():
+            self.open_pasted()  # it is the prompt
+            return False
         if key == "backspace" and not self.area.text:
             self._files.show(*self.attachments[:-1])
         elif key == "up" and self.area.row == 0:

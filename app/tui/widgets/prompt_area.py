@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.cells import cell_len
 from textual.app import App, SuspendNotSupported
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -41,6 +41,7 @@ first line brings earlier prompts back."""
         bind("ctrl+b", "submit_at_once", "", "prompt.at_once",
              "Stop the answer in progress: the prompt, or what waits, is sent in its place"),
         bind("ctrl+g", "editor", "", "prompt.editor", "Write the prompt in your own editor ($EDITOR)"),
+        bind("ctrl+s", "open_pasted", "", "prompt.open", "Write a long text that was pasted into the prompt"),
         bind("ctrl+z", "app.suspend_process", "", "prompt.suspend", "Back to the shell; `fg` returns here"),
         bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
         bind("tab", "screen.browse", "", "prompt.browse",
@@ -54,10 +55,22 @@ first line brings earlier prompts back."""
     class QueueSentAtOnce(Message):
         """The key that sends at once, where there is no text."""
 
-    def __init__(self, takes_key: Callable[[str], bool]) -> None:
-        """`takes_key`: is asked first about every key."""
+    class PastedOpened(Message):
+        """The key that writes a long pasted text into the prompt."""
+
+    def __init__(self, takes_key: Callable[[str], bool], takes_paste: Callable[[str], bool]) -> None:
+        """`takes_key` and `takes_paste` are asked first about every key and pasted text."""
         super().__init__(compact=True, highlight_cursor_line=False)
         self._takes_key = takes_key
+        self._takes_paste = takes_paste
+
+    def on_paste(self, event: Paste) -> None:
+        if self._takes_paste(event.text):
+            event.stop()
+            event.prevent_default()
+
+    def action_open_pasted(self) -> None:
+        self.post_message(self.PastedOpened())
 
     def action_submit(self) -> None:
         self._submit(at_once=False)

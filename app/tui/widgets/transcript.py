@@ -9,16 +9,13 @@ from functools import partial
 
 from textual.containers import VerticalScroll
 from textual.geometry import Size
-from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.widget import Widget
 
-from app.chat.open_chat import Kind
-from app.shell.printable import printable
 from app.tui.keys.keymap import bind
 from app.tui.program import Program
-from app.tui.widgets.live_answer import LiveAnswer
-from app.tui.widgets.message import Message, Notice, shortened
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.message import Message
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20
@@ -32,8 +29,6 @@ NEAR = 4
 
 LAYOUT_TRIES, LAYOUT_SECONDS = 50, 0.02
 """How often and how far apart a message is looked for that has no place on the screen yet."""
-
-SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 
 
 @dataclass(eq=False, slots=True)
@@ -91,9 +86,19 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def on_mount(self) -> None:
         self.anchor()
+        self._show_welcome()
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Nothing below depends on this container's focus; walking all messages for it costs seconds."""
+
+    def release_anchor(self) -> None:
+        """Where everything is in view there is nothing to let go of.
+
+        Textual keeps a short chat at the bottom by a place below 0: left there, what is laid out next would
+        lie below the view, where nothing can scroll to.
+        """
+        if self.max_scroll_y > 0:
+            super().release_anchor()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -112,14 +117,6 @@ class Transcript(VerticalScroll, can_focus=True):
             self.follow()
         self._add(Entry(make, message_id))
 
-    def note(self, text: str, kind: Kind = "info") -> None:
-        """Append a line from the program; as a toast too, where the person reads further up."""
-        text = shortened(text)
-        self._add(Entry(lambda: Notice(text, kind)))
-        if self._anchor_released:
-            self.app.clear_notifications()  # a pile of them would hide what is below; all are lines above
-            self.notify(printable(text), severity=SEVERITIES[kind], markup=False)
-
     def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
         self.cut(0)
         self.entries = [Entry(make, message_id) for message_id, make in messages]
@@ -131,16 +128,20 @@ class Transcript(VerticalScroll, can_focus=True):
         del self.entries[start:]
         self._window = range(min(self._window.start, start), min(self._window.stop, start))
         self.remove_children(removed)
-        self._show_beginning()
+        self._show_welcome()
 
     def place_of(self, message_id: str) -> int:
         """The place of a message's entry; the end if it is not there."""
         places = (n for n, entry in enumerate(self.entries) if entry.message_id == message_id)
         return next(places, len(self.entries))
 
+    def remake(self, message_id: str, make: Callable[[], Widget]) -> None:
+        """Make its widget this way from now on; the one there is stays."""
+        self.entries[self.place_of(message_id)].make = make
+
     def replace(self, message_id: str, make: Callable[[], Widget]) -> None:
+        self.remake(message_id, make)
         entry = self.entries[self.place_of(message_id)]
-        entry.make = make
         if (old := entry.widget) is not None:
             entry.widget = make()
             self.mount(entry.widget, after=old)
@@ -178,6 +179,7 @@ class Transcript(VerticalScroll, can_focus=True):
             if isinstance(widget, Message):
                 widget.found = ()
         self.selected = entry
+        self.screen.refresh_bindings()  # what the keys can do depends on it
         if entry is not None and entry.widget is not None:
             entry.widget.add_class("-selected")
             self._soon(self._show_widget, entry.widget)
@@ -217,9 +219,17 @@ class Transcript(VerticalScroll, can_focus=True):
     def _add(self, entry: Entry) -> None:
         """Put an entry at the end; its widget comes later where the end has no widgets."""
         self.entries.append(entry)
+        self._show_welcome()
         if self._window.stop == len(self.entries) - 1:
             self._window = range(self._window.start, len(self.entries))
             self.mount(*self._made([entry]))
+
+    def _show_welcome(self) -> None:
+        """In the middle of an empty conversation, and nowhere else."""
+        is_empty = not self.entries
+        self.styles.align = ("center", "middle") if is_empty else ("left", "top")
+        for welcome in self.query(Welcome):
+            welcome.display = is_empty
 
     def _made(self, entries: Sequence[Entry]) -> list[Widget]:
         widgets = [entry.make() for entry in entries]
@@ -229,7 +239,9 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def _show(self, first: int, last: int, *, hold: bool = True) -> None:
         """Have widgets for these entries only; `hold`: what is in view stays where it is."""
-        live = next((n for n, e in enumerate(self.entries) if isinstance(e.widget, LiveAnswer)), None)
+        live = next(
+            (n for n, e in enumerate(self.entries) if isinstance(e.widget, Answer) and e.widget.growing), None
+        )
         if live is not None:
             first, last = min(first, live), len(self.entries)  # it grows; it is never made again
         held = self._in_view() if hold else None
@@ -243,7 +255,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self.mount_all(self._made(window[: window.index(kept[0])]), before=kept[0].widget)
         self.mount_all(self._made([entry for entry in window if not entry.widget]))
         self._window, self._moving = range(first, last), True
-        self._show_beginning()
+        self._show_welcome()
         self.call_after_refresh(self._moved, held)
 
     def _in_view(self) -> tuple[Widget, float] | None:
@@ -257,7 +269,3 @@ class Transcript(VerticalScroll, can_focus=True):
         if held is not None and held[0].is_attached:
             self.scroll_to(y=held[0].virtual_region.y - held[1], animate=False, immediate=True, force=True)
         self._moving = False
-
-    def _show_beginning(self) -> None:
-        for welcome in self.query(Welcome):
-            welcome.display = self._window.start == 0

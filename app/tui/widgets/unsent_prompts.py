@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import replace
 
 from app.chat.open_chat import OpenChat
+from app.history.being_written import BeingWritten, take_over
+from app.history.store import History
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
 from app.tui.widgets.prompt import Prompt
@@ -17,6 +19,10 @@ class UnsentPrompts:
         self._prompt = prompt
         self._aside = ""
         """What was being written when an earlier prompt came in its place."""
+        self._being_written = BeingWritten()
+        self._kept: object = None
+        self._ended = False
+        chat.history.ask(take_over)
 
     def stash(self) -> bool:
         self._keep([Unsent(self._prompt.area.text)])
@@ -49,10 +55,35 @@ class UnsentPrompts:
             files = ", with its files" if any(one.attachments for one in waited) else ""
             self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
+    def save(self) -> None:
+        """Keep what is being written and what waits, for the case that the program is killed."""
+        now = self._now, self._chat.conversation.chat.id
+        if now != self._kept and not self._ended:
+            self._kept = now
+            self._chat.history.ask(lambda _: self._being_written.keep(*now))
+
     def end(self) -> None:
+        prompts, chat_id = self._now, self._chat.conversation.chat.id
+        self._ended = True
+
+        def end(history: History) -> None:
+            keep_unsent(history, prompts, chat_id)
+            self._being_written.end()
+
+        self._chat.history.ask(end)
+
+    def close(self) -> None:
+        """For an end without `end`, as after a failure: the next run of the program has what is kept."""
+        self._ended = True
+        self._chat.history.ask(lambda _: self._being_written.close())
+
+    @property
+    def _now(self) -> list[Unsent]:
+        if not self._chat.conversation.is_kept:
+            return []
         before = [Unsent(self._aside)] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
-        self._keep([*self._chat.queued, *before, written], self._chat.conversation.chat.id)
+        return _worth_keeping([*self._chat.queued, *before, written])
 
     async def put_back(self, chat_id: str | None) -> None:
         """Put the last unsent prompt of a chat, or of unsaved ones, into an empty prompt."""
@@ -71,9 +102,12 @@ class UnsentPrompts:
             self._chat.view.show()
             ask(lambda history: gave_back(history, chat_id))
 
-    def _keep(self, prompts: list[Unsent], chat_id: str | None = None) -> None:
-        # A command half written is quicker written anew than walked past.
-        texts = [replace(one, text="") if one.text.startswith("/") else one for one in prompts]
-        kept = [one for one in texts if one.text.strip() or one.attachments]
-        if kept:
-            self._chat.history.ask(lambda history: keep_unsent(history, kept, chat_id))
+    def _keep(self, prompts: list[Unsent]) -> None:
+        if self._chat.conversation.is_kept and (kept := _worth_keeping(prompts)):
+            self._chat.history.ask(lambda history: keep_unsent(history, kept))
+
+
+def _worth_keeping(prompts: list[Unsent]) -> list[Unsent]:
+    # A command half written is quicker written anew than walked past.
+    texts = [replace(one, text="") if one.text.startswith("/") else one for one in prompts]
+    return [one for one in texts if one.text.strip() or one.attachments]

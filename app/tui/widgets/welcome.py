@@ -1,4 +1,4 @@
-"""The first thing in an empty conversation: which pair answers, and what to press."""
+"""What an empty conversation shows: the program, which pair answers, what to press."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -7,15 +7,26 @@ from app.chat.engine_link import EngineState
 from app.engine.events import PairInfo
 from app.shell.printable import one_line
 from app.tui.program import Program
+from app.tui.widgets.sample import sample
 from models.size_text import size_text
 
 TIPS = """\
-{app.help} help · {prompt.send} sends · {prompt.newline} new line · {chat.draft} draft · \
-{chat.compare} compare · {app.pairs} pairs"""
+{app.help} help · {prompt.send} sends · {prompt.newline} new line
+{chat.draft} draft · {chat.compare} compare · {app.pairs} pairs"""
+
+TALL = 22
+"""Lines of a terminal that has room for the sample."""
 
 
 class Welcome(Static):
     app: Program
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pair = self._offer = ""
+
+    def on_resize(self) -> None:
+        self._draw()
 
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
         if info is not None:
@@ -23,6 +34,19 @@ class Welcome(Static):
             pair = f"{one_line(info.name)} {draft} · {size_text(info.memory_bytes)} · {one_line(info.device)}"
         else:
             pair = f"{name}: loading. You can write already." if state == "loading" else f"{name}: not loaded"
-        title = ("mlx-spec", "bold $text-primary")
-        about = "  a small model guesses ahead, the large one checks\n"
-        self.update(Content.assemble(title, about, f"{pair}\n", (self.app.keys.fill_in(TIPS), "dim")))
+        self._pair = pair
+        self._draw()
+
+    def show_offer(self, text: str) -> None:
+        """Say how to go on with another chat."""
+        self._offer = one_line(text)
+        self._draw()
+
+    def _draw(self) -> None:
+        parts = [Content.styled("mlx-spec", "bold $text-accent")]
+        if self.app.size.height >= TALL:
+            parts += [Content(""), sample(), Content("")]
+        parts += [Content(self._pair), Content.styled(self.app.keys.fill_in(TIPS), "$text-muted")]
+        if self._offer:
+            parts += [Content(""), Content.styled(self._offer, "$text-secondary")]
+        self.update(Content("\n").join(parts))

@@ -1,18 +1,28 @@
 """The chat without a terminal: one answer per group of lines, one conversation."""
 
 import io
+import os
+import pty
+import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from app.cli import main
 from app.commands.chat import answer_lines, line_groups
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
+from tests.app.tiny_pair import TinyPair
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
+
+
+ROOT = Path(__file__).parents[3]
 
 
 def chat(
@@ -64,3 +74,34 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(
     with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):
         next(line_groups())
     assert stdin.tell() == 101
+
+
+@pytest.mark.parametrize("is_piped", [False, True], ids=["TERM=dumb", "chat | cat"])
+def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_line(
+    is_piped: bool, tiny_pair: TinyPair
+) -> None:
+    keyboard, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "xterm" if is_piped else "dumb", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "app", "chat", *tiny_pair.arguments, "--max-tokens", "4", "--no-draft"]
+    out = subprocess.PIPE if is_piped else terminal
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=out, stderr=terminal, env=environment, start_new_session=True
+    ) as chat:
+        os.close(terminal)
+        shown = b""
+        while b"Ctrl+D ends the chat" not in shown:
+            shown += os.read(keyboard, 4096)
+        os.write(keyboard, b"hello\n\n\x04")
+        answer = chat.communicate(timeout=60)[0] if is_piped else b""
+        assert chat.wait(60) == 0
+    with suppress(OSError):  # Linux: nobody has the other end any more
+        while more := os.read(keyboard, 4096):
+            shown += more
+    os.close(keyboard)
+    assert b"\x1b" not in shown + (answer or b"")
+    assert bool(answer) == is_piped and b"Traceback" not in shown
+
+
+def test_a_temporary_chat_is_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chat", "builtin", "--temporary", "--resume", "last"]) == 2
+    assert "Give one of them" in capsys.readouterr().err

@@ -12,6 +12,9 @@ import pytest
 
 from app.cli import main
 from app.commands import arguments as args
+from app.commands.generate import numbers
+from app.engine.events import TurnEnded
+from mlx_spec.stats import summarise
 from mlx_spec.types import Round
 from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
@@ -24,7 +27,8 @@ def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_i
     arguments += ["--temperature", "0.9"]
     assert main([*arguments, "--json"]) == 0
     first = json.loads(capfd.readouterr().out)
-    assert {"text", "token_ids", "finish_reason", "seed", "stats", "versions", "device"} == set(first)
+    parts = {"text", "token_ids", "finish_reason", "stopped_at", "tool_calls", "seed", "stats"}
+    assert {*parts, "versions", "device"} == set(first)
     wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
     assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
     arguments += ["--seed", str(first["seed"]), "--no-draft"]
@@ -93,3 +97,8 @@ def test_ctrl_c_with_json_prints_the_whole_object(
     assert main(["generate", "--prompt", "x", "--json", "--draft-length", "2"]) == 130
     report = json.loads(capfd.readouterr().out)
     assert (report["finish_reason"], report["text"]) == ("cancelled", "abc")
+
+
+def test_an_answer_that_was_stopped_before_its_first_token_has_no_speed() -> None:
+    ended = TurnEnded("", (), "cancelled", 7, summarise(()))
+    assert numbers(ended) == "0 tokens, seed 7"

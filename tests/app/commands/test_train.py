@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 
 from app.cli import main
 from models.paths import own_drafters_folder
 from models.training import job
 from tests.app.tiny_pair import TinyPair
+from tests.models.drafter_folders import EAGLE, make_drafter
 
 GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
 
@@ -17,6 +19,7 @@ GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--j
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tiny target has few tokens, and writes on to the end of its context; all answers tell acceptance."""
     monkeypatch.setattr(job, "TEXTS", 4)
+    monkeypatch.setattr(job, "EPOCHS", 1)
     monkeypatch.setattr("mlx_spec.training.own_text.ROWS", 4)
     monkeypatch.setattr("mlx_spec.training.own_text.ASKED", 8)
     monkeypatch.setattr("mlx_spec.training.own_text.ANSWERED", 24)
@@ -47,6 +50,37 @@ def test_a_head_is_trained_written_and_drafts(
         texts.append(json.loads(capfd.readouterr().out))
     assert texts[0]["token_ids"] == texts[1]["token_ids"]
     assert texts[1]["stats"]["rounds_by_drafter"][kind] > 0
+
+
+def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["train", str(tiny_pair.target), "--tokens", "1000"]
+    assert main(given) == 0
+    head = drafter_of(tiny_pair).rename(tmp_path / "head")
+    before = _weights(head)
+    monkeypatch.setattr("models.training.kinds.FURTHER", 0.0)  # what learns nothing stays as it was
+    assert main([*given, "--from", str(head)]) == 0
+    after = _weights(drafter_of(tiny_pair))
+    assert before.keys() == after.keys()
+    assert all(mx.array_equal(before[name], after[name]) for name in before)
+    config = json.loads((head / "config.json").read_text())
+    config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [1, 0]
+    (head / "config.json").write_text(json.dumps(config))
+    assert main([*given, "--from", str(head)]) == 2
+    assert "reads the layers (1, 0)" in capfd.readouterr().err
+
+
+def test_a_head_of_another_kind_is_not_trained_further(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    head = make_drafter(tmp_path / "head", EAGLE)
+    assert main(["train", str(tiny_pair.target), "--kind", "medusa", "--from", str(head)]) == 2
+    assert "a drafter of the kind eagle, and --kind is medusa" in capfd.readouterr().err
+
+
+def _weights(folder: Path) -> dict[str, mx.array]:
+    return mx.load(str(folder / "model.safetensors"))  # type: ignore[return-value]
 
 
 def test_a_stopped_training_goes_on(

@@ -25,6 +25,7 @@ class Killed(BaseException):
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tiny target has few tokens, and writes on to the end of its context."""
     monkeypatch.setattr(job, "TEXTS", 4)
+    monkeypatch.setattr(job, "EPOCHS", 1)
     for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
         monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)
 

@@ -26,6 +26,7 @@ SLOWER = Found((0,), (0.25, 0.0), 1.0, 1, 0.75, 1.5)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tiny target has few tokens, and writes on to the end of its context; all answers tell acceptance."""
     monkeypatch.setattr(job, "TEXTS", 4)
+    monkeypatch.setattr(job, "EPOCHS", 1)
     monkeypatch.setattr("mlx_spec.training.own_text.TEMPERATURES", (0.0,))
     for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
         monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)

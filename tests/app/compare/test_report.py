@@ -32,12 +32,12 @@ ONE = BenchPrompt("b", "one", "abcabcabc")
 TWO = BenchPrompt("c", "two", "1 2 3")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
     """The parts of a real pair, in the order in which they came."""
     with pytest.MonkeyPatch.context() as patch:

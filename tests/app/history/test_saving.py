@@ -17,6 +17,7 @@ from app.history.saving import SAVE_SECONDS, HistoryThread, News
 from app.history.store import History
 from app.shell.errors import MachineFailed
 from tests.app.history.some_chat import answer, branching, chat, prompt
+from tests.app.read_only import read_only
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
@@ -150,6 +151,27 @@ def test_a_file_that_cannot_be_opened_is_not_reported_as_saved_again_with_nothin
             saving.ask(lambda history: history.chats()).result(60)
     assert [one.kind for one in news] == ["failed"]
     saving.close()
+
+
+def test_a_history_that_may_only_be_read_is_read_and_written_once_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
+    path, news = tmp_path / "history.db", list[News]()
+    History(path).close()
+    with read_only(tmp_path):
+        saving = HistoryThread(path, news.append)
+        for _ in range(2):
+            assert saving.ask(lambda history: history.chats()).result(60) == []
+        with pytest.raises(MachineFailed, match="readonly"):
+            saving.ask(lambda history: history.rename("c1", "new")).result(60)
+        saving.put(chat(), prompt("p", "hello"))
+        saving.ask(lambda history: history.chats()).result(60)
+        assert [one.kind for one in news] == ["failed"] and "Read-only file system" in news[0].text
+        assert saving.unsaved == 1
+    until(lambda: not saving.unsaved)
+    assert saving.close() == 0 and [one.kind for one in news] == ["failed", "resumed"]
+    assert [message.text for message in read(path)] == ["hello"]
 
 
 @pytest.mark.parametrize("what", ["moved", "removed", "broken"])

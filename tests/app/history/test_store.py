@@ -238,3 +238,15 @@ def test_rounds_of_a_version_without_trees_are_read() -> None:
     value = message_value(answer("a", "p"))
     value["rounds"] = [row[:-1] for row in value["rounds"]]
     assert facts_from(value)["rounds"] == ROUNDS
+
+
+def test_chats_are_listed_by_the_time_that_is_shown(history: History) -> None:
+    """Neither another option nor an import is a change of the conversation."""
+    history.save([chat("old", changed=10.0), chat("new", changed=20.0)], [])
+    history.save([chat("old", changed=10.0, system="Be brief.")], [])
+    listed = [(row.chat.id, row.chat.system) for row in history.chats()]
+    assert listed == [("new", ""), ("old", "Be brief.")]
+    history.add([chat("newest", changed=30.0), chat("oldest", changed=5.0), chat("middle", changed=15.0)], [])
+    assert [row.chat.id for row in history.chats()] == ["newest", "new", "middle", "old", "oldest"]
+    history.save([chat("oldest", changed=4.0)], [])
+    assert history.chats()[0].chat.id == "oldest", "changed last, by a clock that was set back"

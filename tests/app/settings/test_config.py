@@ -93,8 +93,9 @@ def test_keys_may_be_set(write: Any, text: str, keys: dict[str, str]) -> None:
 def test_the_command_line_wins_over_the_file(
     write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def note(spec: PairSpec, options: Options, resume: str | None, *, welcomes: bool) -> None:
+    def note(spec: PairSpec, options: Options, resume: str | None, *, keeps_seed: bool, **more: bool) -> None:
         opened.append((spec, options))
+        assert keeps_seed
 
     opened: list[tuple[PairSpec, Options]] = []
     monkeypatch.setattr(chat, "_open", note)
@@ -146,3 +147,21 @@ def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
 
     assert main(["config", "path"]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "config.toml")
+
+
+def test_exports_go_to_the_folder_that_is_set_or_the_one_of_downloads_or_documents(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = [tmp_path / "Downloads", tmp_path / "Documents"]
+    for name, folder in zip(("user_downloads_path", "user_documents_path"), usual, strict=True):
+        monkeypatch.setattr(f"app.settings.config.{name}", lambda folder=folder: folder)
+    assert read_config().export_folder == Path.cwd(), "neither is there"
+    usual[1].mkdir()
+    assert read_config().export_folder == usual[1]
+    usual[0].mkdir()
+    assert read_config().export_folder == usual[0]
+    write(f"exports = '{usual[1]}'")
+    assert read_config().export_folder == usual[1]
+    write("exports = '/absent'")
+    config = read_config()
+    assert config.export_folder == usual[0] and "exports is '/absent'; there is no such" in config.problems[0]

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from app.tui.app import ChatApp
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.message import Notice, UserMessage
+from app.tui.widgets.message import UserMessage
 
 S = TypeVar("S", bound=Screen[Any])
 
@@ -29,7 +29,7 @@ class Chat:
 
     @property
     def notices(self) -> list[str]:
-        return [notice.text for notice in self.app.chat.query(Notice)]
+        return [notice.text for notice in self.app.chat.view.notices.kept]
 
     @property
     def prompts(self) -> list[str]:
@@ -38,7 +38,12 @@ class Chat:
 
     @property
     def answers(self) -> list[Answer]:
-        return list(self.app.chat.query(Answer))
+        """The finished ones."""
+        return [answer for answer in self.app.chat.query(Answer) if not answer.growing]
+
+    @property
+    def growing(self) -> list[Answer]:
+        return [answer for answer in self.app.chat.query(Answer) if answer.growing]
 
     @property
     def screen(self) -> str:

@@ -34,6 +34,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)
     # An engine that is deaf to the end of its test may not end the tests.
@@ -45,20 +46,23 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         pair: str = "scripted",
         options: Options | None = None,
         *,
+        is_kept: bool = True,
         welcomes: bool = False,
         process: bool = False,
         script: Path = SCRIPT,
+        toasts: bool = False,
     ) -> AsyncIterator[Chat]:
         kind = EngineClient if process else ThreadedClient
         client = kind(tmp_path / "engine.log", [sys.executable, str(script)])
         spec = PairSpec(pair, Source("/target"), Source("/draft")) if script == SCRIPT else find(pair).spec
         link = EngineLink(client, spec)
         link.start()
-        app = ChatApp(link, Settings.of(options or Options()), checked(read_config()), welcomes=welcomes)
+        settings = Settings.of(options or Options())
+        app = ChatApp(link, settings, checked(read_config()), is_kept=is_kept, welcomes=welcomes)
         for module in ("app", "pilot"):
             monkeypatch.setattr(f"textual.{module}.wait_for_idle", partial(until_quiet, app))
         try:
-            async with app.run_test(size=size) as pilot:
+            async with app.run_test(size=size, notifications=toasts) as pilot:
                 yield Chat(app, pilot)
         finally:
             link.close()

@@ -12,7 +12,9 @@ def text_of(chat: Chat, where: str) -> str:
 
 
 def rows(screen: PairsScreen) -> dict[str | None, str]:
-    return {option.id: str(option.prompt) for option in screen.query_one(OptionList).options}
+    """Those of pairs; headings have no id."""
+    options = screen.query_one(OptionList).options
+    return {option.id: str(option.prompt) for option in options if option.id is not None}
 
 
 async def open_pairs(chat: Chat, name: str = "builtin") -> PairsScreen:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import QueueList, StatusLine
-from app.tui.widgets.live_answer import LiveAnswer
 from mlx_spec.types import Options
 from models.pairs.catalogue import all_pairs
 from models.pairs.pair import PairSpec
@@ -26,7 +25,7 @@ async def test_prompts_are_answered_with_drafting_and_marks_and_without(open_cha
     async with open_chat() as chat:
         answer = await chat.ask("hello")
         await chat.until(lambda: answer.size.height > 1)
-        assert answer.text == TEXT and not chat.app.chat.query(LiveAnswer)
+        assert answer.text == TEXT and not chat.growing
         assert "6 tokens" in answer.stats and "accepted 3/3, " in answer.stats
         assert [message.text for message in chat.app.state.conversation.path[1:]] == [TEXT]
         dark = brightness(answer)
@@ -54,12 +53,18 @@ async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenCha
 
 async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
+        await chat.press("f3")
         await chat.stream()
         await chat.until(lambda: not chat.area.cursor_blink)
-        live = chat.app.chat.query_one(LiveAnswer)
+        [live] = chat.growing
         assert {piece.mark for piece in live.pieces} == {"accepted", "bonus"}
-        first = next(segment for segment in live.render_line(0) if segment.text.startswith("The target"))
-        assert first.style is not None and first.style.underline
+
+        def marked() -> bool:
+            """F3 is a command, and the text is drawn a little later than it comes."""
+            line = [segment for segment in live.render_line(0) if segment.text.startswith("The target")]
+            return any(segment.style is not None and segment.style.underline for segment in line)
+
+        await chat.until(marked)
         await chat.type("hello")
         assert "next: hello" in str(chat.app.chat.query_one(QueueList).content)
         await chat.press("tab", "escape")
@@ -91,7 +96,7 @@ async def test_clear_begins_a_new_conversation_and_ctrl_q_leaves_at_once(open_ch
     async with open_chat() as chat:
         await chat.stream()
         await chat.type("/clear")
-        await chat.until(lambda: not chat.app.chat.query(LiveAnswer))
+        await chat.until(lambda: not chat.growing)
         assert chat.prompts == []
         assert (await chat.ask("hello")).text == TEXT
         await chat.type("slow")

@@ -1,11 +1,9 @@
 """The comparison screen on a scripted engine: plain rounds take 20 ms there, drafted ones 10 ms."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.containers import VerticalScroll
-from textual.widgets import OptionList, Static
+from textual.widgets import Digits, OptionList, Static
 
 from app.chat.attachments import attach
 from app.compare import store
@@ -16,6 +14,7 @@ from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_view import ComparePane
+from app.tui.widgets.race import Bars
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -45,17 +44,14 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
             await chat.until(
                 lambda width=width: (panes[0].region.x == panes[1].region.x) is (width == 40),
             )
-        outcome = record.outcome(0, place)
-        first, second, _ = outcome.runs
-        slower = replace(second, tokens_per_second=first.tokens_per_second / 2, draft_n_accepted=0)
-        changed = replace(outcome, runs=(first, slower))
-        others = tuple(other for other in record.outcomes if other is not outcome)
-        plain = replace(others[0], runs=others[0].runs[:2])
-        figures = replace(record, outcomes=(plain, changed)).comparison(place)
-        panes[1].show("", changed)
-        numbers = str(panes[1].query_one(".numbers", Static).render())
-        assert numbers.startswith(f"{figures.drafted_tps:.0f} tok/s"), "as the verdict has it"
-        assert f"{figures.acceptance_rate:.0%}, {figures.accepted_per_round:.2f} per round" in numbers
+        assert "accepted 3 of 3" in str(panes[1].border_subtitle)
+        for size, large in (((120, 24), True), ((40, 24), False), ((120, 12), False)):
+            await chat.pilot.resize_terminal(*size)
+            ratio, words = screen.query_one("#ratio", Digits), screen.query_one("#verdict", Static)
+            await chat.until(lambda ratio=ratio, large=large: ratio.display is large)
+            assert ratio.value == "2.00x"
+            assert ("2.00x faster, same text" in str(words.content)) is not large
+            assert "2.00 to 2.00 over 3 repeats" in str(words.content)
         await chat.press("escape")
         await chat.back_in_chat()
         assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
@@ -66,8 +62,7 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
     async with open_chat(size=(44, 18)) as chat:
         await chat.ask("think")
         screen, record = await compared(chat)
-        sides = list(screen.query(ComparePane).results())
-        scrolls = [side.query_one(VerticalScroll) for side in sides]
+        scrolls = list(screen.query(ComparePane).results())
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
         # A text that grew past its pane was followed to its end.
         await chat.press(*["pageup"] * 9)
@@ -136,7 +131,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         assert record.facts["device"] == "test (cpu)"
         assert store.kept().records == (record,)
         verdict = str(screen.query_one("#verdict", Static).content)
-        assert "2.00 times as fast" in verdict and "Broken off after 4 of 6 runs" in verdict
+        assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
         # The engine is there again before anybody asks it something.
         await chat.until(lambda: chat.app.link.state == "ready")
         assert (chat.app.link.client.pid != pid) is (how == "crash")
@@ -206,3 +201,20 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
         chat.app.post_message(PairChanged(Loaded(info)))
         await chat.pilot.pause()
         chat.app.exit()
+
+
+def test_the_bars_race_as_the_two_ran_and_end_as_long_as_they_were_fast() -> None:
+    bars = Bars()
+    bars.begin(bars.plain, most=8)
+    for n in range(1, 5):
+        bars.add(n * 0.2, n, 5.0)
+    assert bars.shares() == (0.5, 0.0), "of the tokens that an answer may have"
+    bars.begin(bars.drafted, most=8)
+    bars.add(0.2, 2, 10.0)
+    assert bars.shares() == (0.25, 0.5), "the plain run had one token by then"
+    bars.add(0.4, 4, 10.0)
+    assert bars.shares() == (0.5, 1.0)
+    bars.show(5.0, 10.0, "")
+    assert bars.shares() == (0.5, 1.0)
+    bars.clear()
+    assert bars.shares() == (0.0, 0.0)

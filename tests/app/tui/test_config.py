@@ -11,13 +11,13 @@ from tests.app.tui.chat_driver import OpenChat
 
 async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
-        "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'ctrl+s'\nchat.draft = 'f12'\n"
+        "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'f11'\nchat.draft = 'f12'\n"
     )
     async with open_chat(size=(100, 70)) as chat:
         assert chat.app.theme == "ansi-dark" and chat.notices == []
         await chat.press("h", "i", "enter", "y")
         assert chat.area.text == "hi\ny", "Enter is an ordinary key now"
-        await chat.press("ctrl+s")
+        await chat.press("f11")
         await chat.until(lambda: bool(chat.answers))
         assert chat.answers[0].marks
         await chat.press("f4")
@@ -37,7 +37,7 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
     file.write_text("theme = 'nordd'\n")
     async with open_chat() as chat:
         await chat.noticed("nord?")
-        assert chat.app.theme == "textual-dark"
+        assert chat.app.theme == "mlx-spec"
     file.write_text("# mine\nmarks = true  # always\n")
     async with open_chat() as chat:
         await chat.type("/theme")

@@ -45,7 +45,7 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
                 await chat.until(lambda own=own: any(name in last_line() for name in own))
                 await chat.until(lambda: "Compare" not in last_line())
                 await chat.press(key)
-                await chat.until(lambda: "Compare" in last_line())
+                await chat.until(lambda: "Chats" in last_line())
                 assert not any(given), f"{dialog} was answered with {given}"
         assert chat.area.text == "not sent yet" and not chat.app._exit
         title = await chat.push(LineQuestionScreen("The title", "old title"))

@@ -74,11 +74,12 @@ def test_naming_a_pair_or_a_chat_skips_the_welcome(
 ) -> None:
     asked: list[bool] = []
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stdin", Teletype())
     monkeypatch.setattr("sys.stdout", Teletype())
-    monkeypatch.setattr("app.commands.chat._saved_chat", lambda name: name)
+    monkeypatch.setattr("app.commands.chat.saved_chat", lambda name: name)
     monkeypatch.setattr("app.commands.arguments.PairArguments.chosen", lambda _: find("builtin").spec)
-    monkeypatch.setattr("app.tui.run.run_chat", lambda *_, welcomes: asked.append(welcomes) or 0)
+    monkeypatch.setattr("app.tui.run.run_chat", lambda *_, welcomes, **__: asked.append(welcomes) or 0)
     for given in ([], arguments):
         main(["chat", *given])
     assert asked == [True, False]
@@ -159,7 +160,7 @@ async def helped(chat: Chat, close: str = "escape") -> str:
 
 
 async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 150)) as chat:
+    async with open_chat(size=(100, 180)) as chat:
         shown = await helped(chat)
         for text in ("While you write", "/compare", "/draft on|off", "Everywhere", "F4", "Ctrl+Q",
                      "Empty the prompt; twice: leave", "earlier prompts", "word for word"):  # fmt: skip

@@ -82,10 +82,13 @@ async def test_found_words_are_marked_in_the_list_and_in_the_opened_chat_until_a
         opened.app.opener.sessions("")
         screen = await opened.reached(SessionsScreen)
         await opened.press("slash", *"needle")
-        await opened.until(lambda: bool(screen.rows and screen.rows[0].excerpt))
         options = screen.query_one(OptionList)
-        strips = [options.render_line(y) for y in range(2)]
-        assert underlined(strips) == ["Needle", "needle", "needle"]
+
+        def lines() -> list[Strip]:
+            return [options.render_line(y) for y in range(2)]
+
+        await opened.until(lambda: underlined(lines()) == ["Needle", "needle", "needle"])
+        strips = lines()
         assert "␛[4m 日本" in strips[1].text and "␂b" in strips[1].text
         marks = [s for strip in strips for s in strip if s.style and s.style.underline]
         others = [s for strip in strips for s in strip if s.style and not s.style.underline]

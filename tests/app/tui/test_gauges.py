@@ -88,6 +88,20 @@ def test_a_longer_line_is_broken_between_its_parts() -> None:
     assert broken("a long part · b", 4) == ["a long part", "b"]
 
 
+async def test_an_answer_stopped_while_the_prompt_was_read_has_no_first_token_and_its_context_stays(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.type("read")
+        await chat.shows("reading 10/10")
+        await chat.press("escape")
+        await chat.shows("stopped by you before the first token")
+        assert "first token 0" not in chat.screen and "context 10/4096" in chat.screen
+        await chat.type("/new")
+        await chat.press("f7")
+        await chat.shows("stopped by you before the first token", "context ~1/4096")
+
+
 async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")

@@ -51,9 +51,9 @@ async def test_nothing_that_a_history_holds_is_obeyed(open_chat: OpenChat, tmp_p
     history.save([one], [asked, answered])
     history.save_preset(Preset(HOSTILE, HOSTILE, one.options))
     history.close()
-    async with open_chat() as opened:
+    async with open_chat(toasts=True) as opened:
         app, press = opened.app, opened.press
-        await look(opened, lambda: bool(opened.notices), f"F7 goes on with '{SIGN}")
+        await look(opened, lambda: "F7 goes on" in opened.screen, f"F7 goes on with '{SIGN}")
         await press("up")
         await look(opened, lambda: bool(opened.area.text), SIGN)
         opened.area.clear()

@@ -22,16 +22,17 @@ def shown(chat: Chat) -> str:
 
 async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        idle = "F4 Draft F5 Compare F6 Chats F8 Rounds F1 Help F2 Pairs ^Q Quit ^P palette"
-        await chat.until(lambda: shown(chat) == idle)
+        empty = "F4 Draft F6 Chats F1 Help F2 Pairs ^Q Quit ^P palette"
+        idle = "F4 Draft F5 Compare F6 Chats F3 Marks F8 Rounds F1 Help F2 Pairs ^Q Quit"
+        await chat.until(lambda: shown(chat) == empty)
         in_chat = described_keys(chat.app, ChatScreen.BINDINGS)["In the chat"]
         assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
         await chat.type("hold")
         for columns, expected in (
             (30, "F4 Draft Esc Stop F1 Help"),
-            (40, "F4 Draft F5 Compare Esc Stop F1 Help"),
-            (100, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit ^P palette"),
-            (80, "F4 Draft F5 Compare F6 Chats F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit"),
+            (40, "F4 Draft F6 Chats Esc Stop F1 Help"),
+            (60, "F4 Draft F6 Chats F3 Marks F8 Rounds Esc Stop F1 Help"),
+            (80, "F4 Draft F6 Chats F3 Marks F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit"),
         ):
             await chat.pilot.resize_terminal(columns, 24)
             await chat.until(lambda expected=expected: shown(chat) == expected)
@@ -58,19 +59,55 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
 async def test_the_line_follows_the_width_the_focus_and_the_keymap(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'ctrl+s'\napp.help = 'f12'\n")
+    (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f11'\napp.help = 'f12'\n")
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("hold")
-        await chat.until(lambda: shown(chat) == "F4 Draft F5 Compare ^S Stop F12 Help")
-        await chat.press("ctrl+s")
+        await chat.until(lambda: shown(chat) == "F4 Draft F6 Chats F11 Stop F12 Help")
+        await chat.press("f11")
         await chat.until(lambda: "Stop" not in shown(chat))
         await chat.pilot.resize_terminal(80, 24)
         await chat.until(lambda: "F2 Pairs ^Q Quit" in shown(chat))
         chat.app.chat.query_one(Transcript).focus()
-        await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy b Code ← branch"))
+        await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
         assert "Esc Stop / back" in shown(chat) and "F12 Help" in shown(chat)
         await chat.press("tab")
         await chat.until(lambda: "F5 Compare" in shown(chat))
+
+
+async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("think")
+        await chat.press("tab")
+        await chat.until(lambda: shown(chat).startswith("e Edit r Again y Copy b Code Esc Stop / back"))
+        await chat.press("c")
+        await chat.noticed("This answer is complete.")
+        await chat.press("r")
+        await chat.until(lambda: "← branch" in shown(chat))
+        assert "→" not in shown(chat)
+        await chat.press("up", "down", "left")
+        await chat.until(lambda: "→ branch" in shown(chat))
+        assert "←" not in shown(chat)
+        await chat.press("escape")
+        await chat.ask("full")
+        await chat.press("tab")
+        await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
+        await chat.press("up")
+        await chat.until(lambda: "Continue" in shown(chat))
+
+
+async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.press("f6")
+        await chat.reached(SessionsScreen)
+        await chat.shows("No chats yet.")
+        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
+        await chat.until(lambda: shown(chat) == nothing)
+        await chat.press("escape")
+        await chat.ask("hello")
+        await chat.press("f6")
+        await chat.until(lambda: "r Rename a Archive d Delete e Export" in shown(chat))
+        await chat.press("d")
+        await chat.until(lambda: shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
 
 
 async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(open_chat: OpenChat) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.slash_commands import SLASH_COMMANDS
-from app.tui.widgets.message import LONGEST, Notice
+from app.tui.widgets.notices import LONGEST, Notice
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.odd_values import odd_values
 
@@ -26,7 +26,7 @@ def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 async def give(chat: Chat, text: str) -> None:
     app = chat.app
-    app.chat.transcript.cut(len(app.state.conversation.path))  # the notices of those before
+    app.chat.view.notices.kept.clear()
     await chat.pilot.pause()
     before, drawn = _kept(chat), chat.screen
     chat.area.load_text(text)
@@ -38,7 +38,6 @@ async def give(chat: Chat, text: str) -> None:
     for notice in notices:
         assert not NO_SENTENCE.search(notice.text), notice.text
         assert len(notice.text) <= LONGEST + 40
-        assert notice.size.height < 60 or notice.text.count("\n") > 20
     if any(notice.kind == "error" for notice in notices):
         assert _kept(chat) == before, "refused, and something was done all the same"
     assert app.is_running and app._exception is None
@@ -53,8 +52,7 @@ async def give(chat: Chat, text: str) -> None:
 
 
 def _notices(chat: Chat) -> list[Notice]:
-    entries = [entry.widget for entry in chat.app.chat.transcript.entries]
-    return [widget for widget in entries if isinstance(widget, Notice)]
+    return list(chat.app.chat.view.notices.kept)
 
 
 def _kept(chat: Chat) -> tuple[object, ...]:

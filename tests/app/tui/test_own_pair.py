@@ -76,7 +76,7 @@ async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_re
     paths = os.environ["PYTHONPATH"].split(os.pathsep)
     # Comparing takes the real transformers.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path != str(STAND_IN)))
-    other = make_model(tmp_path / "other")
+    other = make_model(tmp_path / "other", pard_token=3)  # its masks are tokens: it is not translated
     make_tokenizer(other, text=("entirely other words " * 30,))
     hub.models["org/other"] = HostedModel(files_of(other))
     known = find(FIRST).target.repo

@@ -9,9 +9,9 @@ from app.chat.pair_facts import Facts, details
 from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.pairs import memory_bar, row
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
+from app.tui.widgets.pair_rows import about, memory_bar, row
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
@@ -60,6 +60,26 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.back_in_chat()
 
 
+async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verified_is_said_in_a_corner(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(100, 40), pair="builtin") as chat:
+        screen = await open_pairs(chat, "builtin")
+        options = screen.query_one(OptionList)
+        assert str(options.get_option_at_index(0).prompt) == "On this machine"
+        assert next(iter(rows(screen))) == "builtin" and "in use" in rows(screen)["builtin"]
+        fits = [screen.facts[str(name)].fit for name in [*rows(screen)][1:]]
+        verdicts = [fit.verdict for fit in fits if fit is not None]
+        assert verdicts == sorted(verdicts, key=["fits", "tight", "does not fit"].index)
+        assert options.border_subtitle == "? not verified" and "verified" not in text_of(chat, "#pull-line")
+        screen.show_list("smollm2-135m")
+        await chat.until(lambda: "eagle: ships with the program" in text_of(chat, "#pair-details Static"))
+        assert "lookup, recycling" in text_of(chat, "#pair-details Static")
+        screen.show_list("qwen3-8b")
+        await chat.until(lambda: "Qwen3-0.6B-4bit" in text_of(chat, "#pair-details Static"))
+        assert "not here yet" in text_of(chat, "#pair-details Static")
+
+
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.type(f"/use {FIRST}")
@@ -101,11 +121,11 @@ async def test_choosing_another_pair_keeps_the_conversation(open_chat: OpenChat)
 
 
 def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source() -> None:
-    assert memory_bar(Fit("fits", "", 0.5)) == "████░░░░   50%"
-    assert memory_bar(Fit("does not fit", "", 3.0)) == "████████  300%"
+    assert str(memory_bar(Fit("fits", "", 0.5))) == "████░░░░   50%"
+    assert str(memory_bar(Fit("does not fit", "", 3.0))) == "████████  300%"
     pair = find("qwen3-8b")
     facts = Facts(pair, False, 0, expected=expect(pair, find_chip("M4 Pro")))
-    assert " → " in row(facts, "fits", width=120, predicts=True)
+    assert " → " in str(row(facts, "fits", width=120, predicts=True))
     assert "not measured" in details(facts) and " to " in details(facts)
 
 
@@ -114,7 +134,8 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
     facts = Facts(pair, False, 0, Fit("fits", "\x1b", 0.1))
     job = PullJob(replace(pair.spec, name="\x1b[31m"))
     job.state, job.error = "failed", "\x1b[2J"
-    for text in (details(facts), row(facts, "fits", width=120, predicts=False), download_line(job, Keys({}))):
+    shown = str(row(facts, "fits", width=120, predicts=False)), str(about(facts))
+    for text in (details(facts), *shown, download_line(job, Keys({}))):
         assert all(char.isprintable() or char == "\n" for char in text)
 
 

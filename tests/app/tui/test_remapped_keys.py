@@ -84,9 +84,8 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
     async with open_chat(size=(140, 60), options=Options(max_tokens=100_000)) as opened:
-        await opened.noticed("goes on with 'Old'")
         named = Keys(keys)
-        assert any(named.name("chat.resume_last") in notice for notice in opened.notices)
+        await opened.shows(f"{named.name('chat.resume_last')} goes on with 'Old'")
         assert not any("config.toml" in notice for notice in opened.notices), opened.notices
         seen: list[str] = []
 

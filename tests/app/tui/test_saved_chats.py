@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from app.commands.chat import saved_chat
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
+from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import UserMessage
+from mlx_spec.types import Options
+from tests.app.history.some_chat import answer, chat, prompt
+from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
@@ -32,7 +37,11 @@ def put(home: Path, *chats: tuple[Chat, list[ChatMessage]]) -> None:
 
 def texts(opened: OpenedChat) -> list[str]:
     shown = opened.app.chat.query("UserMessage, Answer").results()
-    return [widget.text for widget in shown if isinstance(widget, UserMessage | Answer)]
+    return [
+        widget.text
+        for widget in shown
+        if isinstance(widget, UserMessage) or (isinstance(widget, Answer) and not widget.growing)
+    ]
 
 
 async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
@@ -51,7 +60,7 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(facts.rounds) == 3 and facts.options.temperature == 0.5
     async with open_chat() as opened:
         assert texts(opened) == []
-        await opened.noticed("F7 goes on with 'hello'")
+        await opened.shows("F7 goes on with 'hello'")
         await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
         assert opened.answers[0].stats == stats
@@ -144,6 +153,64 @@ async def test_the_chat_in_view_is_exported_deleted_and_brought_back(
         await opened.noticed("'hello' is back.")
 
 
+async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces_one(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exports, here = tmp_path / "exports", tmp_path / "here"
+    for folder in (exports, here):
+        folder.mkdir()
+    (tmp_path / "config.toml").write_text(f"exports = '{exports}'\n")
+    monkeypatch.chdir(here)
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        for name in ("hello.md", "hello-2.md"):
+            await opened.type("/export")
+            await opened.noticed(f"Written to {exports / name}.")
+        (here / "mine.md").write_text("mine")
+        for key, outcome in (("n", "mine.md is as it was"), ("y", f"Written to {here / 'mine.md'}")):
+            assert (here / "mine.md").read_text() == "mine"
+            await opened.type("/export mine.md")
+            await opened.reached(QuestionScreen)
+            await opened.shows("mine.md is there. Replace it?")
+            await opened.press(key)
+            await opened.noticed(outcome)
+        assert (here / "mine.md").read_text().startswith("# hello")
+    assert sorted(file.name for file in exports.iterdir()) == ["hello-2.md", "hello.md"]
+    assert [file.name for file in here.iterdir()] == ["mine.md"]
+
+
+async def test_a_new_chat_begins_with_the_defaults_and_a_new_seed_unless_it_is_told_to_keep(
+    open_chat: OpenChat,
+) -> None:
+    def seed() -> str:
+        return opened.answers[-1].text.rpartition("|seed ")[2]
+
+    async with open_chat(size=(80, 24), options=Options(temperature=0.4, seed=5)) as opened:
+        assert "temp " not in opened.screen, "a default says nothing"
+        await opened.ask("echo")
+        first = seed()
+        await opened.type("/temperature 1.2")
+        await opened.type("/system Be brief.")
+        await opened.shows("temp 1.2 · instructions")
+        await opened.type("/new keep")
+        await opened.until(lambda: texts(opened) == [])
+        assert "temp 1.2 · instructions" in opened.screen
+        await opened.ask("echo")
+        assert opened.answers[-1].text.startswith("Be brief.|echo") and (second := seed()) != first
+        await opened.press("ctrl+n")
+        await opened.noticed("with the defaults: without temperature 1.2, instructions. /new keep keeps them")
+        await opened.until(lambda: "instructions" not in opened.screen.splitlines()[-2])
+        assert opened.app.state.settings.options.temperature == 0.4
+        await opened.ask("echo")
+        assert opened.answers[-1].text.startswith("echo") and seed() not in (first, second)
+        await opened.press("f7")
+        await opened.shows("temp 1.2 · instructions")
+        await opened.type("/seed 7")
+        await opened.shows("temp 1.2 · seed 7 · instructions")
+        await opened.type("/new kept")
+        await opened.noticed("it is /new or /new keep, not 'kept'")
+
+
 async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> None:
     async with open_chat() as opened:
         for command in ("/system Be terse.", "/temperature 0.3", "/preset save terse", "/system none"):
@@ -173,14 +240,16 @@ async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
     assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
 
 
-async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_memory(
+async def test_a_folder_that_may_only_be_read_gives_its_chats_and_the_chat_goes_on_in_memory(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    (tmp_path / "history.db").mkdir()
-    async with open_chat() as opened:
-        await opened.noticed("cannot be saved now")
-        await opened.ask("hello")
-        assert (await opened.ask("again")).text == TEXT
-        (notice,) = opened.notices
-        assert ".." not in notice and notice.endswith("is saved later.")
-    assert opened.app.unsaved == 4
+    put(tmp_path, (chat("c1", "Old", leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
+    with read_only(tmp_path):
+        assert saved_chat("last") == "c1", "the command line finds it"
+        async with open_chat() as opened:
+            await opened.noticed("cannot be saved now")
+            await opened.shows("F7 goes on with 'Old'")
+            await opened.press("f7")
+            await opened.until(lambda: texts(opened)[:1] == ["one"])
+            assert (await opened.ask("hello")).text == TEXT
+        assert opened.app.unsaved == 2

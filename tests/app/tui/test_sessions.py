@@ -4,6 +4,7 @@ import asyncio
 import json
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,32 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         assert opened.app.state.conversation.chat.id == "c1"
     exported = json.loads((tmp_path / "x.json").read_text())
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
+
+
+async def test_the_list_is_sorted_by_the_time_that_it_shows_under_headings_that_no_key_chooses(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    now, day = datetime(2026, 11, 23, 12, 0), 86400.0
+    ages = {"old": 700.0, "month": 20.0, "today": 0.1, "week": 3.0, "yesterday": 1.0}
+    chats = (
+        (chat(name, name, now.timestamp() - age * day), [prompt("p", "hi")]) for name, age in ages.items()
+    )
+    put(tmp_path, *chats)
+    async with open_chat(size=(80, 24)) as opened:
+        screen = await open_list(opened)
+        screen.time = now.timestamp
+        screen.load()
+        await opened.until(lambda: [r.chat.id for r in screen.rows] == [*sorted(ages, key=lambda n: ages[n])])
+        await opened.shows("Today", "Yesterday", "Last 7 days", "Last 30 days", "2024")
+        lines = [line.strip("│ ") for line in opened.screen.splitlines()]
+        (week,) = (line for line in lines if line.startswith("week"))
+        assert week.split() == ["week", "1", "Fri", "12:00"]
+        seen = []
+        for _ in ages:
+            assert screen.chosen is not None
+            seen.append(screen.chosen.id)
+            await opened.press("down")
+        assert seen == ["today", "yesterday", "week", "month", "old"]
 
 
 async def test_of_keys_in_one_read_delete_deletes_once_and_letters_behind_search_are_searched_for(

@@ -69,6 +69,22 @@ def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
     assert dict(setup_rows("", Settings(options, drafting=False)))["Drafting"] == "off"
 
 
+def test_a_new_chat_has_a_new_seed_unless_the_person_gave_one() -> None:
+    drawn = Settings.of(Options(seed=5))
+    assert len({drawn.of_new_chat().options.seed for _ in range(3)}) == 3
+    for given in (Settings.of(Options(seed=5), keeps_seed=True), change(drawn, "seed", "5")):
+        assert given.switched(False).of_new_chat().options.seed == 5
+
+
+def test_what_is_not_the_default_is_named_as_it_is_typed() -> None:
+    defaults = Settings.of(Options(temperature=0.3, seed=5, top_k=40))
+    assert defaults.of_new_chat().differences(defaults) == []
+    changed = change(change(defaults, "temperature", "1.2"), "penalty", "1.1")
+    assert changed.differences(defaults) == ["temperature 1.2", "penalty 1.1"]
+    assert change(defaults, "seed", "7").differences(defaults) == ["seed 7"]
+    assert change(change(defaults, "length", "3"), "draft", "off").differences(defaults) == []
+
+
 @pytest.mark.parametrize("word", ["instructions", "sampling", "settings"])
 def test_the_panel_of_settings_is_found_by_what_it_shows(word: str) -> None:
     assert "stats" in [c.name for c in SLASH_COMMANDS if word in c.summary.lower()]

@@ -52,7 +52,7 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
         await chat.reached(InspectorScreen)
         await chat.until(lambda: has_rows(chat))
         await press("escape", "f5")
-        await chat.shows("2.00 times")
+        await chat.shows("2.00x faster")
         assert is_whole(chat)
         await press("escape")
         await chat.type("/comparisons")

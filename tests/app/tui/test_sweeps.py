@@ -20,12 +20,15 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     exports = tmp_path_factory.mktemp("exports")
-    monkeypatch.chdir(exports)
+    monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: exports)
     async with open_chat(size=(80, 24)) as chat:
         await chat.ask("hello")
         screen, record = await compared(chat, "/sweep length=0-2 drafter=model,lookup repeats=1")
         labels = [setting.label for setting in record.settings]
-        assert labels == ["plain", "model 1", "model 2", "lookup 1", "lookup 2"]
+        assert labels == [
+            "plain",
+            *(f"{name}, {length}" for name in ("model", "lookup") for length in ("1 token", "2 tokens")),
+        ]
         await chat.until(lambda: bool(screen.query(LengthPlot)))
         assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
         assert screen.query_one(ContentSwitcher).current == "figures"
@@ -51,9 +54,9 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         (file,) = exports.glob("*.json")
         assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
         await chat.press("v")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 1"
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 1 token"
         await chat.press("down")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model 2"
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 2 tokens"
         assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.press("escape", "d", "y")
         await chat.until(lambda: store.kept().records == ())

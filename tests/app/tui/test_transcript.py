@@ -33,7 +33,7 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
     async with open_chat(size=(80, 24)) as opened:
         view = opened.app.chat.transcript
         opened.app.state.resume(*long_chat())
-        await opened.until(lambda: bool(opened.answers) and view.is_vertical_scroll_end)
+        await opened.until(lambda: bool(seen(opened)) and view.is_vertical_scroll_end)
         assert len(opened.answers) <= BATCH
         assert max(seen(opened)) == TURNS - 1
         for _ in range(12):
@@ -55,3 +55,26 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
         await opened.until(lambda: any(notice.startswith("Seed is 7") for notice in opened.notices))
         await opened.until(lambda: view.is_vertical_scroll_end and max(seen(opened)) == TURNS - 1)
         assert (await opened.ask("hello")).text
+
+
+async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_there(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(120, 40)) as opened:
+        view = opened.app.chat.transcript
+        opened.app.state.resume(*long_chat(turns=60))
+        await opened.until(lambda: view.max_scroll_y > 0)
+        opened.app.state.resume(*long_chat(turns=2))
+        view.go_to("p0")
+        await opened.shows("question 0", "An answer to 1.")
+        opened.app.state.clear()
+        await opened.until(lambda: view.max_scroll_y == 0 and "question" not in opened.screen)
+        opened.app.state.resume(*long_chat(turns=2))
+        view.go_to("p1", ["question"])  # before the messages have places
+        await opened.shows("question 0", "question 1", "An answer to 1.")
+        view.focus()
+        await opened.press("up")
+        view.scroll_up(animate=False)
+        await opened.stream()
+        await opened.until(lambda: view.max_scroll_y > 0)
+        assert view.is_vertical_scroll_end, "where all was in view, the end is still followed"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from app.chat.past_prompts import PastPrompts
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -18,8 +20,13 @@ def files(chat: Chat) -> list[str]:
 
 async def resume(chat: Chat) -> None:
     """Go on with the last chat once it is offered."""
-    await chat.noticed("where a prompt was not sent")
+    await offered(chat)
     await chat.press("f7")
+
+
+async def offered(chat: Chat) -> None:
+    """The last chat is, with what waits there; the line may be broken."""
+    await chat.until(lambda: "where a prompt was not sent" in " ".join(chat.screen.split()))
 
 
 async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenChat) -> None:
@@ -28,7 +35,7 @@ async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenCha
         await chat.press(*"half")
         chat.app.leave()
     async with open_chat(size=(80, 24)) as chat:
-        await chat.noticed("where a prompt was not sent")
+        await offered(chat)
         assert not chat.area.text and not title(chat), "this is another chat"
         await chat.press(*"new", "f7")
         await chat.until(lambda: len(chat.answers) == 1)
@@ -46,9 +53,10 @@ async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenCha
         await chat.until(lambda: chat.area.text == "halfx" and not title(chat))
         await chat.press("enter")
         await chat.until(lambda: len(chat.answers) == 2)
+        chat.app.leave()
     async with open_chat() as chat:
-        await chat.noticed("goes on with")
-        assert not any("not sent" in one for one in chat.notices)
+        await chat.shows("goes on with")
+        assert "not sent" not in chat.screen
         await chat.press("f7")
         await chat.until(lambda: len(chat.answers) == 2)
         await chat.pilot.pause()
@@ -66,6 +74,39 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one(o
         await chat.until(lambda: chat.area.text == "begun" and title(chat) == MARK)
         await chat.press("up")
         await chat.until(lambda: chat.area.text == "hello")
+
+
+async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_that(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left_behind() -> str:
+        (file,) = (tmp_path / "unsent").glob("*.json")
+        return file.read_text()
+
+    monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.stream("hold")
+        await chat.type("waits")
+        await chat.press(*"half")
+        await chat.until(lambda: "half" in left_behind() and "waits" in left_behind())
+        async with open_chat() as other:
+            await other.shows("goes on with 'hello'")
+            assert "not sent" not in other.screen, "the other still writes it"
+        killed = left_behind()
+        await chat.press("ctrl+c", "escape")
+        await chat.until(lambda: "half" not in left_behind() and not chat.app.state.queued)  # it was sent
+        chat.app.leave()
+    assert not list((tmp_path / "unsent").iterdir()), "left in order, it leaves nothing behind"
+    (tmp_path / "unsent" / "killed.json").write_text(killed)
+    (tmp_path / "unsent" / "broken.json").write_text("[")
+    async with open_chat() as chat:
+        await resume(chat)
+        await chat.until(lambda: chat.area.text == "half" and title(chat) == f"{MARK} · Up: 1 more")
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "waits")
+        left = {file.name for file in (tmp_path / "unsent").iterdir()}
+        assert not left & {"killed.json", "broken.json"}
 
 
 async def test_prompts_that_waited_are_back_with_their_files_the_last_in_view_the_others_behind_up(

@@ -1,0 +1,134 @@
+"""A search on the Hub: what there is, how large, what fits here, and what would draft for it."""
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from app.chat.hub_models import HubModel, details, hub_model
+from app.shell.number_text import counted
+from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
+from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.item_list import ItemList
+from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.pair_rows import BAR_STYLES, WITH_LICENCE, cut
+from models.errors import ModelsError
+from models.hub.search import search
+from models.pairs.folder import MODEL
+from models.size_text import size_text
+from models.speed.machine import this_chip, this_machine
+
+HINT = "Enter searches; on a model it puts a pair together. Sizes are as the Hub says."
+FRAME = 6
+"""Columns of border, padding and scrollbar."""
+WIDE = 80
+
+
+class HubSearchScreen(OpenedScreen[str | None]):
+    """Gives the repository of the model that was chosen; None for Esc."""
+
+    HELP = "Models on the Hub with MLX weights, those most often downloaded first."
+
+    BINDINGS = [
+        bind("enter", "choose", "Take", "hub.choose", "Put a pair together with this model as its target"),
+        bind("/", "words", "Search", "hub.words", "Change the words of the search", priority=True),
+        bind("escape", "dismiss", "Back", "hub.back", "Back to the pairs"),
+    ]
+
+    def __init__(self, words: str = "") -> None:
+        super().__init__()
+        self._words = words
+        self.models: dict[str, HubModel] = {}
+        """By repository."""
+
+    def compose(self) -> ComposeResult:
+        yield Input(self._words, placeholder="Search the Hub: qwen3 8b 4bit", id="hub-words")
+        yield Static(id="hub-header")
+        yield ItemList(markup=False)
+        yield VerticalScroll(Static(), id="hub-details", can_focus=False)
+        yield Static(Content(HINT), id="pull-line")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+        if self._words.strip():
+            self._search(self._words)
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "words" or not isinstance(self.focused, Input)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.value.strip():
+            self._search(event.value)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_id in self.models:
+            about = Content(details(self.models[event.option_id]))
+            self.query_one("#hub-details Static", Static).update(about)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option_id)
+
+    def action_words(self) -> None:
+        self.query_one(Input).focus()
+
+    def show_message(self, text: str) -> None:
+        self.query_one("#pull-line", Static).update(Content(one_line(text)))
+
+    def _search(self, words: str) -> None:
+        self.show_message(f"Searching the Hub for {words}…")
+        self.run_worker(lambda: self._ask(words), thread=True, exclusive=True)
+
+    def _ask(self, words: str) -> None:
+        try:
+            machine, chip = this_machine(), this_chip()
+            found = [hub_model(model, machine, chip) for model in search(words)]
+        except (ModelsError, OSError) as error:
+            self.from_thread(self.show_message, f"✗ {error}")
+        else:
+            self.from_thread(self._show, words, found)
+
+    def _show(self, words: str, found: list[HubModel]) -> None:
+        if words != self.query_one(Input).value:
+            return  # of a search before
+        self.models = {model.found.repo: model for model in found}
+        self._draw()
+        if found:
+            self.query_one(OptionList).focus()
+        what = f"{counted(len(found), 'model')} for {words}. {HINT}"
+        self.show_message(what if found else f"The Hub has no MLX model for {words}.")
+
+    def _draw(self) -> None:
+        width = self.size.width
+        name = max(20, width - FRAME - (57 if width >= WITH_LICENCE else 41 if width >= WIDE else 10))
+        head = f"{'model':<{name}} {'size':>9}"
+        if width >= WIDE:
+            head += f" {'downloads':>10} {'draft':<6} {'here':<12}"
+        head += f" {'licence':<15}" if width >= WITH_LICENCE else ""
+        self.query_one("#hub-header", Static).update(Content(head))
+        options = self.query_one(OptionList)
+        place = options.highlighted or 0
+        options.clear_options()
+        options.add_options(Option(_row(m, name, width), id=m.found.repo) for m in self.models.values())
+        options.highlighted = min(place, len(self.models) - 1) if self.models else None
+
+
+def _row(model: HubModel, name: int, width: int) -> Content:
+    found, fit = model.found, model.fit
+    verdict = fit.verdict if fit else "not known"
+    repo = one_line(found.repo) if width >= WIDE else one_line(found.repo).split("/")[-1]
+    line = f"{cut(repo, name):<{name}} {size_text(found.bytes) if found.bytes else '?':>9}"
+    if width < WIDE:
+        return Content.styled(line, BAR_STYLES[fit.verdict] if fit and fit.verdict != "fits" else "")
+    draft = "yes" if any(drafter.kind == MODEL for drafter in model.drafters) else "-"
+    line += f" {found.downloads:>10,} {draft:<6} "
+    licence = f" {cut(one_line(found.licence), 15):<15}" if width >= WITH_LICENCE else ""
+    style = "$text-muted" if fit and fit.verdict == "does not fit" else ""
+    return Content.assemble(
+        (line, style), (f"{verdict:<12}", BAR_STYLES[fit.verdict] if fit else ""), (licence, style)
+    )

@@ -1,0 +1,45 @@
+"""`/notices`: what the program said since it was started."""
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from app.chat.chat_view import Kind
+from app.shell.printable import printable
+from app.tui.keys.keymap import bind
+from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.notices import Notice
+
+STYLES: dict[Kind, str] = {"info": "", "warning": "$text-warning", "error": "bold $text-error"}
+
+
+class NoticesScreen(ModalScreen[None], OpenedScreen[None]):
+    HELP = "What the program said since it was started, the last at the end."
+
+    BINDINGS = [
+        bind("escape,q", "dismiss", "Close", "notices.close", "Close this list"),
+    ]
+
+    def __init__(self, notices: Sequence[Notice]) -> None:
+        super().__init__()
+        self._notices = notices
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="notices"):
+            for notice in self._notices:
+                when = (f"{notice.when:%H:%M:%S}  ", "$text-muted")
+                yield Static(Content.assemble(when, (printable(notice.text), STYLES[notice.kind])))
+            if not self._notices:
+                yield Static(Content("Nothing was said yet."))
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        view = self.query_one("#notices")
+        view.border_title = "Notices"
+        view.focus()
+        view.scroll_end(animate=False)

@@ -1,0 +1,86 @@
+"""What is asked before the program is left: about downloads, and messages that could not be saved."""
+
+import asyncio
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from app.shell.errors import AppError
+from app.shell.named_file import plain_file, write_new
+from app.shell.number_text import counted
+from app.shell.printable import one_line
+from app.tui.keys.keymap import bind
+from app.tui.program import Program
+from app.tui.screens.opened import OpenedScreen
+from app.tui.screens.question import ask
+from app.tui.widgets.key_line import KeyLine
+
+KEYS = "Enter writes them there as Markdown and leaves, {app.quit} leaves without them, {unsaved.stay} stays."
+
+
+class UnsavedScreen(ModalScreen[Path | None], OpenedScreen[Path | None]):
+    """Gives the file that has them now, or None where the person stays."""
+
+    HELP = f"Messages that are in no file yet. {KEYS}"
+
+    BINDINGS = [bind("escape", "dismiss(None)", "Stay", "unsaved.stay", "Stay in the chat")]
+
+    def __init__(self, count: int, history: Path, text: str, file: Path) -> None:
+        """`count` messages could not be saved in `history`; `text` has them, and may go to `file`."""
+        super().__init__()
+        self._what = f"{counted(count, 'message')} could not be saved in {one_line(str(history))}."
+        self._text, self._file = text, file
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="question"):
+            yield Static(Content(self._what), id="unsaved")
+            yield Input(one_line(str(self._file)), select_on_focus=False)
+            yield Static(Content.styled(self.app.keys.fill_in(KEYS), "dim"))
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        try:
+            file = plain_file(event.value.strip())
+            await asyncio.to_thread(write_new, file, self._text)
+        except AppError as error:
+            self.query_one("#unsaved", Static).update(Content(one_line(f"{error} {self._what}")))
+        else:
+            self.dismiss(file.absolute())
+
+
+class Leaving:
+    def __init__(self, app: Program) -> None:
+        self.rescue: Path | None = None
+        """The file that has what could not be saved."""
+        self._app = app
+        self._knows = False
+        """The person was told what could not be saved, and leaves all the same."""
+
+    async def agreed(self) -> bool:
+        """Ask what has to be asked; a worker has to wait for it."""
+        app = self._app
+        if jobs := app.pulls.unfinished:
+            what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
+            kept = "What came is kept, and the next start offers the rest."
+            if not await ask(app, f"{what} being downloaded. Leave? {kept}", "Leave", "Stay"):
+                return False
+        app.state.save()
+        history = app.state.history
+        if unsaved := await asyncio.to_thread(history.flush):
+            self._knows = True
+            question = UnsavedScreen(unsaved, history.path, *app.saved.not_saved())
+            self.rescue = await app.push_screen_wait(question)
+            self._knows = self.rescue is not None
+        return not unsaved or self._knows
+
+    def end(self, unsaved: int) -> None:
+        """Where nobody could be asked, as when a signal ends the program, a file has what is not saved."""
+        if unsaved and not self._knows:
+            self.rescue = self._app.saved.rescue()

@@ -1,0 +1,138 @@
+"""Colours: themes of our own, and in every theme text that can be read.
+
+Mint is what was drafted and accepted, apricot what the target wrote itself: the program's two colours.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from textual.color import BLACK, WHITE, Color
+from textual.theme import BUILTIN_THEMES, Theme
+
+from app.settings.config_file import write_setting
+from app.shell.errors import MachineFailed
+
+TEXT_CONTRAST = 4.5
+"""Of text to what it is drawn on, at least (WCAG 2.2, 1.4.3)."""
+EDGE_CONTRAST = 3.0
+"""Of the frame around what has the focus (1.4.11)."""
+
+DARK = Theme(
+    name="mlx-spec",
+    primary="#56d9b9",
+    secondary="#9db2ff",
+    accent="#56d9b9",
+    success="#56d9b9",
+    warning="#f2b477",
+    error="#ff8a8f",
+    foreground="#d9e0e6",
+    background="#0f1317",
+    surface="#171d23",
+    panel="#1f272f",
+    boost="#ffffff0a",
+)
+LIGHT = Theme(
+    name="mlx-spec-light",
+    primary="#00745f",
+    secondary="#4056b5",
+    accent="#00745f",
+    success="#00745f",
+    warning="#8a4b00",
+    error="#b0263c",
+    foreground="#20272e",
+    background="#fbfaf6",
+    surface="#f3f1ea",
+    panel="#e9e6dc",
+    boost="#0000000a",
+    dark=False,
+)
+OWN_THEMES = (DARK, LIGHT)
+THEME_NAMES = (*(theme.name for theme in OWN_THEMES), *BUILTIN_THEMES)
+
+_ROLES = ("primary", "secondary", "accent", "success", "warning", "error")
+_TEXTS = ("foreground", "footer-foreground", "footer-description-foreground", "footer-key-foreground",
+          "block-cursor-foreground", "block-cursor-blurred-foreground", "button-foreground",
+          *(f"markdown-h{level}-color" for level in range(1, 7)))  # fmt: skip
+_TINT, _HOVER, _BAR, _QUIET = 0.16, 0.06, 0.25, 0.62
+"""Shares: of a colour in a tinted ground, as the chosen row's; of the text's colour in the row under the
+mouse, in a scrollbar, in quiet text."""
+
+
+def luminance(colour: Color) -> float:
+    """Relative luminance, from 0 for black to 1 for white (WCAG 2.2)."""
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized)
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: Color, other: Color) -> float:
+    """From 1 for the same colour to 21 for black on white (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def standing_out(colour: Color, grounds: Sequence[Color], ratio: float, *, dark: bool) -> Color:
+    """The colour, made lighter on dark grounds and darker on light ones until it has the contrast to all."""
+    end = WHITE if dark else BLACK
+    steps = (colour.blend(end, step / 20, alpha=1.0) for step in range(21))
+    return next((c for c in steps if all(contrast(c, ground) >= ratio for ground in grounds)), end)
+
+
+def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
+    """A theme's variables: its own colours as far as they can be read, and our rows, frames and scrollbars.
+
+    The terminal's own colours (`ansi-dark`, `ansi-light`) are not ours to change.
+    """
+    found = dict(variables)
+    if theme.ansi:
+        return found
+    background, surface, panel = (Color.parse(found[name]) for name in ("background", "surface", "panel"))
+    plain, accent = Color.parse(found["foreground"]), Color.parse(found["accent"])
+    tints = {role: surface.blend(Color.parse(found[role]), _TINT, alpha=1.0) for role in _ROLES}
+    row, hover = tints["accent"], surface.blend(plain, _HOVER, alpha=1.0)
+    found |= {f"{role}-muted": tint.hex for role, tint in tints.items()}
+    found |= {
+        "block-cursor-background": row.hex,
+        "block-cursor-blurred-background": hover.hex,
+        "block-hover-background": hover.hex,
+        "block-cursor-text-style": "bold",
+        "block-cursor-foreground": plain.hex,
+        "block-cursor-blurred-foreground": plain.hex,
+        "footer-background": background.hex,
+        "input-cursor-background": plain.hex,
+        "input-cursor-foreground": background.hex,
+    }
+    grounds = [background, surface, panel, hover, *tints.values()]
+    if found["boost"] != "transparent":
+        grounds += [ground + Color.parse(found["boost"]) for ground in (background, surface)]
+
+    def text(colour: Color) -> str:
+        return standing_out(colour, grounds, TEXT_CONTRAST, dark=theme.dark).hex
+
+    found |= {f"text-{role}": text(Color.parse(found[role])) for role in _ROLES}
+    found |= {name: text(_solid(found[name], background)) for name in _TEXTS}
+    quiet = text(background.blend(plain, _QUIET, alpha=1.0))
+    found |= dict.fromkeys(("foreground-muted", "text-muted", "text-disabled", "foreground-disabled"), quiet)
+
+    def edge(colour: Color) -> str:
+        return standing_out(colour, grounds[:2], EDGE_CONTRAST, dark=theme.dark).hex
+
+    bar = background.blend(plain, _BAR, alpha=1.0)
+    found |= {"border": edge(accent), "border-blurred": edge(bar)}
+    for state in ("", "-hover", "-active"):
+        found[f"scrollbar{state}"] = edge(bar) if state else bar.hex
+        found[f"scrollbar-background{state}"] = background.hex
+    return found
+
+
+def _solid(colour: str, ground: Color) -> Color:
+    return ground + Color.parse(colour)
+
+
+def kept(theme: str, file: Path) -> tuple[str, Literal["info", "error"]]:
+    """Write the theme that was chosen to config.toml: what became of it, and how bad that is."""
+    try:
+        write_setting(file, "theme", theme)
+    except MachineFailed as error:
+        return f"{theme} holds until you leave. {error}", "error"
+    return f"{theme} is kept in {file}.", "info"

@@ -1,0 +1,81 @@
+"""Code in colours while it grows: a few of its last lines are read again, not all."""
+
+from itertools import takewhile
+
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token
+from pygments.util import ClassNotFound
+
+COLOURS = {
+    Token.Comment: "$text-muted",
+    Token.Keyword: "$text-secondary",
+    Token.Operator.Word: "$text-secondary",
+    Token.Name.Tag: "$text-secondary",
+    Token.Name.Decorator: "$text-primary",
+    Token.Name.Function: "$text-primary",
+    Token.Name.Class: "$text-primary",
+    Token.Name.Attribute: "$text-primary",
+    Token.Literal.String: "$text-warning",
+    Token.Literal.Number: "$text-warning",
+    Token.Generic.Deleted: "$text-error",
+    Token.Generic.Inserted: "$text-success",
+    Token.Generic.Heading: "$text-primary",
+}
+"""Of Pygments' kinds of text and those below them. No underline, no slant: these mark tokens."""
+
+STEP = 16
+"""Lines that have to come out the same, read from their first on, before those above are left as they are."""
+
+Coloured = tuple[tuple[str, str], ...]
+"""A line's texts with the style of each."""
+
+
+class ColouredCode:
+    def __init__(self, language: str) -> None:
+        self.lines: list[Coloured] = []
+        self.texts: list[str] = []
+        self.language = language
+        self._lexer = _lexer(language)
+        self._begin = 0
+        """The line from which on it is read again."""
+
+    def show(self, texts: list[str]) -> None:
+        """Colour these lines; those that are as before keep their colours."""
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(texts, self.texts, strict=False))
+        )
+        if same == len(texts) == len(self.texts):
+            return
+        self._begin = min(self._begin, same)
+        self.texts = texts
+        self.lines[self._begin :] = self._coloured(texts[self._begin :])
+        later = len(texts) - STEP
+        # Within a text of several lines, or a comment, they would come out as something else.
+        if later - self._begin >= STEP and self._coloured(texts[later:]) == self.lines[later:]:
+            self._begin = later
+
+    def _coloured(self, texts: list[str]) -> list[Coloured]:
+        if self._lexer is None:
+            return [((text, ""),) for text in texts]
+        lines: list[list[tuple[str, str]]] = [[]]
+        for _, kind, text in self._lexer.get_tokens_unprocessed("\n".join(texts)):
+            while kind is not None and kind not in COLOURS:
+                kind = kind.parent
+            style = COLOURS[kind] if kind is not None else ""
+            for number, part in enumerate(text.split("\n")):
+                if number:
+                    lines.append([])
+                last = lines[-1]
+                if last and (part.isspace() or last[-1][1] == style):
+                    last[-1] = last[-1][0] + part, last[-1][1]
+                elif part:
+                    last.append((part, style))
+        return [tuple(line) for line in lines]
+
+
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language)
+    except ClassNotFound:
+        return None

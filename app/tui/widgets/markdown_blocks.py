@@ -1,0 +1,230 @@
+"""Parsed Markdown as lines of a width. Nothing is hidden: HTML is text, link targets are written out."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from rich.cells import cell_len
+
+from app.tui.widgets.coloured_code import Coloured, ColouredCode
+from app.tui.widgets.wrapping import Line, Run, Styles, cells, exact, text_of, wrapped
+
+PARSER = (
+    MarkdownIt("commonmark", {"html": False})
+    .enable(["strikethrough", "table"])
+    # A definition or an underline that comes later would change what is on the screen already.
+    .disable(["reference", "lheading", "text_join"])
+)
+
+BULLET, CODE, LINK, QUOTE, RULE, URL = STYLES = tuple(
+    f"markdown--{name}" for name in ("bullet", "code", "link", "quote", "rule", "url")
+)
+BLOCK, CORNER, TITLE = BLOCK_STYLES = ("markdown--block", "markdown--block-corner", "markdown--block-title")
+INLINE = {node: f"markdown--{node}" for node in ("em", "s", "strong")} | {"th": "markdown--strong"}
+HEADINGS = {f"h{level}": f"markdown--h{level}" for level in range(1, 7)}
+MARKDOWN_CLASSES = {*STYLES, *BLOCK_STYLES, *INLINE.values(), *HEADINGS.values()}
+"""Component classes; chat.tcss colours them."""
+
+_LISTS = ("bullet_list", "ordered_list")
+_COPY = " copy "
+_TAB = "    "
+_BETWEEN = "  "
+"""Columns of a table."""
+_NARROW = 12
+"""Columns of the screen in which nothing is indented any more."""
+
+
+def code_blocks(text: str) -> list[str]:
+    return [token.content for token in PARSER.parse(text) if token.type in ("fence", "code_block")]
+
+
+def blocks(source: str) -> Iterator[SyntaxTreeNode]:
+    """Parse; the blocks that are not within another, of lists their items."""
+    for node in SyntaxTreeNode(PARSER.parse(source)).children:
+        yield from node.children if node.type in _LISTS else (node,)
+
+
+def first_line(node: SyntaxTreeNode) -> int:
+    return node.map[0] if node.map else 0
+
+
+class Page:
+    """Draws the blocks of one source, in their order."""
+
+    def __init__(self, source: str, begin: int, codes: dict[int, ColouredCode], styles: Styles = ()) -> None:
+        """`begin`: where the source begins in the whole text, of which the lines tell the places.
+
+        `codes`: code by its place in the whole text, kept from one page to the next. `styles`: of all text.
+        """
+        self._source = source
+        self._begin = begin
+        self._codes = codes
+        self._styles = styles
+        lines = source.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        self._blank = [not line.strip(" \t>") for line in lines]
+        self._at = 0
+        """Where the next text is looked for."""
+
+    def place(self, node: SyntaxTreeNode) -> int:
+        """Where a block begins in the whole text."""
+        return self._begin + self._starts[first_line(node)]
+
+    def follows_blank(self, node: SyntaxTreeNode) -> bool:
+        line = first_line(node)
+        return line > 0 and self._blank[line - 1]
+
+    def lines(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        self._at = max(self._at, self._starts[first_line(node)])
+        match node.type:
+            case "bullet_list" | "ordered_list":
+                return self._children(node, width)
+            case "list_item":
+                return self._item(node, width)
+            case "blockquote":
+                bar = (Run("▌ ", (QUOTE,)),) if width > _NARROW else ()
+                return [(*bar, *line) for line in self._children(node, width - cells(bar))]
+            case "fence" | "code_block":
+                return self._code(node, width)
+            case "table":
+                return self._table(node, width)
+            case "hr":
+                return [(Run("─" * width, (RULE,)),)]
+            case "heading":
+                return wrapped(self._inline(node, (*self._styles, HEADINGS[node.tag])), width)
+            case _:
+                return wrapped(self._inline(node, self._styles), width)
+
+    def _children(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        """One below the other, an empty line between where the source has one."""
+        out: list[Line] = []
+        for child in node.children:
+            if out and self.follows_blank(child):
+                out.append(())
+            out += self.lines(child, width)
+        return out
+
+    def _item(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        written = node.info + node.markup
+        sign = f"{written:>3} " if node.info else " • "
+        at = self._begin + self._find(written)
+        bullet, rest = Run(sign, (BULLET,), at, len(written)), Run(" " * len(sign))
+        if width <= _NARROW:
+            return [(bullet,), *self._children(node, width)]
+        inner = self._children(node, width - len(sign)) or [()]
+        return [(rest if n else bullet, *line) for n, line in enumerate(inner)]
+
+    def _code(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        first, place = first_line(node) + (node.type == "fence"), self.place(node)
+        language = node.info.split()[0] if node.info.strip() else ""
+        code = self._codes.get(place)
+        if code is None or code.language != language:
+            code = self._codes[place] = ColouredCode(language)
+        code.show(node.content.removesuffix("\n").split("\n"))
+        lines = [_title(language, place, width)]
+        for number, (text, parts) in enumerate(zip(code.texts, code.lines, strict=True), first):
+            self._at = self._starts[min(number, len(self._starts) - 1)]
+            lines += _code_line(parts, self._begin + self._find(text), width)
+        return lines
+
+    def _table(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        rows = [row.children for part in node.children for row in part.children]
+        texts = [[self._inline(cell, self._styles) for cell in row] for row in rows]
+        widths = _columns([max(cells(row[n]) for row in texts) for n in range(len(rows[0]))], width)
+        out: list[Line] = []
+        for row, runs in zip(rows, texts, strict=True):
+            columns = [
+                [_aligned(line, size, str(cell.attrs.get("style", ""))) for line in wrapped(run, size)]
+                for cell, run, size in zip(row, runs, widths, strict=True)
+            ]
+            for n in range(max(map(len, columns))):
+                parts = [
+                    column[n] if n < len(column) else (Run(" " * size),)
+                    for column, size in zip(columns, widths, strict=True)
+                ]
+                out.append(tuple(run for part in parts for run in (*part, Run(_BETWEEN)))[:-1])
+            if row is rows[0]:
+                out.append((Run(_BETWEEN.join("─" * size for size in widths), (RULE,)),))
+        return out
+
+    def _inline(self, node: SyntaxTreeNode, styles: Styles) -> list[Run]:
+        if node.type == "inline" and node.map:
+            self._at = max(self._at, self._starts[node.map[0]])
+        match node.type:
+            case "text" | "text_special":
+                return self._found(node.content, node.markup or node.content, styles)
+            case "code_inline":
+                return self._found(node.content, node.content, (*styles, CODE))
+            case "softbreak" | "hardbreak":
+                return self._found("\n", "\n", styles)
+            case "link" | "image":
+                target = str(node.attrs.get("href") or node.attrs.get("src") or "")
+                out = self._inlines(node, (*styles, LINK))
+                if text_of(out) != target:
+                    out += [Run(" ("), *self._found(target, target, (*styles, URL)), Run(")")]
+                return out
+            case kind:
+                return self._inlines(node, (*styles, INLINE[kind]) if kind in INLINE else styles)
+
+    def _inlines(self, node: SyntaxTreeNode, styles: Styles) -> list[Run]:
+        return [run for child in node.children for run in self._inline(child, styles)]
+
+    def _found(self, text: str, written: str, styles: Styles) -> list[Run]:
+        """The text with the place where it is written in the source, after what was found before."""
+        at = self._find(written)
+        if text == written and self._source.startswith(text, at):
+            return _with_tabs(text, styles, self._begin + at)
+        return [Run(text, styles, self._begin + at, self._at - at)]
+
+    def _find(self, written: str) -> int:
+        """What cannot be found, for it is written in another way, has the place of what follows it."""
+        at = self._source.find(written, self._at)
+        if at < 0:
+            return self._at
+        self._at = at + len(written)
+        return at
+
+
+def _with_tabs(text: str, styles: Styles, at: int) -> list[Run]:
+    if "\t" not in text:
+        return [exact(text, styles, at)]
+    out: list[Run] = []
+    for part in text.split("\t"):
+        out += [exact(part, styles, at), Run(_TAB, styles, at + len(part), 1)]
+        at += len(part) + 1
+    return out[:-1]
+
+
+def _title(language: str, place: int, width: int) -> Line:
+    corner = _COPY[-max(1, width) :]
+    room = width - cell_len(corner)
+    return (Run(f" {language}"[:room].ljust(room), (TITLE,)), Run(corner, (CORNER, f"@copy_code({place})")))
+
+
+@lru_cache(2048)
+def _code_line(parts: Coloured, at: int, width: int) -> list[Line]:
+    runs: list[Run] = []
+    for text, style in parts:
+        runs += _with_tabs(text, (BLOCK, style) if style else (BLOCK,), at)
+        at += len(text)
+    return [
+        (Run(" ", (BLOCK,)), *line, Run(" " * (width - 1 - cells(line)), (BLOCK,)))
+        for line in wrapped(runs, width - 2)
+    ]
+
+
+def _aligned(line: Line, size: int, style: str) -> Line:
+    room = max(0, size - cells(line))
+    left = room if "right" in style else room // 2 if "center" in style else 0
+    return (Run(" " * left), *line, Run(" " * (room - left)))
+
+
+def _columns(wanted: Sequence[int], width: int) -> list[int]:
+    """Widths of a table's columns: what they want, less of the widest where there is no room."""
+    room = width - len(_BETWEEN) * (len(wanted) - 1)
+    out = [max(1, size) for size in wanted]
+    while sum(out) > room and max(out) > 1:
+        out[out.index(max(out))] -= 1
+    return out

@@ -1,0 +1,59 @@
+"""What the program itself says: toasts, as long as reading them takes; `/notices` has them all again."""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from textual.app import App
+from textual.notifications import SeverityLevel
+
+from app.chat.chat_view import Kind
+from app.shell.printable import printable
+
+SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
+SECONDS: dict[Kind, float] = {"info": 4.0, "warning": 8.0, "error": 20.0}
+"""How long a toast stays at least."""
+CHARACTERS_A_SECOND = 15
+"""That a person reads."""
+KEPT = 200
+LONGEST, TOAST = 1500, 400
+"""Characters: a notice may quote what a person pasted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    text: str
+    kind: Kind
+    when: datetime = field(default_factory=datetime.now)
+
+
+class Notices:
+    def __init__(self) -> None:
+        self.kept: deque[Notice] = deque(maxlen=KEPT)
+        self._needed_until = 0.0
+        """When the last warning or error has been read."""
+
+    def keep(self, text: str, kind: Kind = "info") -> None:
+        """Without a toast: what it says is on the screen."""
+        self.kept.append(Notice(shortened(text, LONGEST), kind))
+
+    def show(self, app: App[Any], text: str, kind: Kind = "info") -> None:
+        """Show it in the place of what is read by now, or was only said for information."""
+        self.keep(text, kind)
+        seconds = SECONDS[kind] + min(len(text), TOAST) / CHARACTERS_A_SECOND
+        if (now := time.monotonic()) >= self._needed_until:
+            app.clear_notifications()
+        if kind != "info":
+            self._needed_until = now + seconds
+        toast = printable(shortened(text, TOAST))
+        app.notify(toast, severity=SEVERITIES[kind], timeout=seconds, markup=False)
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text without its middle where it is too long: what happened comes first, what to do last."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {len(text) - longest:,} characters … {text[-half:]}"

@@ -1,0 +1,89 @@
+"""Pairs as rows of a list and, one of them, in full."""
+
+from textual.content import Content
+
+from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row
+from app.chat.pull_queue import PullJob
+from app.shell.number_text import bar
+from app.shell.printable import printable
+from models.pairs.folder import MODEL
+from models.size_text import size_text
+from models.speed.fit import Fit, Verdict
+
+BAR_CELLS = 8
+BAR_STYLES: dict[Verdict, str] = {
+    "fits": "$text-success", "tight": "$text-warning", "does not fit": "$text-error"
+}  # fmt: skip
+WITH_LICENCE = 100
+"""Columns of a terminal that has room for licences and predicted speeds."""
+
+SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
+
+
+def header(*, width: int, predicts: bool) -> str:
+    if width < 80:
+        return f"{'pair':<17} {'size':>7} here"
+    line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13} {'drafted by':<14}"
+    if predicts:
+        line += f" {'tok/s, drafted':<14}"
+    return f"{line} licence" if width >= WITH_LICENCE else line
+
+
+def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
+    """Quiet where the pair does not fit."""
+    pair = facts.pair
+    style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
+    size = size_text(pair.download_bytes) if pair.download_bytes else "here"
+    if width < 80:
+        text = f"{cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}"
+        return Content.styled(printable(text), style)
+    mark = " " if pair.verified else "?"
+    memory = memory_bar(facts.fit) if facts.fit else Content(" " * 14)
+    before = printable(f"{cut(pair.name, 18):<18} {size:>8}{mark} ")
+    kinds = ", ".join(dict.fromkeys(drafter.kind for drafter in facts.drafters))
+    after = f" {state:<13} {cut(kinds, 14):<14}"
+    if predicts:
+        after += f" {_speeds(facts):<14}"
+    if width >= WITH_LICENCE:
+        after += f" {cut(pair.licence, 28)}"
+    return Content.assemble((before, style), memory, (printable(after), style))
+
+
+def about(facts: Facts) -> Content:
+    """Everything about a pair: what it is, then who may draft for its target."""
+    drafters = [f"{'✓' if drafter.here else '↓'} {drafter_row(drafter)}" for drafter in facts.drafters]
+    name, *lines = details(facts).split("\n")
+    return Content.assemble(
+        (f"{name}\n", "bold"), ("Drafted by\n", "$text-accent"),
+        "\n".join([*drafters, f"✓ {NO_FILES}"]), ("\n" + "\n".join(lines), "$text-muted"),
+    )  # fmt: skip
+
+
+def state(facts: Facts, job: PullJob | None, *, in_use: bool) -> str:
+    """Its download while there is one to come, then whether it is here, then whether it would fit."""
+    if job is not None and job.state == "running":
+        return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
+    if job is not None and job.state in ("waiting", "paused", "failed"):
+        return job.state
+    if facts.installed:
+        return "in use" if in_use else "installed"
+    return facts.fit.verdict if facts.fit else "…"
+
+
+def memory_bar(fit: Fit) -> Content:
+    """How much of the machine's memory a pair takes."""
+    share = f"{fit.memory_share:.0%}" if fit.memory_share < 10 else ">999%"
+    cells = bar(round(fit.memory_share * BAR_CELLS), BAR_CELLS)
+    return Content.assemble((cells, BAR_STYLES[fit.verdict]), f" {share:>5}")
+
+
+def _speeds(facts: Facts) -> str:
+    """Plain, then with the pair's draft or the target's own head, whichever is faster."""
+    if (expected := facts.expected) is None:
+        return "unknown"
+    heads = [one.gain * expected.plain for one in facts.drafters if one.gain and one.kind != MODEL]
+    return f"{expected.plain:.0f} → {max(expected.drafted, *heads, 0):.0f}"
+
+
+def cut(text: str, cells: int) -> str:
+    return text if len(text) <= cells else f"{text[: cells - 1]}…"

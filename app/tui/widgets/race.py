@@ -1,0 +1,167 @@
+"""Plain and drafted decoding as two bars: they race while they run; in the end their length is the speed."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+from textual.widgets import Digits, Static
+
+from app.shell.number_text import smooth_bar
+
+LABEL, SPEED = 8, 12
+"""Columns before and behind a bar."""
+GOOD, BAD = "$text-success", "$text-warning"
+WIDE, TALL = 60, 18
+"""Columns and lines of a terminal that has room for large digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How it ended. Speeds are tokens per second."""
+
+    ratio: float
+    plain: float
+    drafted: float
+    won: bool
+    which: str
+    """Names the setting, where there are several."""
+    gain: str
+    sure: str
+
+    @property
+    def style(self) -> str:
+        return GOOD if self.won else BAD
+
+
+@dataclass(slots=True)
+class Runner:
+    """One answer on its way: how many tokens it had when."""
+
+    label: str
+    style: str
+    seconds: list[float] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    tokens_per_second: float = 0.0
+
+    def begin(self) -> None:
+        self.seconds, self.tokens, self.tokens_per_second = [], [], 0.0
+
+    def add(self, seconds: float, tokens: int, tokens_per_second: float) -> None:
+        self.seconds.append(seconds)
+        self.tokens.append(tokens)
+        self.tokens_per_second = tokens_per_second
+
+    def tokens_at(self, seconds: float) -> int:
+        place = bisect_right(self.seconds, seconds)
+        return self.tokens[place - 1] if place else 0
+
+
+class Bars(Widget):
+    """The two run one after the other; who is through runs again beside the other, as fast as it was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain, self.drafted = Runner("plain", "$text-muted"), Runner("drafted", GOOD)
+        self._on: Runner | None = None
+        """The one that runs now."""
+        self._most = 1
+        """Tokens that an answer may have."""
+
+    def clear(self) -> None:
+        self.plain.begin()
+        self.drafted.begin()
+        self.drafted.style = GOOD
+        self._on = None
+        self.refresh()
+
+    def begin(self, runner: Runner, most: int) -> None:
+        runner.begin()
+        self._on, self._most = runner, most
+        self.refresh()
+
+    def add(self, seconds: float, tokens: int, tokens_per_second: float) -> None:
+        if self._on is not None:
+            self._on.add(seconds, tokens, tokens_per_second)
+            self.refresh()
+
+    def show(self, plain: float, drafted: float, style: str) -> None:
+        """How fast the two were in the end, in tokens per second."""
+        self.clear()
+        self.plain.tokens_per_second, self.drafted.tokens_per_second = plain, drafted
+        self.drafted.style = style
+        self.refresh()
+
+    def shares(self) -> tuple[float, float]:
+        """How much of each bar is filled: while they run, of the tokens that the first through had."""
+        runners = self.plain, self.drafted
+        if self._on is None:
+            fastest = max(runner.tokens_per_second for runner in runners)
+            plain, drafted = (runner.tokens_per_second / (fastest or 1) for runner in runners)
+            return plain, drafted
+        now = self._on.seconds[-1] if self._on.seconds else 0.0
+        through = next((one.tokens[-1] for one in runners if one is not self._on and one.tokens), self._most)
+        plain, drafted = (runner.tokens_at(now) / through for runner in runners)
+        return plain, drafted
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return 2
+
+    def render(self) -> Content:
+        room = max(1, self.size.width - LABEL - SPEED)
+        lines = []
+        for runner, share in zip((self.plain, self.drafted), self.shares(), strict=True):
+            speed = f"{runner.tokens_per_second:.0f} tok/s" if runner.tokens_per_second else ""
+            bar = smooth_bar(share, room)
+            lines.append(
+                Content.assemble(
+                    f"{runner.label:<{LABEL}}",
+                    (bar, f"{runner.style} on $panel"),
+                    (f"{speed:>{SPEED}}", "bold"),
+                )
+            )
+        return Content("\n").join(lines)
+
+
+class Race(Horizontal):
+    """The bars, and once there is something to judge, the ratio, large where there is room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bars = Bars()
+        self._ratio = Digits(id="ratio")
+        self._words = Static(id="verdict")
+        self._verdict: Verdict | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self._ratio
+        yield Vertical(self.bars, self._words)
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def clear(self) -> None:
+        self._verdict = None
+        self._draw()
+        self.bars.clear()
+
+    def show_message(self, text: str, style: str = "") -> None:
+        self._words.update(Content.styled(text, style))
+
+    def show(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+        self._draw()
+        self.bars.show(verdict.plain, verdict.drafted, verdict.style)
+
+    def _draw(self) -> None:
+        verdict, size = self._verdict, self.app.size
+        self._ratio.display = is_large = verdict is not None and size.width >= WIDE and size.height >= TALL
+        if verdict is not None:
+            self._ratio.update(f"{verdict.ratio:.2f}x")
+            self._ratio.set_class(verdict.won, "-won")
+            ratio = "" if is_large else f"{verdict.ratio:.2f}x "
+            gain = (f"{ratio}{verdict.gain}", f"bold {verdict.style}")
+            self._words.update(Content.assemble(verdict.which, gain, "\n", (verdict.sure, "$text-muted")))

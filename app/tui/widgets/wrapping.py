@@ -1,0 +1,125 @@
+"""Text broken into lines of a width in cells; no visible character is cut in two."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from rich.cells import cell_len, split_graphemes
+
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+Styles = tuple[str, ...]
+"""Names of component classes, styles, an action that begins with an @; a later one wins."""
+
+
+class Run(NamedTuple):
+    """Text drawn in one style, and the part of the source that it shows."""
+
+    text: str
+    styles: Styles = ()
+    at: int = -1
+    """Where its part of the source begins; -1: it shows none, a bullet or a border."""
+    size: int = 0
+    """Characters of the source; where they are as many as those of the text, they are the same ones."""
+
+    def cut(self, start: int, end: int) -> "Run":
+        if self.at < 0:
+            return self._replace(text=self.text[start:end])
+        first, last = self.source(start), self.source(end)
+        return self._replace(text=self.text[start:end], at=first, size=last - first)
+
+    def split(self, *places: int) -> "list[Run]":
+        """The same in parts, cut at these characters, but behind a visible one where it is in its midst."""
+        cuts = {place for place in places if 0 < place < len(self.text)}
+        if not cuts:
+            return [self]
+        if not self.text.isascii():
+            ends = [end for _, end, _ in graphemes(self.text)]
+            cuts = {ends[bisect_left(ends, cut)] for cut in cuts} - {len(self.text)}
+        return [self.cut(start, end) for start, end in pairwise([0, *sorted(cuts), len(self.text)])]
+
+    def source(self, index: int) -> int:
+        """Where a character of the text is in the source; its length gives the end."""
+        return self.at + (self.size if index >= len(self.text) else min(index, self.size))
+
+
+Line = tuple[Run, ...]
+
+
+def exact(text: str, styles: Styles, at: int) -> Run:
+    return Run(text, styles, at, len(text))
+
+
+def text_of(line: Iterable[Run]) -> str:
+    return "".join(run.text for run in line)
+
+
+def cells(line: Iterable[Run]) -> int:
+    return sum(cell_len(run.text) for run in line)
+
+
+def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
+    """Lines at most `width` cells wide, blanks at a line's end not counted."""
+    text = text_of(runs)
+    lines: list[Line] = []
+    start = 0
+    for paragraph in text.split("\n"):
+        for length in line_lengths(paragraph, max(1, width)):
+            lines.append(_part(runs, start, start + length))
+            start += length
+        start += 1
+    return lines
+
+
+def _part(runs: Sequence[Run], start: int, end: int) -> Line:
+    out: list[Run] = []
+    for run in runs:
+        length = len(run.text)
+        if start < length and end > 0:
+            out.append(run if start <= 0 and end >= length else run.cut(max(0, start), min(end, length)))
+        start, end = start - length, end - length
+        if end <= 0:
+            break
+    return tuple(out)
+
+
+def line_lengths(text: str, width: int) -> list[int]:
+    """Characters of each line."""
+    if len(text) <= width and text.isascii():
+        return [len(text)]
+    lengths: list[int] = []
+    length = used = 0
+    for match in _WORD.finditer(text):
+        word = match.group()
+        size = cell_len(word.rstrip())
+        if length and used + size > width:
+            lengths.append(length)
+            length = used = 0
+        if size > width:
+            for start, end, grapheme in graphemes(word):
+                if length and used + grapheme > width and not word[start].isspace():
+                    lengths.append(length)
+                    length = used = 0
+                length += end - start
+                used += grapheme
+        else:
+            length += len(word)
+            used += cell_len(word)
+    return [*lengths, length]
+
+
+def graphemes(text: str) -> list[tuple[int, int, int]]:
+    """Begin, end and cells of each visible character. Rich takes the two halves of a flag apart."""
+    out: list[tuple[int, int, int]] = []
+    half = False
+    for start, end, size in split_graphemes(text)[0]:
+        is_half = "\U0001f1e6" <= text[start] <= "\U0001f1ff"
+        if half and is_half:
+            before = out.pop()
+            start, size = before[0], before[2] + size
+        half = is_half and not half
+        out.append((start, end, size))
+    return out

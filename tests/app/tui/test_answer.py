@@ -1,0 +1,174 @@
+"""An answer as it is drawn: while it grows, marked or not, and what the mouse selects in it."""
+
+import re
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.geometry import Offset
+from textual.selection import Selection
+from textual.strip import Strip
+
+from app.engine.events import Mark, Piece
+from app.tui.widgets.answer import MARK_CLASSES, Answer
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+TEXT = "# Head\n\n" + "".join(
+    f"- line {n} **日本** and words that are broken at `this` width\n" for n in range(6)
+)
+MARKS: list[Mark] = list(MARK_CLASSES)
+SHOWN = "Head " + " ".join(f"• line {n} 日本 and words that are broken at this width" for n in range(6))
+
+CODE = """\
+Before it.
+
+```python
+def f():
+    return 1
+```
+
+After **it**, a long sentence is broken in two lines."""
+
+
+class Growing(App[None]):
+    CSS = ".mark--accepted { text-style: underline; } Answer { height: auto; }"
+
+    def compose(self) -> ComposeResult:
+        yield Answer(marks=True, growing=True)
+
+
+def drawn(answer: Answer) -> list[Strip]:
+    return answer.render_lines(answer.size.region)
+
+
+def text_of(strips: list[Strip]) -> str:
+    return " ".join(" ".join(strip.text for strip in strips).split())
+
+
+def underlined(strips: list[Strip]) -> list[str]:
+    return [
+        segment.text for strip in strips for segment in strip if segment.style and segment.style.underline
+    ]
+
+
+async def test_an_answer_is_drawn_whole_while_it_grows_changes_its_width_and_begins_again() -> None:
+    app = Growing()
+    async with app.run_test(size=(30, 40)) as pilot:
+        answer = app.query_one(Answer)
+        for number, word in enumerate(re.findall(r"\S+\s*", TEXT)):
+            answer.add([Piece(word, MARKS[number % 3])])
+            await pilot.pause()
+            fresh = Answer([Piece(answer.text, "plain")], growing=True)
+            await app.mount(fresh)
+            await pilot.pause()
+            assert text_of(drawn(answer)) == text_of(drawn(fresh))
+            await fresh.remove()
+        assert answer.text == TEXT and text_of(drawn(answer)) == SHOWN and answer.size.height == 14
+        await pilot.resize_terminal(80, 40)
+        while answer.size.width < 70 or answer.size.height > 8:  # laid out anew
+            await pilot.pause()
+        assert text_of(drawn(answer)) == SHOWN and answer.size.height == 8
+        answer.end([Piece(TEXT, "plain")], "6 tokens", "‹1/2›")
+        await pilot.pause()
+        assert text_of(drawn(answer)) == f"{SHOWN} ‹1/2› 6 tokens"
+        answer.clear()
+        await pilot.pause()
+        assert answer.size.height == 1
+        await answer.remove()
+        answer.render_line(0)  # a removed answer may be drawn once more
+
+
+async def test_what_is_drawn_between_a_text_and_the_next_one_hides_none_of_it() -> None:
+    """A comparison clears its panes and fills them again before they were laid out anew."""
+    app = Growing()
+    async with app.run_test(size=(30, 40)) as pilot:
+        answer = app.query_one(Answer)
+        answer.end([Piece(TEXT, "plain")], "", "")
+        await pilot.pause()
+        answer.clear()
+        assert answer.size.height == 14 and text_of(drawn(answer)) == ""
+        answer.end([Piece(TEXT, "plain")], "", "")
+        assert text_of(drawn(answer)) == SHOWN
+        await pilot.pause()
+        assert text_of(drawn(answer)) == SHOWN
+
+
+async def test_marks_are_drawn_over_the_same_lines_and_follow_the_tokens() -> None:
+    app = Growing()
+    async with app.run_test(size=(60, 20)) as pilot:
+        answer = app.query_one(Answer)
+        answer.add(
+            [Piece("one **tw", "accepted"), Piece("o** three\n- `fo", "bonus"), Piece("ur`\n", "accepted")]
+        )
+        await pilot.pause()
+        marked = drawn(answer)
+        assert underlined(marked) == ["one", "tw", "ur"]
+        answer.marks = False
+        await pilot.pause()
+        assert underlined(drawn(answer)) == []
+        assert [strip.text for strip in drawn(answer)] == [strip.text for strip in marked]
+        answer.end(answer.pieces, "", "")
+        answer.marks = True
+        await pilot.pause()
+        assert underlined(drawn(answer)) == ["one", "tw", "ur"]
+
+
+async def test_a_selection_is_the_source_of_what_it_covers() -> None:
+    app = Growing()
+    async with app.run_test(size=(40, 20)) as pilot:
+        answer = app.query_one(Answer)
+        answer.add([Piece(CODE, "plain")])
+        await pilot.pause()
+        for start, end, selected in (
+            (Offset(7, 0), Offset(7, 6), CODE[7 : CODE.index("**it") + 3]),
+            (Offset(0, 3), Offset(30, 3), "def f():"),
+            (Offset(5, 3), Offset(11, 4), "f():\n    return"),
+            (Offset(0, 6), Offset(80, 7), CODE[CODE.index("After") :]),
+            (None, Offset(4, 0), "Befo"),
+            (Offset(4, 7), None, "lines."),
+            (None, None, CODE),
+        ):
+            app.screen.selections = {answer: Selection(start, end)}
+            await pilot.pause()
+            assert app.screen.get_selected_text() == selected
+        app.screen.selections = {answer: Selection(Offset(0, 2), Offset(9, 3))}
+        await pilot.pause()
+        colours = [
+            {segment.style and segment.style.bgcolor for segment in drawn(answer)[y]} for y in (2, 3, 4)
+        ]
+        assert len(colours[0]) == len(colours[2]) == 1 and len(colours[1]) == 2
+
+
+@pytest.mark.parametrize("marks", [False, True])
+async def test_dragging_over_an_answer_copies_its_text_and_a_click_on_codes_corner_copies_that(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, marks: bool
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr("app.tui.app.copy", lambda app, text: copied.append(text))
+    async with open_chat(size=(80, 24)) as chat:
+        chat.app.chat.view.show_marks(marks)
+        await chat.ask("think")
+        await chat.shows("x = 1")
+        await drag(chat, "it is:", to="x = 1")
+        await chat.until(lambda: copied == ["it is:\n```python\nx = 1"])
+        await chat.pilot.click(offset=place(chat, "it is:"))
+        await chat.pilot.click(offset=place(chat, "copy"))
+        await chat.until(lambda: len(copied) == 2)
+        assert copied[1] == "x = 1\n"
+        await chat.stream("hold")
+        await chat.shows("its own token and")
+        await drag(chat, "draft model", to="guesses")
+        await chat.until(lambda: len(copied) == 3)
+        assert copied[2] == "draft model guesses"
+        assert chat.app.focused is chat.area
+
+
+def place(chat: Chat, text: str, *, end: bool = False) -> tuple[int, int]:
+    """Where a text is on the screen, its last line."""
+    y, line = next((y, line) for y, line in reversed([*enumerate(chat.screen.split("\n"))]) if text in line)
+    return line.index(text) + (len(text) - 1 if end else 0), y
+
+
+async def drag(chat: Chat, start: str, *, to: str) -> None:
+    await chat.pilot.mouse_down(offset=place(chat, start))
+    await chat.pilot.hover(offset=place(chat, to, end=True))
+    await chat.pilot.mouse_up(offset=place(chat, to, end=True))

@@ -1,0 +1,65 @@
+"""The search on the Hub, from the pairs: at a server on this machine, through the Hub's own library."""
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from app.tui.screens.hub_search import HubSearchScreen
+from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
+from models.speed.machine import Machine
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.pairs_driver import open_pairs, text_of
+from tests.models.hub_server import HostedModel, HubServer
+
+pytestmark = pytest.mark.usefixtures("own_hub_cache")
+HUGE = {"BF16": 400_000_000_000}
+
+
+async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_becomes_a_target(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
+    monkeypatch.setattr("app.tui.screens.hub_search.this_machine", lambda: mac)
+    tags, small = ("mlx", "license:apache-2.0"), {"U32": 1_000_000_000}
+    hub.models["mlx-community/Qwen3-9B-odd-4bit"] = HostedModel(
+        {}, tags=tags, downloads=1234, parameters=small
+    )
+    hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters=HUGE)
+    async with open_chat(size=(120, 40)) as chat:
+        await open_pairs(chat)
+        await chat.press("h")
+        screen = await chat.reached(HubSearchScreen)
+        await chat.press(*"odd", "enter")
+        await chat.until(lambda: len(screen.models) == 2)
+        found = "mlx-community/Qwen3-9B-odd-4bit"
+        rows = [str(option.prompt) for option in screen.query_one(OptionList).options]
+        assert rows[0].split() == [found, "4.0", "GB", "1,234", "yes", "fits", "apache-2.0"]
+        assert rows[1].split() == ["org/Odd-400B-bf16", "800.0", "GB", "9", "-", "does", "not", "fit"]
+        draft = "Would draft for it: model: mlx-community/Qwen3-0.6B-4bit"
+        await chat.until(lambda: draft in text_of(chat, "#hub-details Static"))
+        for width in (80, 40):
+            await chat.pilot.resize_terminal(width, 24)
+            await chat.until(lambda width=width: screen.size.width == width)
+            await chat.shows("Qwen3-9B", "4.0 GB")
+        await chat.press("enter")
+        own = await chat.reached(OwnPairScreen)
+        assert own.query_one("#own-target", Input).value == found
+        assert own.query_one("#own-draft", Input).value == "mlx-community/Qwen3-0.6B-4bit"
+        await chat.press("escape")
+        await chat.reached(PairsScreen)
+
+
+async def test_a_search_that_finds_nothing_or_fails_says_so_and_can_be_repeated(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await open_pairs(chat)
+        await chat.press("h")
+        await chat.reached(HubSearchScreen)
+        await chat.press(*"zzz", "enter")
+        await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#pull-line"))
+        hub.status = 500
+        await chat.press("enter")
+        await chat.until(lambda: "answers with error 500" in text_of(chat, "#pull-line"))
+        await chat.press("escape")
+        await chat.reached(PairsScreen)

@@ -1,0 +1,71 @@
+"""What could not be saved when the program is left: asked about, or in a file of its own."""
+
+from pathlib import Path
+
+from textual.widgets import Input
+
+from app.tui.screens.unsaved import UnsavedScreen
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_chat import TEXT
+
+
+async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_memory(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat() as opened:
+        await opened.noticed("cannot be saved now")
+        await opened.ask("hello")
+        assert (await opened.ask("again")).text == TEXT
+        (notice,) = opened.notices
+        assert ".." not in notice and notice.endswith("are saved later.")
+        opened.app.leave()  # by a signal: nobody can be asked
+    assert opened.app.unsaved == 4 and opened.app.leaving.rescue == tmp_path / "hello.md"
+    assert (tmp_path / "hello.md").read_text().count(TEXT) == 2
+
+
+async def test_leaving_with_messages_that_are_not_saved_asks_and_offers_a_file_for_them(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    (tmp_path / "taken.md").write_text("mine")
+    async with open_chat(size=(80, 24)) as opened:
+        await opened.ask("first chat")
+        await opened.press("ctrl+n")
+        await opened.ask("second chat")
+        await opened.press("ctrl+q")
+        screen = await opened.reached(UnsavedScreen)
+        await opened.shows("4 messages could not be saved in", "leaves without them")
+        await opened.press("escape")
+        await opened.back_in_chat()
+        await opened.press("ctrl+q")
+        screen = await opened.reached(UnsavedScreen)
+        name = screen.query_one(Input)
+        assert name.value == str(tmp_path / "second-chat.md")
+        for file, why in (
+            (tmp_path / "taken.md", "is there already"),
+            (tmp_path / "no" / "a.md", "no folder"),
+        ):
+            name.value = str(file)
+            await opened.press("enter")
+            await opened.shows(why)
+        assert (tmp_path / "taken.md").read_text() == "mine"
+        name.value = str(tmp_path / "kept.md")
+        await opened.press("enter")
+        await opened.until(lambda: opened.app._exit)
+    kept = (tmp_path / "kept.md").read_text()
+    assert opened.app.leaving.rescue == tmp_path / "kept.md"
+    assert kept.count(TEXT) == 2 and "# first chat" in kept and "# second chat" in kept
+
+
+async def test_leaving_twice_leaves_without_the_messages_that_are_not_saved(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        await opened.press("ctrl+q")
+        await opened.reached(UnsavedScreen)
+        await opened.press("ctrl+q")
+        await opened.until(lambda: opened.app._exit)
+    assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None and not list(tmp_path.glob("*.md"))

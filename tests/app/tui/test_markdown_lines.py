@@ -1,0 +1,188 @@
+"""A model's Markdown as lines: everything visible, nothing obeyed, and the same however it grew."""
+
+import random
+
+import pytest
+
+from app.tui.widgets.coloured_code import STEP, ColouredCode
+from app.tui.widgets.markdown_blocks import BLOCK, BULLET, CODE, code_blocks
+from app.tui.widgets.markdown_lines import MarkdownLines
+from app.tui.widgets.wrapping import Line, Run, cells, text_of
+
+TEXT = """\
+# A heading
+Text with **bold**, `code`, *slanted*, ~~gone~~, &amp; and \\*.
+Its second line, [a link](https://example.org/x) and <https://example.org>.
+
+- one
+- **two**
+  and more of it
+  - within
+    1. deep
+- three
+
+  with a paragraph
+
+7. seven
+8. eight
+
+   ```python
+   def f(x):
+   \treturn '''a
+   b'''
+   ```
+10. ten
+> a quote
+> goes on
+>
+> - with a point
+
+| name | much |
+|:-----|-----:|
+| a    | `1`  |
+| 日本 | 22   |
+
+***
+[one]: https://example.org/one
+[one] is text, and so is
+Title
+=====
+
+```
+```
+
+    indented
+"""
+EXPECTED = """\
+A heading
+Text with bold, code, slanted, gone, &
+and *.
+Its second line, a link
+(https://example.org/x) and
+https://example.org.
+
+ • one
+ • two
+   and more of it
+    • within
+       1. deep
+ • three
+
+   with a paragraph
+
+ 7. seven
+ 8. eight
+
+     python                        copy
+     def f(x):
+         return '''a
+     b'''
+10. ten
+▌ a quote
+▌ goes on
+▌
+▌  • with a point
+
+name  much
+────  ────
+a        1
+日本    22
+
+────────────────────────────────────────
+[one]: https://example.org/one
+[one] is text, and so is
+Title
+=====
+
+                                   copy
+
+
+                                   copy
+ indented
+"""
+
+
+def drawn(text: str, width: int = 40) -> list[Line]:
+    lines = MarkdownLines()
+    lines.show(text, 0, width)
+    return lines.lines
+
+
+def shown(text: str, width: int = 40) -> str:
+    return "\n".join(text_of(line).rstrip() for line in drawn(text, width))
+
+
+def test_markdown_is_drawn_with_nothing_left_out() -> None:
+    assert shown(TEXT).splitlines() == EXPECTED.splitlines()
+
+
+@pytest.mark.parametrize("width", [1, 7, 40, 100])
+def test_however_it_grew_the_lines_are_the_same(width: int) -> None:
+    for seed in range(20):
+        chance, grown, at = random.Random(seed), MarkdownLines(), 0
+        while at < len(TEXT):
+            at += chance.randint(1, 9)
+            grown.show(TEXT[:at], 0, width)
+        assert grown.lines == drawn(TEXT, width), f"cut by {seed}"
+
+
+def test_what_is_complete_is_not_drawn_again() -> None:
+    lines = MarkdownLines()
+    lines.show(TEXT, 0, 40)
+    before = list(lines.lines)
+    lines.show(TEXT + "\nmore", 0, 40)
+    assert all(new is old for new, old in zip(lines.lines, before[:-2], strict=False))
+
+
+@pytest.mark.parametrize("width", [8, 12, 13, 40, 100])
+def test_lines_are_no_wider_than_asked(width: int) -> None:
+    for line in drawn(TEXT, width):
+        assert cells((Run(text_of(line).rstrip()),)) <= width
+
+
+def test_every_part_of_a_line_knows_its_source() -> None:
+    runs = [run for line in drawn(TEXT) for run in line if run.at >= 0]
+    other = [(run.text, TEXT[run.at : run.at + run.size]) for run in runs if run.size != len(run.text)]
+    assert ("&", "&amp;") in other and ("*", "\\*") in other and ("    ", "\t") in other
+    assert {text for text, _ in other} <= {"&", "*", "    ", " • ", " 1. ", " 7. ", " 8. ", "10. "}
+    for run in runs:
+        if run.size == len(run.text) and BULLET not in run.styles:
+            assert TEXT[run.at : run.at + run.size] == run.text
+    assert [run.text for run in runs if run.styles == (CODE,)] == ["code", "1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<b>bold</b>", "<think>so</think>", "<div>block</div>", "[bold]x[/bold]", "[/x]", "![[x]]", "$x$"],
+)
+def test_tags_and_markup_are_text(text: str) -> None:
+    assert shown(text) == text
+
+
+def test_a_line_break_stays_a_line_break() -> None:
+    assert shown("one\ntwo  \nthree\\\nfour") == "one\ntwo\nthree\nfour"
+
+
+def test_a_link_and_a_picture_name_their_targets() -> None:
+    assert shown("[here](https://example.org/x)") == "here (https://example.org/x)"
+    assert shown("![a cat](cat.png)") == "a cat (cat.png)"
+
+
+def test_code_blocks_are_found_with_their_text() -> None:
+    assert code_blocks(TEXT) == ["def f(x):\n\treturn '''a\nb'''\n", "", "indented\n"]
+
+
+def test_code_keeps_its_colours_while_it_grows() -> None:
+    code = ["def f():", "    '''Text", "    over # lines'''", "    return 1", ""] * STEP
+    code[5 * STEP // 2 : 5 * STEP // 2] = ["'''", *("def inside(a text): pass",) * 3 * STEP, "'''"]
+    grown, whole = ColouredCode("python"), ColouredCode("python")
+    for count in range(1, len(code) + 1):
+        grown.show(code[:count])
+    whole.show(code)
+    assert grown.lines == whole.lines
+    assert len({style for line in whole.lines for _, style in line}) == 4
+
+
+def test_code_of_no_known_language_is_plain() -> None:
+    [_, line] = drawn("```klingon\n'x' = 1\n```")
+    assert {run.styles for run in line} == {(BLOCK,)}

@@ -1,0 +1,63 @@
+"""A long text that is pasted is shown by its length, and goes with the prompt."""
+
+import pytest
+from textual.events import Paste
+
+from app.tui.widgets.prompt import LONGEST_LINES, AttachmentList
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+LONG = "".join(f"line {number}\n" for number in range(3000))
+
+
+async def paste(chat: Chat, text: str) -> None:
+    chat.app.post_message(Paste(text))
+    await chat.until(lambda: chat.app.message_queue_size == 0)
+    await chat.pilot.pause()
+
+
+async def test_a_long_paste_goes_with_the_prompt_and_stays_out_of_the_way(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.press(*"echo")
+        await paste(chat, LONG)
+        await chat.shows("▤ 3,000 lines pasted", "Ctrl+S opens pasted text")
+        assert chat.area.text == "echo" and chat.app.focused is chat.area
+        await chat.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.answers[0].text.startswith(f"File pasted text:\n```\n{LONG}```\n\necho|")
+        await chat.until(lambda: not chat.app.chat.query_one(AttachmentList).display)
+        [prompt, _] = chat.app.state.conversation.path
+        assert prompt.text == "echo" and prompt.attachments[0].text == LONG
+
+
+@pytest.mark.parametrize("how", ["a key", "a click"])
+async def test_a_long_paste_is_opened_on_demand(open_chat: OpenChat, how: str) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.press(*"ab", "left")
+        await paste(chat, LONG)
+        await paste(chat, "x" * 6000)
+        await chat.shows("▤ 3,000 lines pasted · ▤ 6,000 characters pasted")
+        if how == "a key":
+            await chat.press("ctrl+s")
+        else:
+            await chat.pilot.click(AttachmentList)
+        await chat.until(lambda: chat.area.text == f"a{LONG}\n{'x' * 6000}b")
+        assert not chat.app.chat.prompt.attachments and chat.app.focused is chat.area
+
+
+async def test_a_long_paste_alone_is_the_prompt_and_backspace_drops_it(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await paste(chat, LONG)
+        await chat.press("backspace")
+        assert not chat.app.chat.prompt.attachments and not chat.area.text
+        await paste(chat, LONG)
+        await chat.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        assert chat.prompts == [LONG]
+
+
+async def test_a_short_paste_is_text(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        text = "\n".join(["word"] * LONGEST_LINES)
+        await paste(chat, text)
+        await chat.until(lambda: chat.area.text == text)
+        assert not chat.app.chat.prompt.attachments

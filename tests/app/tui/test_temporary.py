@@ -1,0 +1,75 @@
+"""A chat that is not kept leaves nothing on the disk."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.read_only import read_only
+from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.test_compare import compared
+from tests.app.tui.test_saved_chats import saved, texts
+
+SECRET = b"s3cr3t"
+
+
+def on_disk(home: Path) -> list[Path]:
+    return [file for file in home.rglob("*") if file.is_file() and SECRET in file.read_bytes()]
+
+
+async def test_nothing_of_a_temporary_chat_is_written(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
+    async with open_chat(size=(80, 24)) as opened:
+        await opened.ask("hello")
+        await opened.press("f10")
+        await opened.noticed("This chat is not kept")
+        await opened.shows("not kept")
+        await opened.type("/system s3cr3t")
+        await opened.ask("echo s3cr3t")
+        await compared(opened)
+        await opened.press("escape")
+        await opened.back_in_chat()
+        await opened.type("/regenerate")
+        await opened.until(lambda: len(opened.app.state.conversation.tree) == 3)
+        await opened.settled()
+        for command in ("/delete", "/archive"):
+            await opened.type(command)
+            await opened.until(lambda: "This chat is not kept: there is nothing" in opened.notices[-1])
+        await opened.type("/rename s3cr3t")
+        await opened.press("tab", "up", "e")
+        await opened.until(lambda: opened.app.state.editing is not None)
+        await opened.press("escape")
+        await opened.stream("hold")
+        await opened.type("s3cr3t waits")
+        await opened.until(lambda: len(opened.app.state.queued) == 1)
+        opened.area.load_text("s3cr3t half")
+        await opened.pilot.pause(0.2)
+        opened.area.clear()
+        await opened.press("ctrl+n")
+        await opened.until(lambda: texts(opened) == [])
+        assert "not kept" not in opened.screen.splitlines()[-2]
+        await opened.press("f10")
+        opened.area.load_text("s3cr3t half")
+        await opened.pilot.pause(0.2)
+        await opened.press("ctrl+q")
+        await opened.until(lambda: opened.app._exit)
+    assert [chat.title for chat, _ in saved(tmp_path)] == ["hello"]
+    assert on_disk(tmp_path) == []
+
+
+async def test_a_temporary_chat_is_exported_where_it_is_asked_for_and_needs_no_disk(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "mlx-spec"
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home))
+    with read_only(home):
+        async with open_chat(is_kept=False) as opened:
+            await opened.shows("not kept")
+            await opened.ask("s3cr3t")
+            await opened.type("/export")
+            await opened.noticed("Written to")
+            await opened.press("ctrl+q")
+            await opened.until(lambda: opened.app._exit)
+    assert opened.app.unsaved == 0 and not home.exists()
+    assert on_disk(tmp_path) == [tmp_path / "s3cr3t.md"]

@@ -1,0 +1,175 @@
+"""Every text of every screen can be read in every theme: its contrast is computed as it is drawn."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from textual.app import App
+from textual.color import Color
+from textual.geometry import Region
+from textual.screen import ModalScreen
+from textual.theme import BUILTIN_THEMES
+from textual.widgets import Input, OptionList
+
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.palette import Palette
+from app.tui.screens.question import QuestionScreen
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.screens.totals import TotalsScreen
+from app.tui.theme import EDGE_CONTRAST, OWN_THEMES, TEXT_CONTRAST, contrast, luminance, readable
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.key_line import KeyLine
+from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.pairs_driver import open_pairs
+
+pytestmark = pytest.mark.usefixtures("own_hub_cache")
+
+DRAWING = re.compile(r"[\s─-▟⠀-⣿]*")
+"""Blanks, frames, bars, the dots of a plot: no text."""
+COLOURED = [theme for theme in (*OWN_THEMES, *BUILTIN_THEMES.values()) if not theme.ansi]
+
+
+def texts(app: App[None]) -> Iterator[tuple[str, Color, Color]]:
+    """Every piece of text on the screen, its colour and its ground; of a dialog what lies within it."""
+    screen = app.screen
+    seen = screen.size.region
+    if isinstance(screen, ModalScreen):
+        widgets = [widget for widget in screen.query("*") if not isinstance(widget, KeyLine)]
+        seen = Region.from_union([widget.region for widget in widgets if widget.region.area])
+    for y, strip in enumerate(screen._compositor.render_strips()):
+        if seen.y <= y < seen.bottom:
+            for segment in strip.crop(seen.x, seen.right):
+                style = segment.style
+                if style is not None and not DRAWING.fullmatch(segment.text):
+                    assert not style.dim, (
+                        f"{segment.text!r} is dim: how readable that is, the terminal decides"
+                    )
+                    assert style.color and style.bgcolor, segment
+                    pair = style.color.get_truecolor(), style.bgcolor.get_truecolor()
+                    colour, ground = (
+                        Color(*colour) for colour in (reversed(pair) if style.reverse else pair)
+                    )
+                    yield segment.text, colour, ground
+
+
+async def assert_readable(chat: Chat, where: str) -> None:
+    if isinstance(chat.app.screen, ModalScreen):
+        chat.app.clear_notifications()
+    await chat.pilot.pause(0.1)
+    found = list(texts(chat.app))
+    assert found, f"{where} shows no text"
+    for text, colour, ground in found:
+        ratio = contrast(colour, ground)
+        assert ratio >= TEXT_CONTRAST, f"{where}: {text!r} is {colour.hex} on {ground.hex}, {ratio:.2f} to 1"
+
+
+def test_contrast_is_that_of_the_web_guidelines() -> None:
+    white, black, grey = (Color.parse(name) for name in ("#ffffff", "#000000", "#777777"))
+    assert luminance(white) == pytest.approx(1) and luminance(black) == 0
+    assert contrast(white, black) == pytest.approx(21) == contrast(black, white)
+    assert contrast(grey, white) == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("theme", COLOURED, ids=lambda theme: theme.name)
+def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colour_that_did(theme) -> None:
+    given = theme.to_color_system().generate()
+    found = readable(theme, given)
+    grounds = [
+        Color.parse(found[name]) for name in ("background", "surface", "panel", "block-cursor-background")
+    ]
+    for name, value in found.items():
+        if name.startswith("text-") or name == "foreground-muted":
+            assert min(contrast(Color.parse(value), ground) for ground in grounds) >= TEXT_CONTRAST, name
+    for name in ("border", "border-blurred"):
+        assert min(contrast(Color.parse(found[name]), ground) for ground in grounds[:2]) >= EDGE_CONTRAST
+    own = Color.parse(given["success"])
+    if min(contrast(own, ground) for ground in grounds) > TEXT_CONTRAST + 1:
+        assert found["text-success"] == own.hex
+
+
+@pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: theme.name)
+async def test_every_screen_can_be_read(open_chat: OpenChat, theme) -> None:
+    async with open_chat((100, 40), pair="builtin", welcomes=True, toasts=True) as chat:
+        chat.app.theme = theme.name
+        await chat.reached(FirstRunScreen)
+        await chat.shows("fit here")
+        await assert_readable(chat, "the first start")
+        await chat.press("escape")
+        await chat.back_in_chat()
+        await chat.press("slash", "s")
+        await assert_readable(chat, "the list of commands")
+        await chat.press("escape")
+        chat.area.load_text("")
+        await chat.stream("hold")
+        await assert_readable(chat, "an answer that grows")
+        await chat.press("escape")
+        await chat.until(lambda: bool(chat.answers))
+        await chat.ask("think")
+        await chat.type("/use org/name")
+        await chat.type("/temperature 0.5")
+        await chat.shows("There is no pair org/name", "Temperature is 0.5")
+        await assert_readable(chat, "answers and notices")
+        await chat.press("tab")
+        await assert_readable(chat, "a chosen message")
+        await chat.press("tab", "f8")
+        await chat.reached(InspectorScreen)
+        await chat.until(lambda: chat.app.screen.query_one(OptionList).highlighted is not None)
+        await assert_readable(chat, "the rounds")
+        await chat.press("escape", "f9")
+        await chat.reached(TotalsScreen)
+        await assert_readable(chat, "this chat")
+        await chat.press("escape", "f1")
+        await assert_readable(chat, "the help")
+        await chat.press("escape", "ctrl+p")
+        await chat.reached(Palette)
+        await chat.shows("Search for commands", "/compare")
+        await assert_readable(chat, "the palette")
+        await chat.press("escape", "f6")
+        sessions = await chat.reached(SessionsScreen)
+        await chat.until(lambda: bool(sessions.rows))
+        await chat.press("slash", *"hold")
+        await chat.until(lambda: bool(sessions.rows[0].hit))
+        await assert_readable(chat, "a search in the chats")
+        await chat.press("escape", "escape")
+        await chat.back_in_chat()
+        await chat.press("f5")
+        compare = await chat.reached(CompareScreen)
+        await chat.until(lambda: bool(compare.query_one("#plain").query_one(Answer).text))
+        await assert_readable(chat, "a comparison that runs")
+        await chat.until(lambda: compare.record is not None)
+        await assert_readable(chat, "a comparison")
+        await chat.press("escape")
+        await chat.type("/sweep length=1-3 repeats=1")
+        sweep = await chat.reached(CompareScreen)
+        await chat.until(lambda: sweep.record is not None)
+        await assert_readable(chat, "a sweep")
+        await chat.press("escape")
+        await chat.type("/comparisons")
+        await assert_readable(chat, "the comparisons")
+        await chat.press("escape")
+        await open_pairs(chat, "qwen3-8b")
+        await assert_readable(chat, "the pairs")
+        await chat.press("enter")
+        await chat.reached(QuestionScreen)
+        await assert_readable(chat, "a question")
+        await chat.press("n", "a")
+        await chat.until(lambda: bool(chat.app.screen.query(Input)))
+        await assert_readable(chat, "a pair of one's own")
+
+
+async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(open_chat: OpenChat) -> None:
+    async with open_chat((100, 40), toasts=True) as chat:
+        await chat.type("/use org/name")
+        await chat.ask("markdown")
+        for theme in COLOURED:
+            chat.app.theme = theme.name
+            await assert_readable(chat, f"the chat in {theme.name}")
+            chat.app.chat.view.show_marks(True)
+            await assert_readable(chat, f"the marks in {theme.name}")
+            chat.app.chat.view.show_marks(False)
+        await open_pairs(chat, "qwen3-8b")
+        for theme in COLOURED:
+            chat.app.theme = theme.name
+            await assert_readable(chat, f"the pairs in {theme.name}")
