@@ -9,7 +9,7 @@ import argparse
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,8 +83,8 @@ def play(planner: Policy, answer: Written, rng: random.Random) -> float:
     """The answer's time after its first token, in plain rounds."""
     lookup, text, at = Copier(()), answer.text, 1
     lookup.read(answer.prompt + text[:1])
-    planner.begin()
-    planner.count(Round((), 0, (text[0],), "none", 1.0), NO_CANDIDATE, len(answer.prompt))
+    planner.begin([id(answer)])
+    planner.count({id(answer): Round((), 0, (text[0],), "none", 1.0)}, NO_CANDIDATE, len(answer.prompt))
     spent, rested, unread, before = 0.0, 1, len(answer.prompt), "none"
     while at < len(text):
         model = replace(CANDIDATE, shadows=rested, behind=unread)
@@ -108,18 +108,19 @@ def play(planner: Policy, answer: Written, rng: random.Random) -> float:
         took = takes(candidate.drafter, len(drafted)) + (STEP if used and not drafted else 0.0)
         took = took * max(0.7, rng.gauss(1, NOISE)) + (READING if used and unread else 0.0)
         if used and not drafted:
-            planner.shadow(candidate, answer.right[at - rested : at])
+            planner.shadow(id(answer), candidate, answer.right[at - rested : at])
         gained = text[at : at + stood + 1]
         if at + len(gained) == len(text):
             drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
         name = candidate.drafter if drafted else "none"
         steady = name == before and not (used and (unread or not drafted))
         before = name
-        planner.count(Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady), candidate, at)
+        read = Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady)
+        planner.count({id(answer): read}, candidate, at)
         at += len(gained)
         for kind, right in lookup.read(answer.prompt + text[:at]):
             if name != "lookup":
-                planner.shadow(kind, right)
+                planner.shadow(id(answer), kind, right)
         rested, unread = len(gained) if used else rested + len(gained), 0 if used else unread
         spent += took
     return spent
@@ -131,15 +132,15 @@ class Told(Acceptance):
     def __init__(self, rate: float):
         super().__init__()
         place = float(np.interp(rate, LEVELS, np.arange(len(LEVELS))))
-        self.usual = self.now = np.maximum(0.0, 1 - abs(np.arange(len(LEVELS)) - place)) + 1e-9
+        self.usual = self._last = np.maximum(0.0, 1 - abs(np.arange(len(LEVELS)) - place)) + 1e-9
 
-    def begin(self) -> None:
+    def begin(self, texts: Collection[int]) -> None:
         """As told."""
 
     def idle(self, tokens: int) -> None:
         """As told."""
 
-    def _learn(self, likelihood: np.ndarray) -> None:
+    def _learn(self, text: int, likelihood: np.ndarray) -> None:
         pass
 
 

@@ -161,13 +161,14 @@ class Player:
         self.planner, self.world = planner, world
         self.rng = random.Random(world.seed + 2)
         self.built: set[int] = set()
-        self.explored = 0.0
+        self.answers = 0
 
     def play(self, answer: Answer) -> float:
         """The answer's time after its first token."""
         world, planner, tokens = self.world, self.planner, len(answer.right)
-        planner.begin()
-        planner.count(Round((), 0, (0,), "none", 1.0), NO_CANDIDATE, 0)
+        self.answers += 1
+        planner.begin([self.answers])
+        planner.count({self.answers: Round((), 0, (0,), "none", 1.0)}, NO_CANDIDATE, 0)
         at, spent, rested, behind, before, rounds, timed_next = 1, 0.0, 1, 64, ("none", False), 1, TIMED_FIRST
         while at < tokens:
             candidate, k = planner.choose([replace(CANDIDATE, shadows=rested, behind=behind)], at)
@@ -184,13 +185,13 @@ class Player:
             took *= answer.pace[at]
             took_once = took + GRAPH * builds
             if shadow:
-                planner.shadow(candidate, answer.right[at - rested : at])
+                planner.shadow(self.answers, candidate, answer.right[at - rested : at])
             seen = took_once * self.rng.lognormvariate(0, world.noise)
             seen *= 5 if self.rng.random() < OUTLIERS else 1
             steady = same and not timed and not builds and not shadow and not (k and behind)
             gained = tuple(range(accepted + 1))
             read = Round(tuple(range(k)), accepted, gained, kind[0], seen, steady=steady)
-            planner.count(read, candidate, at)
+            planner.count({self.answers: read}, candidate, at)
             timed_next = rounds + TIMED_EVERY if timed else timed_next
             used = candidate is not NO_CANDIDATE
             rested, behind = len(gained) if used else rested + len(gained), 0 if used else behind

@@ -68,6 +68,7 @@ FORBIDDEN = {
     "mlx_spec/verify/rules.py": "mlx_spec.loop",
     "mlx_spec/policy/budget.py": "mlx",
     "app/engine/session.py": "textual",
+    "app/server/line.py": "app.tui.messages",
     "app/chat/conversation.py": "app.compare.store",
     "app/tui/keys/in_force.py": "app.tui.widgets.message",
     "app/tui/screens/help.py": "app.tui.screens.chat",
@@ -114,6 +115,10 @@ def test_naming_a_pair_loads_no_model_library() -> None:
 
 def test_the_terminal_app_loads_no_model_library() -> None:
     assert loaded_by("import app.tui.app, app.tui.screens.pairs") == {"textual"}
+
+
+def test_the_server_loads_no_model_library_and_no_screen() -> None:
+    assert loaded_by("import app.server.run") == set()
 
 
 def test_the_command_line_starts_without_screens_and_models() -> None:
