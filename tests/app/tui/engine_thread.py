@@ -4,6 +4,7 @@ import os
 import subprocess
 import threading
 from multiprocessing.connection import Connection
+from typing import BinaryIO
 
 from app.engine import process as engine_process
 from app.engine.client import EngineClient
@@ -18,8 +19,9 @@ class ThreadedClient(EngineClient):
     For tests in which the engine neither dies nor is deaf to its requests.
     """
 
-    def _launch(self, request_read: int, event_write: int) -> subprocess.Popen[bytes]:
-        return _EngineThread(os.dup(request_read), os.dup(event_write))
+    def _launch(self, ends: tuple[int, int], log: BinaryIO) -> subprocess.Popen[bytes]:
+        request_read, event_write = map(os.dup, ends)
+        return _EngineThread(request_read, event_write)
 
 
 class _ThreadedSession(ScriptedSession):
