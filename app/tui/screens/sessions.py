@@ -169,11 +169,14 @@ the chat at the message that was found."""
         self.run_worker(do(), group="do")
 
     async def _load(self) -> None:
+        asked = self._text, self.archived
         try:
             rows = await self.app.saved.rows(self._text, archived=self.archived)
         except AppError as error:
             self.show_message(str(error))
             return
+        if asked != (self._text, self.archived):
+            return  # too late: something else was asked for meanwhile
         # What a search found comes with the best first, all chats by the time that is shown.
         self.rows = rows if self.words else sorted(rows, key=lambda row: row.chat.changed, reverse=True)
         self._is_loaded = True
