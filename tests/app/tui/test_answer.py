@@ -61,16 +61,20 @@ def underlined(strips: list[Strip]) -> list[str]:
     ]
 
 
+async def drawn_as_another_of_its_text(app: App[None], answer: Answer) -> None:
+    fresh = Answer([Piece(answer.text, "plain")], growing=True)
+    await app.mount(fresh)
+    await until(lambda: fresh.size.width > 0 and text_of(drawn(answer)) == text_of(drawn(fresh)))
+    await fresh.remove()
+
+
 async def test_an_answer_is_drawn_whole_while_it_grows_changes_its_width_and_begins_again() -> None:
     app = Growing()
     async with app.run_test(size=(30, 40)) as pilot:
         answer = app.query_one(Answer)
         for number, word in enumerate(re.findall(r"\S+\s*", TEXT)):
             answer.add([Piece(word, MARKS[number % 3])])
-            fresh = Answer([Piece(answer.text, "plain")], growing=True)
-            await app.mount(fresh)
-            await until(lambda new=fresh: new.size.width and text_of(drawn(answer)) == text_of(drawn(new)))
-            await fresh.remove()
+            await drawn_as_another_of_its_text(app, answer)
         assert answer.text == TEXT and text_of(drawn(answer)) == SHOWN and answer.size.height == 14
         await pilot.resize_terminal(80, 40)
         await until(lambda: answer.size.width > 70 and answer.size.height == 8)
