@@ -77,10 +77,9 @@ class SteadySession(ScriptedSession):
         options: Options,
         *,
         cancelled: Callable[[], bool],
-        progress: Callable[[PrefillProgressed], None],
         **_: object,
     ) -> Iterator[TurnEvent]:
-        progress(PrefillProgressed(10, 10))
+        yield PrefillProgressed(10, 10)
         rounds: list[Round] = []
         line, begin = LINES.get(prompt[-1]["content"], LINES["prose"])
         tokens_of_line = _TOKEN.findall(line)

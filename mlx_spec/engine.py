@@ -9,12 +9,12 @@ from jaxtyping import Float
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters import Drafter
 from mlx_spec.policy.controller import Controller
-from mlx_spec.rows import SIZES, Rows, models_of, rearrange
+from mlx_spec.rows import Rows, models_of, rearrange
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.model import Model, Progress
 from mlx_spec.text import Text
 from mlx_spec.token_ids import token_ids
-from mlx_spec.types import Options, Round
+from mlx_spec.types import BATCH_SIZES, Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
 
@@ -107,7 +107,7 @@ class Engine:
         which = {text.number: i for i, text in enumerate(texts)}
         return ((which[text.number], each) for text, each in _all(rows))
 
-    def rows(self, most: int = SIZES[-1]) -> Rows:
+    def rows(self, most: int = BATCH_SIZES[-1]) -> Rows:
         """A place for many texts, at most `most` at once, that come and go. Ends all that was written."""
         rows = self._rows(most)
         self._write(rows)

@@ -21,11 +21,9 @@ from mlx_spec.target.model import PREFILL_CHUNK, WORTH_COPYING, Model, Progress
 from mlx_spec.text import Text
 from mlx_spec.timer import Timer
 from mlx_spec.token_ids import token_ids
-from mlx_spec.types import Options
+from mlx_spec.types import BATCH_SIZES, Options
 from mlx_spec.verify.verifiers import Verifier
 
-SIZES = (1, 2, 4, 8, 16)
-"""Places of a batch. Each number is a graph of its own where passes are compiled."""
 WAIT = 0.25
 """Seconds that texts wait at most for a piece of another one's prompt to be read, between two rounds."""
 LEAST_PIECE = 16
@@ -52,12 +50,12 @@ class Rows:
         controller: Policy,
         context_limit: int,
         drafts_in_flight: bool,
-        most: int = SIZES[-1],
+        most: int = BATCH_SIZES[-1],
     ):
         self._target, self._all_drafters, self._controller = target, drafters, controller
         self._context_limit, self._drafts_in_flight = context_limit, drafts_in_flight
         self._models = models_of(target, drafters)
-        self.most = min(most, SIZES[-1]) if all(model.batches for model in self._models) else 1
+        self.most = min(most, BATCH_SIZES[-1]) if all(model.batches for model in self._models) else 1
         self.closed = False
         """Whether the engine writes something else now."""
         self._waiting: deque[Text] = deque()
@@ -169,7 +167,7 @@ class Rows:
     def _arrange(self, joining: list[Text]) -> None:
         """Give each text a place, and each new one the rows of what begins as it does."""
         target, before = self._target, len(self._places)
-        size = next(size for size in SIZES if size >= self._taken() + len(joining))
+        size = next(size for size in BATCH_SIZES if size >= self._taken() + len(joining))
         places: list[Text | None] = [None] * size
         order = [i if i < before else 0 for i in range(size)]
         for i, text in sorted(enumerate(self._places), key=lambda place: place[0] >= size):

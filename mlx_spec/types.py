@@ -23,6 +23,8 @@ name, or several joined by `+`, among which each round chooses as in `auto`."""
 
 MAX_DRAFT_LENGTH = 31
 """With the token before it, a draft fills a matrix tile of 32 rows."""
+BATCH_SIZES = (1, 2, 4, 8, 16)
+"""Texts that are written side by side; each number is a graph of its own where passes are compiled."""
 LEAST = 0.0001
 """Of temperature, top_p and repetition_penalty: with far less float32 overflows."""
 MAX_REPETITION_CONTEXT = 2**20

@@ -42,6 +42,8 @@ class RequestFailed:
     """The text without what comes next."""
     refused: bool = False
     """The request cannot be answered as it is; nothing failed."""
+    died: bool = False
+    """The engine process ended, of this request or another."""
 
 
 PairEvent = PairLoading | Indexing | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
@@ -57,9 +59,11 @@ PUMP_SECONDS = 1 / 12
 class EngineLink:
     """Owns the engine process: starts it, restarts a dead one when it is asked something."""
 
-    def __init__(self, client: EngineClient, pair: PairSpec) -> None:
+    def __init__(self, client: EngineClient, pair: PairSpec, at_once: int = 1) -> None:
+        """`at_once`: answers that are written side by side; others wait in the engine."""
         self.client = client
         self.pair = pair
+        self._at_once = at_once
         self.info: PairInfo | None = None
         self.state: EngineState = "loading"
         self.indexing = ""
@@ -74,7 +78,7 @@ class EngineLink:
 
     def start(self) -> None:
         self.client.start()
-        self.client.send(protocol.Load(self.pair))
+        self.client.send(protocol.Load(self.pair, self._at_once))
 
     def use(self, pair: PairSpec) -> None:
         """Another pair, with the documents of the one before."""
@@ -149,7 +153,7 @@ class EngineLink:
     def _load(self) -> None:
         self.info, self.state, self.indexing = None, "loading", ""
         self.listener(PairLoading())
-        self.client.send(protocol.Load(self.pair))
+        self.client.send(protocol.Load(self.pair, self._at_once))
 
     def _pass_on(self, event: protocol.EngineEvent) -> None:
         match event:
@@ -183,4 +187,4 @@ class EngineLink:
     def _fail(self, turn_id: int, text: str, reason: str = "", *, refused: bool = False) -> None:
         asker = self._askers.pop(turn_id, None)
         if asker is not None:
-            asker(RequestFailed(turn_id, text, reason or text, refused))
+            asker(RequestFailed(turn_id, text, reason or text, refused, died=bool(reason)))

@@ -72,15 +72,11 @@ def print_answer(
     quiet: bool = False,
 ) -> TurnEnded:
     """Print one answer as it comes, and a line break after it."""
-
-    def reading(event: PrefillProgressed) -> None:
-        progress.show(f"Reading the prompt: {event.done} of {event.total} tokens")
-
     with Interrupt() as interrupt, Progress() as progress:
-        for event in session.answer(
-            asked, options, stop_texts=stops, cancelled=lambda: interrupt.pressed, progress=reading
-        ):
+        for event in session.answer(asked, options, stop_texts=stops, cancelled=lambda: interrupt.pressed):
             match event:
+                case PrefillProgressed(done, total):
+                    progress.show(f"Reading the prompt: {done} of {total} tokens")
                 case TurnsDropped(count):
                     talk(f"The conversation is long: the oldest {count} messages are not read.")
                 case TextAdded(pieces) if not quiet:

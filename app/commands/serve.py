@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from mlx_spec.types import Options
+from mlx_spec.types import BATCH_SIZES, Options
 
+AT_ONCE = 8
 KEY_VARIABLE = "MLX_SPEC_API_KEY"
 
 EXAMPLE = """\b
@@ -35,6 +36,9 @@ def command(
         str, typer.Option(metavar="ADDRESS", help="Where to listen; another than this machine needs a key.")
     ] = "localhost",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
+    ] = AT_ONCE,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Answer to this name of the machine too. Repeatable."),
@@ -61,6 +65,7 @@ def command(
         host=host,
         port=port,
         key=os.environ.get(KEY_VARIABLE) or None,
+        at_once=at_once,
         names=allow_host or (),
         origins=allow_origin or (),
     )

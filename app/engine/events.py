@@ -21,6 +21,8 @@ class PairInfo:
     can_draft: bool
     drafters: tuple[str, ...] = ()
     """Names that `Options.drafter` may have."""
+    batches: bool = True
+    """Whether several answers can be written side by side."""
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     blas: str = ""

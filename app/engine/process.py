@@ -9,13 +9,13 @@ import queue
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from app.engine.events import TextAdded, merged
+from app.engine.events import TextAdded, TurnEvent, merged
 from app.engine.protocol import (
     Answer,
     Answered,
@@ -57,6 +57,8 @@ class _Inbox:
     def __init__(self, requests: Connection) -> None:
         self._requests = requests
         self._waiting: queue.SimpleQueue[Load | Answer | Explain | None] = queue.SimpleQueue()
+        self._next: list[Load | Answer | Explain | None] = []
+        """What was taken from those that wait, and put back."""
         self._cancelled: set[int] = set()
         self._closed = False
         self.skipping = False
@@ -64,7 +66,17 @@ class _Inbox:
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
     def next(self) -> Load | Answer | Explain | None:
-        return self._waiting.get()
+        return self._next.pop() if self._next else self._waiting.get()
+
+    def next_answer(self) -> Answer | None:
+        """The next request if one waits and an answer is what it asks for."""
+        if not self._next and not self._waiting.empty():
+            self._next.append(self._waiting.get())
+        match self._next:
+            case [Answer() as request]:
+                self._next.clear()
+                return request
+        return None
 
     def is_cancelled(self, answer_id: int) -> bool:
         return self._closed or answer_id in self._cancelled
@@ -151,12 +163,13 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
     """Handle requests on the calling thread until the other end of the pipe is gone."""
     inbox, outbox = _Inbox(requests), Outbox(events)
     session: TunedSession | None = None
+    at_once = 1
     reason = "No pair was chosen. /pairs has some to choose from."
     try:
         while (request := inbox.next()) is not None:
             try:
                 match request:
-                    case Load(pair):
+                    case Load(pair, at_once):
                         session = None  # the old pair leaves memory before the next one enters it
                         session = open_pair(pair, lambda text: outbox.send(Indexing(text)))
                         outbox.send(Loaded(session.info))
@@ -167,15 +180,13 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                     case Explain(id, messages, options, plain, drafted):
                         outbox.send(Explained(id, session.difference(messages, options, plain, drafted)))
                     case Answer():
-                        _answer(request, session, outbox, inbox)
+                        _answer(request, session, at_once, outbox, inbox)
             except Exception as error:  # whatever a model's files can cause is reported, not died of
-                message = _message(error)
                 if isinstance(request, Load):
-                    reason = message
-                    outbox.send(LoadFailed(message))
+                    reason = _message(error)
+                    outbox.send(LoadFailed(reason))
                 else:
-                    refused = isinstance(error, BadInput | SpecError)
-                    outbox.send(AnswerFailed(request.id, message, refused))
+                    outbox.send(_failed(request.id, error))
     finally:
         outbox.close()
         inbox.finished.set()
@@ -191,22 +202,50 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     outbox.send(TuningEnded(skipped=inbox.is_skipped()))
 
 
-def _answer(request: Answer, session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
+def _answer(
+    request: Answer | None, session: "TunedSession", at_once: int, outbox: Outbox, inbox: _Inbox
+) -> None:
+    """Answer it and those that are asked for meanwhile, `at_once` side by side, an event of each in turn."""
+    answers: dict[int, Iterator[TurnEvent | None]] = {}
     try:
-        for event in session.answer(
-            request.prompt,
-            request.options,
-            stop_texts=request.stop_texts,
-            documents=request.documents,
-            begun=request.begun,
-            tools=request.tools,
-            whole=request.whole,
-            cancelled=lambda: inbox.is_cancelled(request.id),
-            progress=lambda event: outbox.send(Answered(request.id, event)),
-        ):
-            outbox.send(Answered(request.id, event))
+        while answers or request:
+            while request:
+                answers[request.id] = _events(request, session, inbox)
+                request = inbox.next_answer() if len(answers) < at_once else None
+            for number, events in list(answers.items()):
+                try:
+                    event = next(events)
+                except StopIteration:
+                    del answers[number]
+                except (BadInput, SpecError) as error:
+                    del answers[number]
+                    outbox.send(_failed(number, error))
+                else:
+                    if event is not None:
+                        outbox.send(Answered(number, event))
+            request = inbox.next_answer() if len(answers) < at_once else None
+    except Exception as error:  # of a pass, in which all of them were
+        for number in answers:
+            outbox.send(_failed(number, error))
     finally:
         session.keep()
+
+
+def _events(request: Answer, session: "TunedSession", inbox: _Inbox) -> Iterator[TurnEvent | None]:
+    return session.answer(
+        request.prompt,
+        request.options,
+        stop_texts=request.stop_texts,
+        documents=request.documents,
+        begun=request.begun,
+        tools=request.tools,
+        whole=request.whole,
+        cancelled=lambda: inbox.is_cancelled(request.id),
+    )
+
+
+def _failed(number: int, error: Exception) -> AnswerFailed:
+    return AnswerFailed(number, _message(error), isinstance(error, BadInput | SpecError))
 
 
 def _message(error: Exception) -> str:

@@ -16,11 +16,13 @@ from models.pairs.pair import PairSpec
 @dataclass(frozen=True, slots=True)
 class Load:
     pair: PairSpec
+    at_once: int = 1
+    """Answers that are written side by side; others wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a prompt, in the order of the requests. Ids rise; an answer's events carry its own."""
+    """Answer a prompt; answers begin in the order of the requests. Ids rise; its events carry its own."""
 
     id: int
     prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...]

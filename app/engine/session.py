@@ -1,6 +1,7 @@
 """Answers as events: text in, marked text out. Everything here runs on the thread that loaded the pair."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from sys import maxsize
@@ -29,11 +30,12 @@ from app.engine.tool_calls import ToolCallReader
 from app.shell.errors import BadInput
 from app.shell.machine import device_name, memory_in_use, versions
 from app.shell.runtime import blas
-from mlx_spec.stats import summarise
+from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round
 from models.pairs.drafter_kinds import DRAFT_MODELS
 
 if TYPE_CHECKING:
+    from mlx_spec.rows import Rows
     from models.load.engine import LoadedPair
 
 
@@ -43,6 +45,9 @@ class Session:
     def __init__(self, pair: "LoadedPair") -> None:
         self._pair = pair
         self._token_text = cache(self._read_token)
+        self._rows: Rows | None = None
+        self._gained: dict[int, deque[Round]] = {}
+        """Rounds of each text in the rows that its answer has not taken yet."""
 
     @property
     def info(self) -> PairInfo:
@@ -53,6 +58,7 @@ class Session:
             memory_bytes=self._pair.memory_bytes,
             can_draft=any(name in DRAFT_MODELS for name in self._pair.engine.drafter_names),
             drafters=tuple(self._pair.engine.drafter_names),
+            batches=self._pair.engine.batches,
             notes=self._pair.notes,
             versions=versions(),
             blas=blas(),
@@ -69,9 +75,10 @@ class Session:
         tools: Sequence[dict[str, Any]] = (),
         whole: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
-        progress: Callable[[PrefillProgressed], None] = lambda event: None,
-    ) -> Iterator[TurnEvent]:
+    ) -> Iterator[TurnEvent | None]:
         """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
+
+        Answers that are read on in turn are written side by side. None: there is nothing new of this one.
 
         Args:
             stop_texts: the answer ends before the first of them, wherever token borders lie.
@@ -80,7 +87,6 @@ class Session:
             tools: functions that the model may call, as OpenAI describes them; their calls are no pieces.
             whole: refuse a conversation that is too long, instead of leaving out its oldest messages.
             cancelled: asked while the prompt is read, and after every round; the text so far stays.
-            progress: called while the prompt is read: an iterator cannot yield there.
         """
         begun_ids = self._encode(begun)
         texts = [self._encode(document) for document in documents]
@@ -90,25 +96,15 @@ class Session:
         options = replace(options, stop_tokens=stops)
         calls = ToolCallReader(self._pair.tokenizer, tools)
         turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), calls, self._token_text)
-
-        def reading(done: int, total: int) -> None:
-            progress(PrefillProgressed(done, total))
-            if cancelled():
-                raise CancelledWhileReading
-
         try:
             limit = None if whole else options.max_tokens
             ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, tools)
-            if dropped:
-                yield TurnsDropped(dropped)
-            for played in self._pair.engine.generate(ids, options, documents=texts, progress=reading):
-                yield turn.add(played)
-                if turn.finish_reason is None and cancelled():
-                    turn.finish_reason = "cancelled"
-                if turn.finish_reason is not None:
-                    break
         except CancelledWhileReading:
-            turn.finish_reason = "cancelled"
+            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
+            return
+        if dropped:
+            yield TurnsDropped(dropped)
+        stats = yield from self._write(turn, ids, options, texts, cancelled)
         if tail := turn.end():
             yield tail
         yield TurnEnded(
@@ -116,10 +112,58 @@ class Session:
             token_ids=turn.text.token_ids,
             finish_reason=turn.finish_reason or "length",
             seed=options.seed,
-            stats=self._pair.engine.stats(turn.rounds) if turn.rounds else summarise(()),
+            stats=stats,
             tool_calls=turn.tool_calls,
             stopped_at=turn.text.stopped_at,
         )
+
+    def _write(
+        self,
+        turn: "_Turn",
+        ids: list[int],
+        options: Options,
+        documents: list[list[int]],
+        cancelled: Callable[[], bool],
+    ) -> Generator[TurnEvent | None, None, Stats]:
+        """The turn's rounds as events, until it ends or is cancelled; gives its numbers."""
+        reading: PrefillProgressed | None = None
+
+        def progress(done: int, total: int) -> None:
+            nonlocal reading
+            reading = PrefillProgressed(done, total)
+
+        rows = self._open_rows()
+        text = rows.add(ids, options, documents=documents, progress=progress)
+        gained = self._gained[text.number] = deque()
+        try:
+            yield None  # others may join before the first step
+            while turn.finish_reason is None:
+                if cancelled():
+                    turn.finish_reason = "cancelled"
+                    break
+                if not gained:
+                    self._step(rows)
+                yield turn.add(gained.popleft()) if gained else reading
+                reading = None
+        finally:
+            rows.cancel(text)
+            del self._gained[text.number]
+        return text.stats(turn.rounds) if turn.rounds else summarise(())
+
+    def _open_rows(self) -> "Rows":
+        if self._rows is None or self._rows.closed:
+            self._rows = self._pair.engine.rows()
+        return self._rows
+
+    def _step(self, rows: "Rows") -> None:
+        try:
+            read = rows.step()
+        except BaseException:
+            rows.closed = True  # what a pass that failed has left there is not gone on with
+            raise
+        for text, played in read:
+            if text.number in self._gained:
+                self._gained[text.number].append(played)
 
     def prompt_ids(
         self,

@@ -56,11 +56,10 @@ class Asked:
                 return turn_event
             case RequestFailed(refused=True):
                 raise Problem(400, event.text)
+            case RequestFailed(died=True):
+                raise Problem(503, event.reason, retry_seconds=RETRY_SECONDS)
             case RequestFailed():
-                dead = not self._line.link.client.alive
-                raise Problem(
-                    503 if dead else 500, event.reason, retry_seconds=RETRY_SECONDS if dead else None
-                )
+                raise Problem(500, event.reason)
         raise AssertionError(f"no answer's event: {event}")
 
     def leave(self) -> None:
@@ -82,7 +81,7 @@ class Line:
     """Hands requests to the engine, `at_once` of them at a time."""
 
     def __init__(
-        self, link: EngineLink, watcher: Watcher, *, at_once: int = 1, most_waiting: int = MOST_WAITING
+        self, link: EngineLink, watcher: Watcher, *, at_once: int, most_waiting: int = MOST_WAITING
     ) -> None:
         self.link = link
         self.waiting: deque[Asked] = deque()

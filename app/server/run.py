@@ -12,7 +12,7 @@ import uvicorn
 from app.chat.engine_link import EngineLink, PairEvent, RequestFailed
 from app.engine.client import EngineClient
 from app.engine.events import TurnEnded
-from app.engine.protocol import LoadFailed
+from app.engine.protocol import Loaded, LoadFailed
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.line import Asked, Line
@@ -37,6 +37,7 @@ def run_server(
     host: str,
     port: int,
     key: str | None,
+    at_once: int,
     names: Collection[str] = (),
     origins: Collection[str] = (),
 ) -> int:
@@ -45,6 +46,7 @@ def run_server(
     Args:
         host: `localhost` is both addresses of this machine alone; any other than these needs a key.
         port: 0 takes a free one.
+        at_once: requests that are answered side by side.
         names: further ones that `Host` may have.
         origins: of pages that may ask.
     """
@@ -56,7 +58,7 @@ def run_server(
     sockets = _listen(host, port)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return asyncio.run(_serve(pair, defaults, sockets, {*LOOPBACK, host, *names}, origins, key))
+        return asyncio.run(_serve(pair, defaults, sockets, {*LOOPBACK, host, *names}, origins, key, at_once))
     except KeyboardInterrupt:
         talk("Stopped.")
         return exit_codes.DONE
@@ -73,6 +75,7 @@ async def _serve(
     names: Collection[str],
     origins: Collection[str],
     key: str | None,
+    at_once: int,
 ) -> int:
     loop = asyncio.get_running_loop()
 
@@ -84,16 +87,18 @@ async def _serve(
         nonlocal failure
         if isinstance(event, LoadFailed):
             failure, server.should_exit = event.message, True
+        if isinstance(event, Loaded) and at_once > 1 and not event.info.batches:
+            talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
     failure = ""
-    link = EngineLink(EngineClient(data_folder() / "engine.log", arrived=arrived), pair)
+    link = EngineLink(EngineClient(data_folder() / "engine.log", arrived=arrived), pair, at_once)
     metrics = Metrics()
 
     def watch(asked: Asked, last: TurnEnded | RequestFailed) -> None:
         metrics.count(asked, last)
         talk(_request_line(last))
 
-    served = Service(link, Line(link, watch), metrics, defaults, now())
+    served = Service(link, Line(link, watch, at_once=at_once), metrics, defaults, now())
     app = application(served, names=names, origins=origins, key=key)
     config = uvicorn.Config(
         app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3", log_config=None,

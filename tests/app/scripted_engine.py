@@ -88,10 +88,9 @@ class ScriptedSession:
         tools: Sequence[dict],
         whole: bool,
         cancelled: Callable[[], bool],
-        progress: Callable[[PrefillProgressed], None],
     ) -> Iterator[TurnEvent]:
         said = prompt[-1]["content"]
-        progress(PrefillProgressed(10, 10))
+        yield PrefillProgressed(10, 10)
         self.answers += 1
         if said == f"crash at {self.answers}":
             self.crash()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from app.engine.session import Session
 from mlx_spec.errors import ContextFull
-from mlx_spec.stats import Stats, summarise
+from mlx_spec.text import Read, Text
 from mlx_spec.types import Options, Round
+from mlx_spec.verify.verifiers import Verifier
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -44,42 +45,57 @@ class ScriptedEngine:
     prompts: list[list[int]] = field(default_factory=list)
     options: list[Options] = field(default_factory=list)
     documents: list[list[list[int]]] = field(default_factory=list)
-    closed: int = 0
+    cancelled: int = 0
 
-    def generate(
+    def rows(self) -> "ScriptedRows":
+        return ScriptedRows(self)
+
+
+class ScriptedRows:
+    """One round per step, after the prompt was read in three."""
+
+    closed = False
+
+    def __init__(self, engine: ScriptedEngine) -> None:
+        self._engine = engine
+        self._steps: Iterator[Read] = iter(())
+
+    def add(
         self,
         prompt: Sequence[int],
         options: Options,
         *,
-        documents: Sequence[Sequence[int]] = (),
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[Round]:
-        if len(prompt) >= self.context_limit:
+        documents: Sequence[Sequence[int]],
+        progress: Callable[[int, int], None],
+    ) -> Text:
+        engine = self._engine
+        if len(prompt) >= engine.context_limit:
             raise ContextFull(f"The prompt has {len(prompt)} tokens.")
-        self.prompts.append(list(prompt))
-        self.options.append(options)
-        self.documents.append([list(d) for d in documents])
-        return self._rounds(prompt, options, progress)
+        engine.prompts.append(list(prompt))
+        engine.options.append(options)
+        engine.documents.append([list(d) for d in documents])
+        text = Text(list(prompt), options, engine.context_limit, Verifier(options, STOP + 1))
+        self._steps = self._played(text, progress)
+        return text
 
-    def _rounds(
-        self, prompt: Sequence[int], options: Options, progress: Callable[[int, int], None] | None
-    ) -> Iterator[Round]:
-        try:
-            if progress is not None:
-                for done in range(0, len(prompt) + 1, max(1, len(prompt) // 2)):
-                    progress(done, len(prompt))
-            left = list(self.answer)[: options.max_tokens]
-            while left:
-                tokens, left = tuple(left[: self.draft_length + 1]), left[self.draft_length + 1 :]
-                stop = None if left else ("stop" if tokens[-1] in options.stop_tokens else "length")
-                drafted = tokens[:-1] + (0,) * (self.draft_length - len(tokens) + 1)
-                name = "model" if drafted else "none"
-                yield Round(drafted, len(tokens) - 1 if drafted else 0, tokens, name, 0.01, stop)
-        finally:
-            self.closed += 1
+    def step(self) -> Read:
+        return next(self._steps)
 
-    def stats(self, rounds: Sequence[Round]) -> Stats:
-        return summarise(rounds, prompt_tokens=len(self.prompts[-1]) if self.prompts else 0)
+    def cancel(self, text: Text) -> None:
+        self._engine.cancelled += 1
+
+    def _played(self, text: Text, progress: Callable[[int, int], None]) -> Iterator[Read]:
+        length, options, draft_length = len(text.tokens), text.options, self._engine.draft_length
+        for done in range(0, length + 1, max(1, length // 2)):
+            progress(done, length)
+            yield []
+        left = list(self._engine.answer)[: options.max_tokens]
+        while left:
+            tokens, left = tuple(left[: draft_length + 1]), left[draft_length + 1 :]
+            stop = None if left else ("stop" if tokens[-1] in options.stop_tokens else "length")
+            drafted = tokens[:-1] + (0,) * (draft_length - len(tokens) + 1)
+            name = "model" if drafted else "none"
+            yield [(text, Round(drafted, len(tokens) - 1 if drafted else 0, tokens, name, 0.01, stop))]
 
 
 @dataclass

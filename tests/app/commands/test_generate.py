@@ -4,9 +4,7 @@ import io
 import json
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +13,8 @@ from app.commands import arguments as args
 from app.commands.generate import numbers
 from app.engine.events import TurnEnded
 from mlx_spec.stats import summarise
-from mlx_spec.types import Round
-from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
+from mlx_spec.text import Read
+from tests.app.scripted_pair import ScriptedEngine, ScriptedPair, ScriptedRows
 from tests.app.tiny_pair import TinyPair
 
 
@@ -85,12 +83,16 @@ def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
 def test_ctrl_c_with_json_prints_the_whole_object(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    class InterruptedRows(ScriptedRows):
+        def step(self) -> Read:
+            read = super().step()
+            if read and read[0][1].tokens == tuple(b"c"):
+                signal.raise_signal(signal.SIGINT)
+            return read
+
     class Interrupted(ScriptedEngine):
-        def generate(self, *args: Any, **kwargs: Any) -> Iterator[Round]:
-            for number, played in enumerate(super().generate(*args, **kwargs)):
-                if number == 2:
-                    signal.raise_signal(signal.SIGINT)
-                yield played
+        def rows(self) -> ScriptedRows:
+            return InterruptedRows(self)
 
     pair = ScriptedPair(Interrupted(list(b"abcdefgh")))
     monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)

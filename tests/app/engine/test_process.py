@@ -120,6 +120,20 @@ def test_a_cancel_ends_the_answer_it_names_and_no_other(client: EngineClient) ->
     assert finished(exchange(client, Cancel(1), ask(3, "hello"), until=ended(3))) == [1, 2, 3]
 
 
+def test_answers_at_once_take_turns_and_a_pass_that_fails_ends_those_that_were_in_it(
+    client: EngineClient,
+) -> None:
+    load, later = Load(spec(), at_once=2), ask(3, "hello")
+    events = exchange(client, load, ask(1, "slow"), ask(2, "hello"), later, until=ended(3))
+    assert not ended(1)(events), "a short answer waits for no long one"
+    order = [event.id for event in events if isinstance(event, Answered)]
+    assert order.index(3) > max(place for place, number in enumerate(order) if number == 2), "a third waits"
+    events = exchange(client, ask(4, "fail"), until=ended(4))
+    failed = [event for event in events if isinstance(event, AnswerFailed)]
+    assert [event.id for event in failed] == [1, 4] and not any(event.refused for event in failed)
+    assert answer_of(exchange(client, ask(5, "hello"), until=ended(5)), 5).finish_reason == "stop"
+
+
 def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
     events = exchange(client, Load(spec("untuned")), ask(1, "hello"), until=has(Tuning, 4))
     assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)

@@ -67,7 +67,7 @@ def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
     assert ended.stopped_at == stops[0] and text + stops[0] in "one EN two END café and more"
     assert ended.stats.tokens == len((text + stops[0]).encode()), "up to the stop text, drafted or not"
     assert ended.stats.draft_n_accepted <= ended.stats.draft_n <= ended.stats.tokens
-    assert engine.closed == 1
+    assert engine.cancelled == 1
 
 
 def test_text_that_only_begins_like_a_stop_text_is_shown_in_the_end() -> None:
@@ -88,16 +88,16 @@ def test_cancelling_between_rounds_keeps_the_text() -> None:
     _, ended = play(session, cancelled=lambda: seen.append(1) or len(seen) > 4)
     assert ended.finish_reason == "cancelled"
     assert 0 < len(ended.text) < 8
-    assert engine.closed == 1
+    assert engine.cancelled == 1
 
 
 def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
     session, engine = scripted_session("abc")
-    seen: list[PrefillProgressed] = []
-    added, ended = play(session, progress=seen.append, cancelled=lambda: len(seen) > 1)
-    assert (added, ended.text, ended.finish_reason) == ([], "", "cancelled")
-    assert (seen[0].done, seen[0].total) == (0, len("<user>hi")) and 0 < seen[-1].done < seen[-1].total
-    assert engine.closed == 1
+    asked: list[int] = []
+    *reading, ended = session.answer(USER, Options(), cancelled=lambda: asked.append(1) or len(asked) > 2)
+    assert reading == [None, PrefillProgressed(0, 8), PrefillProgressed(4, 8)]
+    assert isinstance(ended, TurnEnded) and (ended.text, ended.finish_reason) == ("", "cancelled")
+    assert engine.cancelled == 1
 
 
 class CountingTokenizer(ByteTokenizer):

@@ -1,4 +1,4 @@
-"""The server around the scripted engine: `python -m tests.app.server.scripted_server [PAIR]`."""
+"""The server around the scripted engine: `python -m tests.app.server.scripted_server [PAIR [AT_ONCE]]`."""
 
 import os
 import sys
@@ -17,6 +17,8 @@ if __name__ == "__main__":
     run.Line = partial(line.Line, most_waiting=4)  # type: ignore[misc, assignment]
     gate.SLOW_READER_SECONDS = 1.0
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
+    at_once = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     key = os.environ.get("MLX_SPEC_API_KEY")
     origins = [origin] if (origin := os.environ.get("ORIGIN")) else []
-    sys.exit(run.run_server(pair, Options(), host="localhost", port=0, key=key, origins=origins))
+    where = {"host": "localhost", "port": 0, "key": key, "origins": origins}
+    sys.exit(run.run_server(pair, Options(), at_once=at_once, **where))  # type: ignore[arg-type]

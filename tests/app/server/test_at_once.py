@@ -1,0 +1,50 @@
+"""Requests that are answered side by side."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.app.server.running_server import SCRIPTED, RunningServer, chat_body, running
+
+PATH = "/v1/chat/completions"
+ASKED: list[dict[str, Any]] = [
+    {"temperature": temperature, "seed": seed, "max_tokens": tokens, "draft": draft}
+    for seed, (temperature, tokens, draft) in enumerate(
+        [
+            (0, 40, {}),
+            (0.8, 8, {"length": 1}),
+            (1.2, 64, {"drafter": "none"}),
+            (0, 24, {"verify": "block"}),
+            (0.8, 32, {"drafter": "lookup", "length": 4}),
+            (0.9, 1, {}),
+        ]
+    )
+]
+
+
+def test_texts_are_those_of_requests_that_are_alone(tiny_server: RunningServer) -> None:
+    saying = [f"hello {'there ' * 9 * number}" for number in range(len(ASKED))]
+    alone = [tiny_server.chat(said, **asked).json for said, asked in zip(saying, ASKED, strict=True)]
+    before = tiny_server.metric("generation_tokens_total")
+    with ThreadPoolExecutor(len(ASKED)) as pool:
+        beside = list(pool.map(lambda said, asked: tiny_server.chat(said, **asked).json, saying, ASKED))
+    assert [each["choices"] for each in beside] == [each["choices"] for each in alone]
+    tokens = sum(each["usage"]["completion_tokens"] for each in alone)
+    assert tiny_server.metric("generation_tokens_total") == before + tokens
+
+
+def test_a_short_answer_waits_for_no_long_one(tiny_server: RunningServer) -> None:
+    with tiny_server.asking(PATH, chat_body("hello", max_tokens=450, stream=True)):
+        tiny_server.wait_for("num_requests_running", 1)
+        assert tiny_server.chat("hi", max_tokens=4).status == 200
+        assert tiny_server.metric("num_requests_running") == 1
+
+
+def test_no_more_are_with_the_engine_than_asked_for_and_its_death_ends_only_these(tmp_path: Path) -> None:
+    with running(tmp_path, ["scripted", "2"], program=SCRIPTED) as server, ThreadPoolExecutor(4) as pool:
+        slow = pool.submit(server.chat, "slow")
+        server.wait_for("num_requests_running", 1)
+        crash = pool.submit(server.chat, "crash")
+        server.wait_for("num_requests_running", 2)
+        waiting = pool.submit(server.chat, "hello")
+        assert [each.result(20).status for each in (slow, crash, waiting)] == [503, 503, 200]
