@@ -1,0 +1,136 @@
+"""`python -m benchmarks.batch`: prompts answered side by side, beside one after the other and mlx-lm's batches.
+
+All sides run in this process on the same weights, in a new order each repeat; tokens per second are of all
+answers from the first prompt's first token on, reading included. The last line of stdout is one JSON document.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.shell.output import Progress, data
+from app.shell.runtime import prepare
+from app.shell.tables import plain_table, print_table
+from benchmarks.peers.prompts import read_prompts
+from benchmarks.peers.report import json_line
+from mlx_spec.types import BATCH_SIZES, Options
+
+if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
+
+Prompts = Sequence[Sequence[int]]
+Side = Callable[[Prompts], int]
+"""Answers all of them; gives how many tokens it wrote."""
+
+
+@dataclass
+class Speeds:
+    """Tokens per second by (rows, side), one per repeat."""
+
+    found: dict[tuple[int, str], list[float]] = field(default_factory=dict)
+
+    def add(self, rows: int, side: str, speed: float) -> None:
+        self.found.setdefault((rows, side), []).append(speed)
+
+    def ratio(self, rows: int, side: str, other: str) -> float:
+        """Of medians: repeats have other prompts, which all sides share."""
+        return median(self.found[rows, side]) / median(self.found[rows, other])
+
+
+def main(
+    pair: Annotated[str, typer.Argument(help="A pair that is installed.")] = "builtin",
+    max_tokens: Annotated[int, typer.Option(min=2)] = 128,
+    repeats: Annotated[int, typer.Option(min=1)] = 5,
+    temperature: Annotated[float, typer.Option(min=0)] = 0,
+    sizes: Annotated[str, typer.Option(help="Rows, by commas.")] = ",".join(map(str, BATCH_SIZES)),
+) -> None:
+    """Time every side at every number of rows."""
+    prepare()
+    from app.engine.session import Session
+    from app.shell.machine import circumstances
+    from mlx_spec.calibrate import calibrate
+    from models.load.engine import load
+    from models.pairs.resolve import resolve
+
+    loaded = load(resolve(pair))
+    calibrate(loaded.engine)
+    session = Session(loaded)
+    prompts = [session.prompt_ids(prompt.messages, max_tokens)[0] for prompt in read_prompts()]
+    sides = _sides(loaded, max_tokens, temperature)
+    speeds, line = Speeds(), Progress()
+    for rows in map(int, sizes.split(",")):
+        for repeat in range(-1, repeats):  # the first is not timed: graphs are built, costs are learned
+            order = random.Random(f"{repeat} {rows}")
+            asked = order.sample(prompts, rows)
+            for name in order.sample(list(sides), len(sides)):
+                line.show(f"{rows} rows, repeat {repeat + 1} of {repeats}, {name}")
+                loaded.engine.forget()
+                start = time.perf_counter()
+                tokens = sides[name](asked)
+                if repeat >= 0:
+                    speeds.add(rows, name, tokens / (time.perf_counter() - start))
+    line.clear()
+    show(speeds)
+    found = {f"{rows} {side}": values for (rows, side), values in speeds.found.items()}
+    command = f"python -m benchmarks.batch {pair} --max-tokens {max_tokens} --repeats {repeats}"
+    made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **circumstances()}
+    data(json_line({"command": command, "temperature": temperature, "tokens_per_second": found, **made}))
+
+
+def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str, Side]:
+    def options(drafter: str) -> Options:
+        return Options(
+            max_tokens=max_tokens, temperature=temperature, seed=1, drafter=drafter, stop_tokens=pair.stop_tokens
+        )
+
+    def batch(drafter: str) -> Side:
+        def side(prompts: Prompts) -> int:
+            written = pair.engine.generate_batch(prompts, [options(drafter)] * len(prompts))
+            return sum(len(played.tokens) for _, played in written)
+
+        return side
+
+    def one_by_one(prompts: Prompts) -> int:
+        return sum(
+            len(played.tokens) for ids in prompts for played in pair.engine.generate(ids, options("auto"))
+        )
+
+    def mlx_lm(prompts: Prompts) -> int:
+        from mlx_lm.generate import BatchGenerator
+        from mlx_lm.sample_utils import make_sampler
+
+        generator = BatchGenerator(
+            pair.engine.target.model,
+            stop_tokens=[[token] for token in pair.stop_tokens],
+            sampler=make_sampler(temperature),
+        )
+        generator.insert([list(ids) for ids in prompts], [max_tokens] * len(prompts))
+        tokens = 0
+        while responses := generator.next_generated():
+            tokens += len(responses)
+        generator.close()
+        return tokens
+
+    return {"one by one": one_by_one, "batch": batch("auto"), "batch, plain": batch("none"), "mlx-lm": mlx_lm}
+
+
+def show(speeds: Speeds) -> None:
+    """Medians, and the ratios that the promises are about."""
+    sides = list(dict.fromkeys(side for _, side in speeds.found))
+    table = plain_table("rows", *(f">{side}" for side in sides), ">batch/1 by 1", ">auto/plain", ">auto/mlx-lm")
+    for rows in dict.fromkeys(rows for rows, _ in speeds.found):
+        values = [f"{median(speeds.found[rows, side]):.1f}" for side in sides]
+        others = ("one by one", "batch, plain", "mlx-lm")
+        ratios = [f"{speeds.ratio(rows, 'batch', other):.2f}" for other in others]
+        table.add_row(str(rows), *values, *ratios)
+    print_table(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
