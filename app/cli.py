@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from app.commands import (
+    batch,
     bench,
     chat,
     check,
@@ -40,7 +41,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (chat, generate, serve, bench, check, tune, report, pull, train, remove, doctor):
+for module in (chat, generate, serve, batch, bench, check, tune, report, pull, train, remove, doctor):
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 for module in (pairs, history, comparisons, config):
     cli.add_typer(module.group, name=module.__name__.rpartition(".")[2])
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=[a for a in given if a != DEBUG],
             prog_name="mlx-spec",
             standalone_mode=False,
-            default_map={"chat": defaults, "generate": defaults, "serve": defaults},
+            default_map={"chat": defaults, "generate": defaults, "serve": defaults, "batch": defaults},
         )
         if code == exit_codes.INTERRUPTED:
             talk("Interrupted.")

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.batch`: prompts answered side by side, beside one after the other and mlx-lm's batches.
+"""`python -m benchmarks.batch`: prompts answered side by side, one after the other, and by mlx-lm's batches.
 
 All sides run in this process on the same weights, in a new order each repeat; tokens per second are of all
-answers from the first prompt's first token on, reading included. The last line of stdout is one JSON document.
+answers together, reading the prompts included. The last line of stdout is one JSON document.
 """
 
 import random
@@ -86,7 +86,11 @@ def main(
 def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str, Side]:
     def options(drafter: str) -> Options:
         return Options(
-            max_tokens=max_tokens, temperature=temperature, seed=1, drafter=drafter, stop_tokens=pair.stop_tokens
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=1,
+            drafter=drafter,
+            stop_tokens=pair.stop_tokens,
         )
 
     def batch(drafter: str) -> Side:
@@ -123,7 +127,9 @@ def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str,
 def show(speeds: Speeds) -> None:
     """Medians, and the ratios that the promises are about."""
     sides = list(dict.fromkeys(side for _, side in speeds.found))
-    table = plain_table("rows", *(f">{side}" for side in sides), ">batch/1 by 1", ">auto/plain", ">auto/mlx-lm")
+    table = plain_table(
+        "rows", *(f">{side}" for side in sides), ">batch/1 by 1", ">auto/plain", ">auto/mlx-lm"
+    )
     for rows in dict.fromkeys(rows for rows, _ in speeds.found):
         values = [f"{median(speeds.found[rows, side]):.1f}" for side in sides]
         others = ("one by one", "batch, plain", "mlx-lm")

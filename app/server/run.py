@@ -9,22 +9,17 @@ from ipaddress import ip_address
 
 import uvicorn
 
-from app.chat.engine_link import EngineLink, PairEvent, RequestFailed
-from app.engine.client import EngineClient
+from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
-from app.engine.protocol import Loaded, LoadFailed
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
-from app.server.line import Asked, Line
-from app.server.metrics import Metrics
-from app.server.service import Service, now
+from app.server.opening import opened
 from app.shell import exit_codes
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.number_text import counted
 from app.shell.output import data, talk
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
-from models.paths import data_folder
 
 MOST_CONNECTIONS = 256
 GRACE_SECONDS = 1
@@ -77,42 +72,22 @@ async def _serve(
     key: str | None,
     at_once: int,
 ) -> int:
-    loop = asyncio.get_running_loop()
-
-    def arrived() -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            loop.call_soon_threadsafe(link.pump)
-
-    def listen(event: PairEvent) -> None:
-        nonlocal failure
-        if isinstance(event, LoadFailed):
-            failure, server.should_exit = event.message, True
-        if isinstance(event, Loaded) and at_once > 1 and not event.info.batches:
-            talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
-
     failure = ""
-    link = EngineLink(EngineClient(data_folder() / "engine.log", arrived=arrived), pair, at_once)
-    metrics = Metrics()
 
-    def watch(asked: Asked, last: TurnEnded | RequestFailed) -> None:
-        metrics.count(asked, last)
-        talk(_request_line(last))
+    def fail(reason: str) -> None:
+        nonlocal failure
+        failure, server.should_exit = reason, True
 
-    served = Service(link, Line(link, watch, at_once=at_once), metrics, defaults, now())
-    app = application(served, names=names, origins=origins, key=key)
-    config = uvicorn.Config(
-        app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3", log_config=None,
-        log_level="critical", access_log=False, proxy_headers=False, server_header=False,
-        limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=GRACE_SECONDS,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
-    link.listener = listen
-    link.start()
-    try:
+    with opened(pair, defaults, at_once, lambda last: talk(_request_line(last)), fail) as served:
+        app = application(served, names=names, origins=origins, key=key)
+        config = uvicorn.Config(
+            app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3", log_config=None,
+            log_level="critical", access_log=False, proxy_headers=False, server_header=False,
+            limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=GRACE_SECONDS,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
         data(f"Serving {pair.name} at {_url(sockets[0])}/v1 (Ctrl+C ends it)")
         await server.serve(sockets)
-    finally:
-        link.close()
     if failure:
         raise BadInput(failure)
     return exit_codes.DONE

@@ -1,0 +1,59 @@
+"""`batch`: a file of requests, answered side by side."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.commands import arguments as args
+from app.commands.serve import AT_ONCE
+from app.shell import exit_codes
+from app.shell.number_text import counted
+from app.shell.output import talk
+from mlx_spec.types import BATCH_SIZES, Options
+
+EXAMPLE = """\b
+Examples:
+  mlx-spec batch questions.jsonl answers.jsonl smollm2-135m
+  mlx-spec batch questions.jsonl answers.jsonl --at-once 16"""
+
+
+@args.with_flags(
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "draft_length", "drafter", "verify"
+)
+def command(
+    *,
+    requests: Annotated[Path, typer.Argument(metavar="IN", help="Requests as OpenAI's batches have them.")],
+    answers: Annotated[Path, typer.Argument(metavar="OUT", help="Their answers, a line each as they come.")],
+    pair: args.PairArguments,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
+    ] = AT_ONCE,
+    options: Options,
+) -> int:
+    """Answer a file of requests.
+
+    Each line of IN is a request of OpenAI's batch format: {"custom_id": "1", "method": "POST", "url":
+    "/v1/chat/completions", "body": {"messages": [...]}}. The same command goes on after Ctrl+C or a kill:
+    what OUT has an answer for is not asked again.
+    """
+    from app.server.batch import answer_all
+    from app.server.batch_file import open_answers, read_requests
+
+    args.print_config_problems()
+    asked = read_requests(requests)
+    with open_answers(answers) as written:
+        left = [request for request in asked if request.custom_id not in written.answered]
+        if len(left) < len(asked):
+            talk(f"{len(asked) - len(left)} of {counted(len(asked), 'request')} had their answers already.")
+        try:
+            outcome = answer_all(pair.chosen(), options, left, written, at_once) if left else None
+        except KeyboardInterrupt:
+            talk(f"Stopped at {len(written.answered)} of {len(asked)}. The same command goes on from there.")
+            return exit_codes.INTERRUPTED
+    if outcome:
+        talk(f"{outcome.text}.")
+    if outcome and outcome.failed:
+        talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
+        return exit_codes.NO
+    return exit_codes.DONE

@@ -1,0 +1,122 @@
+"""The requests of a file, answered by the server's own endpoints without a network."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import httpx2
+
+from app.chat.engine_link import RequestFailed
+from app.engine.events import TurnEnded
+from app.server.batch_file import Answers, BatchRequest
+from app.server.endpoints import application
+from app.server.gate import LOOPBACK
+from app.server.opening import opened
+from app.shell.errors import BadInput
+from app.shell.number_text import counted, duration_text
+from app.shell.output import Progress, talk
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
+
+AHEAD = 2
+"""Requests under way for each that the engine answers: the next one is read while one is written."""
+SHOW_SECONDS = 0.5
+
+
+@dataclass
+class Outcome:
+    """What came of the requests so far."""
+
+    total: int
+    done: int = 0
+    tokens: int = 0
+    failed: list[str] = field(default_factory=list)
+    """Sentences of those that are not answered, though nothing is wrong with them."""
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def text(self) -> str:
+        seconds = time.monotonic() - self.begun
+        parts = [f"{self.done} of {counted(self.total, 'request')}"]
+        if self.done and seconds > 0:
+            parts.append(f"{self.tokens / seconds:.1f} tokens/s")
+            if self.done < self.total:
+                parts.append(f"about {duration_text(seconds / self.done * (self.total - self.done))} left")
+        return ", ".join(parts)
+
+
+def answer_all(
+    pair: PairSpec, defaults: Options, requests: Sequence[BatchRequest], answers: Answers, at_once: int
+) -> Outcome:
+    """Answer them, `at_once` side by side, and write each answer as it comes.
+
+    Raises:
+        BadInput: the pair cannot be loaded.
+        MachineFailed: an answer cannot be written.
+    """
+    outcome = Outcome(len(requests))
+    asyncio.run(_answer_all(pair, defaults, requests, answers, at_once, outcome))
+    return outcome
+
+
+async def _answer_all(
+    pair: PairSpec,
+    defaults: Options,
+    requests: Sequence[BatchRequest],
+    answers: Answers,
+    at_once: int,
+    outcome: Outcome,
+) -> None:
+    waiting, failure = iter(requests), ""
+    work: asyncio.Future[list[None]] | None = None
+
+    def fail(reason: str) -> None:
+        nonlocal failure
+        failure = reason
+        if work:
+            work.cancel()
+
+    def count(last: TurnEnded | RequestFailed) -> None:
+        outcome.tokens += last.stats.tokens if isinstance(last, TurnEnded) else 0
+
+    with opened(pair, defaults, at_once, count, fail) as served, Progress() as line:
+        app = application(served, names=LOOPBACK, origins=(), key=None)
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://localhost", timeout=None
+        ) as client:
+            showing = asyncio.create_task(_show(line, outcome))
+            work = asyncio.gather(
+                *(_answer_some(client, waiting, answers, outcome) for _ in range(at_once * AHEAD))
+            )
+            try:
+                await work
+            except asyncio.CancelledError:
+                if not failure:
+                    raise
+            finally:
+                showing.cancel()
+    if failure:
+        raise BadInput(failure)
+
+
+async def _answer_some(
+    client: httpx2.AsyncClient, waiting: Iterator[BatchRequest], answers: Answers, outcome: Outcome
+) -> None:
+    for request in waiting:
+        response = await client.post(request.url, json={**request.body, "stream": False})
+        body = response.json()
+        if response.status_code >= 500:
+            sentence = f"{request.custom_id}: {body['error']['message']}"
+            outcome.failed.append(sentence)
+            talk(sentence)
+        else:
+            answers.add(request.custom_id, response.status_code, body)
+        outcome.done += 1
+
+
+async def _show(line: Progress, outcome: Outcome) -> None:
+    while True:
+        line.show(outcome.text)
+        await asyncio.sleep(SHOW_SECONDS)

@@ -1,0 +1,105 @@
+"""OpenAI's batch files: a request per line in, an answer per line out, whole after a kill at any time."""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.shell.errors import BadInput, MachineFailed
+
+
+class BatchRequest(BaseModel):
+    """A line of the file that is read."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    custom_id: str
+    method: Literal["POST"]
+    url: Literal["/v1/chat/completions", "/v1/completions", "/v1/responses"]
+    body: dict[str, Any]
+
+
+def read_requests(file: Path) -> list[BatchRequest]:
+    """The file's requests in its order; BadInput names the first line that is none."""
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
+    requests: dict[str, BatchRequest] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            request = BatchRequest.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise BadInput(
+                f"Line {number} of {file} is no request of a batch: {place and f'{place}: '}{first['msg']}. "
+                'Each needs "custom_id", "method": "POST", "url" and "body".'
+            ) from None
+        if request.custom_id in requests:
+            raise BadInput(
+                f"Line {number} of {file} has the custom_id of another: {request.custom_id[:100]}."
+            )
+        requests[request.custom_id] = request
+    return list(requests.values())
+
+
+class Answers:
+    """The file that is written, a line at a time."""
+
+    def __init__(self, file: BinaryIO, answered: set[str]) -> None:
+        self._file = file
+        self.answered = answered
+        """The `custom_id` of each line."""
+
+    def add(self, custom_id: str, status: int, body: Any) -> None:
+        """Write one line; MachineFailed where it cannot be written, and none of it stays."""
+        number = uuid4().hex
+        response = {"status_code": status, "request_id": number, "body": body}
+        line = {"id": f"batch_req_{number}", "custom_id": custom_id, "response": response, "error": None}
+        end = self._file.tell()
+        try:
+            self._file.write(json.dumps(line).encode() + b"\n")
+        except OSError as error:
+            self._file.truncate(end)
+            raise MachineFailed(f"{self._file.name} cannot be written: {error.strerror}.") from error
+        self.answered.add(custom_id)
+
+
+@contextmanager
+def open_answers(file: Path) -> Iterator[Answers]:
+    """The file, with what an earlier run has written; half a line at its end is taken away.
+
+    Raises:
+        BadInput: it holds something else, or another program is writing it.
+        MachineFailed: it cannot be opened.
+    """
+    try:
+        opened = open(file, "a+b", buffering=0)
+    except OSError as error:
+        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
+    with opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(
+                f"Another mlx-spec batch is writing {file}. Wait for it, or name another."
+            ) from None
+        opened.seek(0)
+        content = opened.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            answered = {json.loads(line)["custom_id"] for line in whole.splitlines()}
+        except (ValueError, LookupError, TypeError):
+            raise BadInput(
+                f"{file} holds something else than a batch's answers. Name another file."
+            ) from None
+        opened.truncate(len(whole))
+        yield Answers(opened, answered)

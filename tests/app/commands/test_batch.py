@@ -1,0 +1,125 @@
+"""`mlx-spec batch`: every request of a file answered once, whatever happens on the way."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.engine.client import EngineClient
+from tests.app.tiny_pair import TinyPair
+
+SCRIPTED = (sys.executable, "-m", "tests.app.scripted_engine")
+SAID = ["hello", "hi there " * 20, "what", "hello again", "and so on"]
+
+
+def request(number: int, said: str, **more: Any) -> dict[str, Any]:
+    body = {"messages": [{"role": "user", "content": said}], "seed": number, **more}
+    return {"custom_id": f"r{number}", "method": "POST", "url": "/v1/chat/completions", "body": body}
+
+
+def write(file: Path, requests: Sequence[dict[str, Any]]) -> str:
+    file.write_text("".join(json.dumps(each) + "\n" for each in requests))
+    return str(file)
+
+
+def answers(file: Path) -> dict[str, dict[str, Any]]:
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    found = {line["custom_id"]: line["response"] for line in lines}
+    assert len(found) == len(lines), "a request was answered twice"
+    return found
+
+
+def test_a_file_is_answered_as_generate_answers_and_only_what_is_missing_is_asked_again(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = [request(n, said, max_tokens=12, temperature=0.8 * (n % 2)) for n, said in enumerate(SAID)]
+    refused = request(9, "hi", temperature=-1)
+    given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
+    command = ["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]
+    assert main(command) == 0
+    found = answers(out)
+    assert found["r9"]["status_code"] == 400 and "temperature" in found["r9"]["body"]["error"]["message"]
+    for number in (0, 1):
+        options = ["--seed", str(number), "--temperature", str(0.8 * number), "--max-tokens", "12"]
+        capfd.readouterr()
+        assert main(["generate", *tiny_pair.arguments, "--prompt", SAID[number], *options, "--json"]) == 0
+        text = json.loads(capfd.readouterr().out)["text"]
+        assert found[f"r{number}"]["body"]["choices"][0]["message"]["content"] == text
+
+    first, second, *_ = out.read_bytes().splitlines(keepends=True)
+    out.write_bytes(first + second + b'{"id": "batch_req_')
+    assert main(command) == 0
+    assert "2 of 6 requests had their answers" in capfd.readouterr().err
+    again = answers(out)
+    assert out.read_bytes().startswith(first + second)
+    texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
+    assert texts[0] == texts[1]
+
+
+def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [request(n, "hello") for n in range(400)]
+    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
+    program = (
+        "import sys; from functools import partial; from app.server import opening as o; from app.cli import main;"
+        f"o.EngineClient = partial(o.EngineClient, command={SCRIPTED!r}); sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "batch", given, str(out)]
+    environment = os.environ | {"MLX_SPEC_HOME": str(tmp_path)}
+    process = subprocess.Popen(command, env=environment)
+    while not out.exists() or out.read_bytes().count(b"\n") < 10:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = out.read_bytes()
+    assert kept.count(b"\n") < len(asked)
+    assert subprocess.run(command, env=environment).returncode == 0
+    assert len(answers(out)) == len(asked)
+    assert out.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+
+
+def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.server.opening.EngineClient", partial(EngineClient, command=SCRIPTED))
+    given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "crash"), request(3, "hello")])
+    out = tmp_path / "out.jsonl"
+    assert main(["batch", given, str(out), "--at-once", "1"]) == 1
+    assert "r2: The engine process was ended by SIGKILL" in (said := capfd.readouterr().err)
+    assert "1 request failed" in said and set(answers(out)) == {"r1", "r3"}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("no json", "Line 2 of .* is no request of a batch"),
+        ('{"custom_id": "x", "method": "POST", "url": "/v1/chat/completions"}', "body: Field required"),
+        (json.dumps(request(1, "x") | {"url": "/v1/embeddings"}), "Line 2 .* url: "),
+        (json.dumps(request(0, "x")), "Line 2 .* has the custom_id of another: r0"),
+    ],
+)
+def test_a_line_that_is_no_request_is_named_before_anything_is_asked(
+    line: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = tmp_path / "in.jsonl"
+    given.write_text(f"{json.dumps(request(0, 'hello'))}\n{line}\n")
+    assert main(["batch", str(given), str(tmp_path / "out.jsonl")]) == 2
+    assert re.search(why, capfd.readouterr().err)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "notes.txt"
+    out.write_text("my notes\nno answers\n")
+    assert main(["batch", given, str(out)]) == 2
+    assert "something else" in capfd.readouterr().err and out.read_text() == "my notes\nno answers\n"
