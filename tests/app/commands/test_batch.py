@@ -70,8 +70,10 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
     asked = [request(n, "hello") for n in range(400)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     program = (
-        "import sys; from functools import partial; from app.server import opening as o;"
-        f"from app.cli import main; o.EngineClient = partial(o.EngineClient, command={SCRIPTED!r}); sys.exit(main(sys.argv[1:]))"
+        "import sys; from functools import partial; from app.cli import main;"
+        "from app.server import opening as o;"
+        f"o.EngineClient = partial(o.EngineClient, command={SCRIPTED!r});"
+        "sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, "batch", given, str(out)]
     environment = os.environ | {"MLX_SPEC_HOME": str(tmp_path)}
