@@ -16,6 +16,7 @@ from mlx_spec.drafters import Context
 from mlx_spec.drafters.eagle_head import EagleHead
 from mlx_spec.drafters.features import FeatureDrafter
 from mlx_spec.drafters.growing import Growth
+from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.verify.batch import BatchVerifier
 
 LIMIT = 7
@@ -31,15 +32,15 @@ class EagleDrafter(FeatureDrafter):
     trees = True
     nodes = (7, 15)  # with the text's last token 8 and 16 rows
 
-    def __init__(self, head: EagleHead):
-        super().__init__(head, head.shape.taps, head.shape.args.hidden_size)
+    def __init__(self, head: EagleHead | MtpHead):
+        super().__init__(head, head.taps, head.width)
         self.cached.allow_trees()
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         chain = super().candidates(length)
         if not (self.trees and self.cached.trees):
             return chain
-        branching = (replace(c, kind=f"eagle, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
+        branching = (replace(c, kind=f"{c.kind}, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
         return [*chain, *branching]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:

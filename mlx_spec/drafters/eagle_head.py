@@ -98,6 +98,16 @@ class EagleHead(Head):
         return self._shape
 
     @property
+    def taps(self) -> tuple[int, ...]:
+        """Layers of the target whose outputs it reads, lowest first."""
+        return self._shape.taps
+
+    @property
+    def width(self) -> int:
+        """Numbers of a feature."""
+        return self._shape.args.hidden_size
+
+    @property
     def layers(self) -> list[nn.Module]:
         """As mlx-lm's models have them."""
         return [self.midlayer]

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.drafters.head import Head, width_of
 from mlx_spec.errors import UnsupportedModel
+from mlx_spec.target.taps import stack_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def final_norm(target: Any) -> Any:
     Raises:
         UnsupportedModel: there is none, or more than one.
     """
-    width, stack = width_of(embedding_of(target)), target.layers
+    width, stack = width_of(embedding_of(target)), stack_of(target)
     beside = [m for m in target.modules() if any(child is stack for child in m.values())]
     norms = [
         layer
@@ -117,7 +118,7 @@ def final_norm(target: Any) -> Any:
     if len(norms) != 1:
         kind = type(target).__module__.rpartition(".")[2]
         raise UnsupportedModel(
-            f"{kind} has {len(norms)} layers that could be its last norm, which medusa heads read from. "
+            f"{kind} has {len(norms)} layers that could be its last norm, which this head reads from. "
             "Use another drafter with this target."
         )
     return norms[0]

@@ -37,6 +37,13 @@ class Tap(InPlace):
         return output
 
 
+def stack_of(model: Any) -> list[nn.Module]:
+    """The list that holds a model's layers. `layers` itself may be a copy, as where it can be a pipeline."""
+    layers = model.layers
+    lists = (child for module in model.modules() for child in module.values() if isinstance(child, list))
+    return next((each for each in lists if len(each) == len(layers) and each[-1] is layers[-1]), layers)
+
+
 class Taps:
     """The tapped layers of one model, tapped in place.
 
@@ -48,7 +55,7 @@ class Taps:
         self.layers = tuple(sorted(set(layers)))
         self._noted: list[mx.array] | None = None
         """Of the pass that runs; None while others use the model."""
-        stack = model.layers
+        stack = stack_of(model)
         for index in self.layers:
             if not 0 <= index < len(stack):
                 raise UnsupportedModel(

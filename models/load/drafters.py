@@ -16,6 +16,7 @@ from models.load.eagle import load_eagle
 from models.load.heads import GROUP
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
 from models.load.medusa import load_medusa
+from models.load.mtp import load_mtp
 from models.pairs.drafter_folder import kind_of
 from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, PARD
 from models.pairs.own_drafters import own_drafters
@@ -32,7 +33,7 @@ their own. SpecError or ModelsError: it does not fit."""
 LOADERS: dict[str, Loader] = {
     MODEL: load_model, PARD: load_model,
     "eagle": load_eagle, "dflash": load_dflash, "dflash2": load_dflash, "dspark": load_dflash,
-    "medusa": load_medusa, LAYER_SKIP: load_layer_skip,
+    "medusa": load_medusa, "mtp": load_mtp, LAYER_SKIP: load_layer_skip,
 }  # fmt: skip
 """By kind (`models.pairs.drafter_folder`)."""
 

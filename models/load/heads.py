@@ -10,6 +10,7 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 from mlx.utils import tree_flatten
+from mlx_lm.models.switch_layers import SwitchLinear
 from mlx_lm.utils import dequantize_model
 
 from mlx_spec.drafters.head import Head
@@ -97,7 +98,7 @@ def quantize_head(head: nn.Module, quantization: Any) -> None:
 
         def packed(path: str, layer: nn.Module) -> bool:
             own = path != "fc" and not path.startswith("_")  # what is the target's begins with _
-            return own and isinstance(layer, nn.Linear) and layer.weight.shape[-1] % group == 0
+            return own and isinstance(layer, nn.Linear | SwitchLinear) and layer.weight.shape[-1] % group == 0
 
         nn.quantize(head, group, bits, class_predicate=packed)
 

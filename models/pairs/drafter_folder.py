@@ -17,7 +17,7 @@ def drafter_source(text: str) -> Source:
 
 
 def kind_of(folder: Path) -> str:
-    """The name under which the drafter in a folder drafts: `eagle`, `medusa`, `layer_skip`, `pard` or
+    """The name under which the drafter in a folder drafts: `eagle`, `mtp`, `layer_skip`, `pard` or
     `model`.
 
     Raises:

@@ -20,6 +20,7 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
     "eagle": lambda c: not _EAGLES.isdisjoint(_architectures(c)) or "draft_vocab_size" in c,
+    "mtp": lambda c: str(c.get("model_type")).endswith("_mtp"),
     PARD: lambda c: "pard_token" in c,
     "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
 }

@@ -7,7 +7,8 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models.qwen3 import ModelArgs
+from mlx_lm.models import qwen3
+from mlx_lm.models.qwen3_5 import Model, ModelArgs
 from mlx_lm.utils import load_model
 
 from app.cli import main
@@ -20,10 +21,12 @@ from models.load.engine import load
 from models.pairs.installed import find_folder, installed
 from models.pairs.pair import PairSpec, Source
 from models.training.kinds import eagle_shape
+from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
 from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import HostedModel, HubServer
-from tests.models.tiny_models import files_of
+from tests.models.load.test_mtp import head_for, original, publish
+from tests.models.tiny_models import files_of, make_tokenizer
 
 HEADED = PairSpec("headed", Source("org/target"), Source("org/head"))
 
@@ -73,7 +76,7 @@ def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     hub: HubServer, home: Path, kind: str
 ) -> None:
     target, config = load_model(home / "made" / "target")
-    args = ModelArgs("qwen3", 32, 1, 64, 2, 1e-5, 384, 2, 512, 16, False, 10000.0)
+    args = qwen3.ModelArgs("qwen3", 32, 1, 64, 2, 1e-5, 384, 2, 512, 16, False, 10000.0)
     shape = DFlashShape(
         args, (0, 1), tuple(range(384)), mask=383, block=5, markov_rank=8 * (kind == "dspark")
     )
@@ -92,6 +95,25 @@ def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     rounds = list(engine.generate([1, 2, 3], Options(max_tokens=20, drafter=kind, draft_length=3)))
     assert {read.drafter for read in rounds} >= {kind}
     assert main(["check", *pair, "--drafter", kind, "--max-tokens", "12"]) == 0
+
+
+def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_proved(
+    hub: HubServer, home: Path
+) -> None:
+    config = configuration("qwen3_5")
+    config["text_config"] |= {"vocab_size": 384, "max_position_embeddings": 512}
+    folder = home / "mtp_target"
+    make_tokenizer(folder)
+    target = settled(Model(ModelArgs.from_dict(config)), 1)
+    (folder / "config.json").write_text(json.dumps(config))
+    mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(target.parameters())))
+    head = publish(home / "head", head_for(target), original, "qwen3_5")
+    hub.models |= {"org/target": HostedModel(files_of(folder)), "org/head": HostedModel(files_of(head))}
+    pair = ["--target", "org/target", "--draft", "org/head"]
+    assert main(["pull", *pair]) == 0
+    assert main(["check", *pair, "--drafter", "mtp", "--max-tokens", "12"]) == 0
+    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="mtp", draft_length=3)))
+    assert {read.drafter for read in rounds} >= {"mtp"}
 
 
 def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:

@@ -1,0 +1,18 @@
+"""The layer that a target was trained with to guess one token more drafts (Qwen3.5, GLM-4.5 and later).
+
+It goes on from its own rows as an EAGLE head does.
+"""
+
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters.eagle import LIMIT, EagleDrafter
+from mlx_spec.drafters.mtp_head import MtpHead
+
+
+class MtpDrafter(EagleDrafter):
+    """A layer that belongs to the target."""
+
+    name = "mtp"
+    candidate = Candidate("mtp", kind="mtp", prior=0.7, limit=LIMIT)
+
+    def __init__(self, head: MtpHead):
+        super().__init__(head)

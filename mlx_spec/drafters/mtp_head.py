@@ -1,0 +1,73 @@
+"""A layer that a target was trained with to guess one token more (multi-token prediction: DeepSeek-AI 2024,
+arXiv 2412.19437, section 2.2; as Qwen3.5's code and vLLM's `qwen3_next_mtp.py` have it).
+
+Its row t reads the token after position t and what the target's last norm made of position t, or, beyond what
+the target has read, the row before. Embeddings, last norm and output rows are the target's.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float
+from mlx_lm.models.base import create_attention_mask
+
+from mlx_spec.drafters.draft_head import EMBEDDINGS, output_layer_of
+from mlx_spec.drafters.head import Head
+from mlx_spec.drafters.medusa_head import final_norm
+
+
+class MtpHead(Head):
+    """The layer, with the two norms and the product before it.
+
+    Args:
+        layer: a decoder layer with full attention, of the target's kind.
+        vocab: tokens of the target that it was made for.
+        width: numbers of its hidden states.
+        eps: of the norms.
+
+    Raises:
+        UnsupportedModel: it is of another target, or the target's last norm cannot be told from others.
+    """
+
+    def __init__(self, target: nn.Module, layer: nn.Module, vocab: int, width: int, eps: float):
+        super().__init__(target, range(vocab), vocab, width)
+        self._last_norm, self._width = final_norm(target), width
+        self._taps = (len(target.layers) - 1,)  # type: ignore[arg-type]
+        rows = output_layer_of(target)
+        self._rows = rows.as_linear if isinstance(rows, EMBEDDINGS) else rows
+        self.pre_fc_norm_embedding = nn.RMSNorm(width, eps)
+        self.pre_fc_norm_hidden = nn.RMSNorm(width, eps)
+        self.fc = nn.Linear(2 * width, width, bias=False)
+        self.layers = [layer]
+        """As mlx-lm's models have them."""
+        self.norm = nn.RMSNorm(width, eps)
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """Layers of the target whose outputs it reads."""
+        return self._taps
+
+    @property
+    def width(self) -> int:
+        """Numbers of a feature."""
+        return self._width
+
+    def features(self, states: Sequence[Float[mx.array, "b rows dim"]]) -> Float[mx.array, "b rows dim"]:
+        """What the target made of each row, from the outputs of its last layer."""
+        return self._last_norm(states[0])
+
+    def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
+        """Its rows `[b, rows, dim]`, for `logits` and for rows further on. Called as mlx-lm's models are."""
+        embedded = self._embed(ids)
+        if hidden is None:  # while it is found out what its code allows
+            hidden = mx.zeros_like(embedded)
+        read = [self.pre_fc_norm_embedding(embedded.astype(hidden.dtype)), self.pre_fc_norm_hidden(hidden)]
+        x = self.fc(mx.concatenate(read, axis=-1))
+        cache = cache[0] if cache else None
+        return self.norm(self.layers[0](x, create_attention_mask(x, cache), cache))
+
+    def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows vocab"]:
+        """Logits, by the target's output rows."""
+        return self._rows(states)

@@ -1,0 +1,116 @@
+"""Multi-token prediction layers on disk.
+
+A target's own `mtp.` tensors as the original repositories have them, or what mlx-vlm and speculators made of
+these; GLM's, which come as one layer more.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec import UnsupportedModel
+from mlx_spec.drafters.mtp import MtpDrafter
+from mlx_spec.drafters.mtp_head import MtpHead
+from models.load.heads import Config, Weights, layer_of, load_head, size
+
+_ARGS: dict[str, Callable[[Any], Any]] = {
+    "qwen3_next": lambda target: target.args,
+    "qwen3_5": lambda target: target.language_model.args,
+    "qwen3_5_moe": lambda target: target.language_model.args,
+    "glm4_moe": lambda target: target.args,
+}
+"""By the target's type: what its decoder layers are made of."""
+_ROOTS = re.compile(r"^(?:.*\b(?P<qwen>mtp)\.|mtp_layers\.0\.|model\.layers\.(?P<place>\d+)\.)(?P<own>.*)$")
+_NAMES = {
+    # of speculators
+    "input_proj": "fc", "final_layernorm": "norm", "hidden_layernorm": "pre_fc_norm_hidden",
+    "token_layernorm": "pre_fc_norm_embedding",
+    # of GLM and DeepSeek
+    "eh_proj": "fc", "shared_head.norm": "norm", "hnorm": "pre_fc_norm_hidden",
+    "enorm": "pre_fc_norm_embedding",
+}  # fmt: skip
+_COPIES = ("embed_tokens", "shared_head.head", "lm_head")
+"""Of the target's tensors."""
+_PARTS = ("gate_proj", "up_proj", "down_proj")
+
+
+def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MtpDrafter:
+    """The layer in a folder, for this target.
+
+    Raises:
+        BrokenFiles: something is missing in it.
+        UnsupportedModel: it is of another target, or of one whose layers are not read.
+    """
+    return MtpDrafter(
+        load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
+    )
+
+
+def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
+    layer, eps = _layer(target)
+    own = _joined_experts(_own(weights))
+    if own["norm.weight"].astype(mx.float32).mean().item() < 0.5:  # type: ignore[operator]
+        # Stored as what is added to 1; what was written for MLX is not.
+        own |= {name: x + 1 for name, x in own.items() if "norm" in name and x.ndim == 1}
+    weights.clear()
+    weights |= own
+    inner = layer_of(config)
+    inner = {**inner, **(inner.get("text_config") or {})}
+    return MtpHead(target, layer, size(inner, "vocab_size"), size(inner, "hidden_size"), eps)
+
+
+def _layer(target: Any) -> tuple[nn.Module, float]:
+    """A layer like the target's last one with full attention, and the epsilon of its norms."""
+    kind = type(target).__module__.rpartition(".")[2]
+    if kind not in _ARGS:
+        raise UnsupportedModel(
+            f"MTP layers are read for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
+            "Use another drafter."
+        )
+    args = _ARGS[kind](target)
+    index = max(i for i, layer in enumerate(target.layers) if "self_attn" in layer)
+    return type(target.layers[index])(args, index), args.rms_norm_eps
+
+
+def _own(weights: Weights) -> Weights:
+    """The tensors of the layer, named as in the head: a shard may hold some of the target's own too."""
+    found = [(match, x) for name, x in weights.items() if (match := _ROOTS.match(name))]
+    own: Weights = {}
+    if any(match["qwen"] for match, _ in found):
+        own = {match["own"]: x for match, x in found if match["qwen"]}
+    elif found:
+        place = max(int(match["place"] or 0) for match, _ in found)
+        own = {_renamed(match["own"]): x for match, x in found if int(match["place"] or 0) == place}
+    else:
+        own = dict(weights)
+    return {name: x for name, x in own.items() if not name.startswith(_COPIES)}
+
+
+def _renamed(name: str) -> str:
+    part, _, rest = name.rpartition(".")
+    return (
+        f"{_NAMES[part]}.{rest}"
+        if part in _NAMES
+        else name
+        if name.startswith(_COPIES)
+        else f"layers.0.{name}"
+    )
+
+
+def _joined_experts(own: Weights) -> Weights:
+    """Experts one below the other, as mlx-lm's layers have them."""
+    at = "layers.0.mlp."
+    if (both := own.pop(f"{at}experts.gate_up_proj", None)) is not None:
+        gate, up = mx.split(both, 2, axis=-2)
+        found = dict(zip(_PARTS, (gate, up, own.pop(f"{at}experts.down_proj")), strict=True))
+        return own | {f"{at}switch_mlp.{part}.weight": x for part, x in found.items()}
+    count = sum(name.startswith(f"{at}experts.") and name.endswith(".up_proj.weight") for name in own)
+    if count:
+        for part in _PARTS:
+            each = [own.pop(f"{at}experts.{i}.{part}.weight") for i in range(count)]
+            own[f"{at}switch_mlp.{part}.weight"] = mx.stack(each)
+    return own

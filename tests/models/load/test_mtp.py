@@ -1,0 +1,322 @@
+"""Multi-token prediction layers as others publish them are read whole and draft what their equations say."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+import mlx.optimizers as optimizers
+import numpy as np
+import pytest
+from mlx.utils import tree_flatten
+
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.drafters.draft_head import embedding_of, output_layer_of
+from mlx_spec.drafters.mtp import MtpDrafter
+from mlx_spec.drafters.mtp_head import MtpHead
+from models.errors import BrokenFiles
+from models.load.mtp import _layer, load_mtp
+from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.equations import arrays, attended, by_head, mlp, normed, turned
+from tests.mlx_spec.heads import Uneven
+from tests.mlx_spec.model_types import build
+from tests.mlx_spec.proposals import proposed
+from tests.mlx_spec.tiny_models import prompt, settled, text, tokens
+
+PROMPT = prompt(12, 1)
+Weights = dict[str, mx.array]
+
+
+def target_of(kind: str) -> Any:
+    """The same each time: some types begin with random numbers that are no matrices."""
+    mx.random.seed(1)
+    return build(kind)
+
+
+def head_for(target: Any, seed: int = 3) -> MtpHead:
+    layer, eps = _layer(target)
+    table = embedding_of(target)
+    return settled(MtpHead(target, layer, *table.weight.shape, eps), seed, spread=1.0)  # type: ignore[return-value]
+
+
+def original(weights: Weights, kind: str) -> Weights:
+    """With what else lies in its shard."""
+    found = {f"mtp.{name}": x - 1 if x.ndim == 1 else x for name, x in weights.items()}
+    return found | {"model.layers.3.mlp.up_proj.weight": mx.ones((4, 4)), "lm_head.weight": mx.ones((4, 4))}
+
+
+def vision(weights: Weights, kind: str) -> Weights:
+    return {
+        f"language_model.{name}" if "mtp" in name else name: x for name, x in original(weights, kind).items()
+    }
+
+
+def mlx_vlm(weights: Weights, kind: str) -> Weights:
+    return weights
+
+
+def speculators(weights: Weights, kind: str) -> Weights:
+    names = {
+        "fc": "input_proj", "norm": "final_layernorm", "pre_fc_norm_hidden": "hidden_layernorm",
+        "pre_fc_norm_embedding": "token_layernorm",
+    }  # fmt: skip
+    found: Weights = {"embed_tokens.weight": mx.ones((4, 4))}
+    for name, x in weights.items():
+        part, _, rest = name.rpartition(".")
+        own = f"{names[part]}.{rest}" if part in names else name.removeprefix("layers.0.")
+        found[f"mtp_layers.0.{own}"] = x - 1 if x.ndim == 1 else x
+    return found
+
+
+def glm(weights: Weights, kind: str) -> Weights:
+    names = {
+        "fc": "eh_proj",
+        "norm": "shared_head.norm",
+        "pre_fc_norm_hidden": "hnorm",
+        "pre_fc_norm_embedding": "enorm",
+    }
+    found: Weights = {"model.layers.91.mlp.up_proj.weight": mx.ones((4, 4))}
+    for name, x in weights.items():
+        part, _, rest = name.rpartition(".")
+        own = f"{names[part]}.{rest}" if part in names else name.removeprefix("layers.0.")
+        found[f"model.layers.92.{own}"] = x
+    return found | {
+        "model.layers.92.embed_tokens.weight": mx.ones((4, 4)),
+        "model.layers.92.shared_head.head.weight": mx.ones((4, 4)),
+    }
+
+
+PARTS = ("gate_proj", "up_proj", "down_proj")
+
+
+def fused(weights: Weights) -> Weights:
+    """Experts as Qwen3.5's are stored."""
+    at = "layers.0.mlp."
+    gate, up, down = (weights.pop(f"{at}switch_mlp.{part}.weight") for part in PARTS)
+    joined = mx.concatenate([gate, up], axis=-2)
+    return weights | {f"{at}experts.gate_up_proj": joined, f"{at}experts.down_proj": down}
+
+
+def apart(weights: Weights) -> Weights:
+    """One by one, as Qwen3-Next's and GLM's are."""
+    for part in PARTS:
+        stacked = weights.pop(f"layers.0.mlp.switch_mlp.{part}.weight")
+        weights |= {f"layers.0.mlp.experts.{i}.{part}.weight": x for i, x in enumerate(stacked)}
+    return weights
+
+
+def publish(
+    folder: Path, head: MtpHead, packaging: Callable[[Weights, str], Weights], kind: str, experts: Any = None
+) -> Path:
+    weights: Weights = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
+    folder.mkdir(exist_ok=True)
+    weights = packaging(experts(weights) if experts else weights, kind)
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    vocab, width = head.vocab, head.width
+    sizes = {"vocab_size": vocab, "hidden_size": width}
+    config: dict[str, Any] = {"model_type": f"{kind}_mtp", "text_config": sizes}
+    if packaging is speculators:
+        config = {
+            "speculators_model_type": "mtp",
+            "transformer_layer_config": {"model_type": "qwen3", **sizes},
+        }
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "packaging", "experts"),
+    [
+        ("qwen3_5", original, None),
+        ("qwen3_5", vision, None),
+        ("qwen3_5", mlx_vlm, None),
+        ("qwen3_5", speculators, None),
+        ("qwen3_5_moe", original, fused),
+        ("qwen3_next", original, apart),
+        ("glm4_moe", glm, apart),
+        ("glm4_moe", mlx_vlm, None),
+    ],
+)
+def test_every_packaging_is_read_tensor_for_tensor(
+    kind: str, packaging: Any, experts: Any, tmp_path: Path
+) -> None:
+    target = target_of(kind)
+    head = head_for(target)
+    folder = publish(tmp_path / "mtp", head, packaging, kind, experts)
+    assert check_drafter(folder) == "mtp"
+    read = load_mtp(folder, target, {}).head
+    wanted, found = (dict(tree_flatten(each.parameters())) for each in (head, read))
+    assert wanted.keys() == found.keys()
+    assert all(np.allclose(np.array(wanted[name]), np.array(found[name]), atol=1e-6) for name in wanted)
+    options = Options(max_tokens=24, temperature=0.8, drafter="mtp", draft_length=3)
+    engine = Engine(target, [MtpDrafter(read)], context_limit=400)
+    drafted = list(engine.generate(PROMPT, options))
+    assert tokens(drafted) == text(engine, PROMPT, max_tokens=24, temperature=0.8, drafter="none")
+    assert {played.drafter for played in drafted} == {"none", "mtp"}
+
+
+class ByHand:
+    """The layer in numpy, from Qwen3.5's equations, one whole pass over the text for each token."""
+
+    def __init__(self, weights: Mapping[str, np.ndarray], target: Any):
+        self.w, self.target, self.args = weights, target, target.language_model.args
+        self.norm = np.array(target.language_model.model.norm.weight)
+        self.embedding = np.array(embedding_of(target).weight)
+        self.rows = np.array(output_layer_of(target).weight)
+
+    def draft(self, written: list[int], depth: int) -> np.ndarray:
+        """Logits, `[depth, vocab]`, each after the likeliest token of the one before."""
+        last = np.array(last_states(self.target, written[:-1]))[0]
+        hidden, ids, logits = normed(last, self.norm, self.args.rms_norm_eps), written[1:], []
+        for _ in range(depth):
+            row = self._states(hidden, ids)[-1:]
+            logits.append((row @ self.rows.T)[0])
+            hidden, ids = np.concatenate([hidden, row]), [*ids, int(logits[-1].argmax())]
+        return np.stack(logits)
+
+    def _states(self, hidden: np.ndarray, ids: list[int]) -> np.ndarray:
+        w, eps, at = self.w, self.args.rms_norm_eps, "layers.0."
+        read = [
+            normed(self.embedding[ids], w["pre_fc_norm_embedding.weight"], eps),
+            normed(hidden, w["pre_fc_norm_hidden.weight"], eps),
+        ]
+        x = np.concatenate(read, axis=-1) @ w["fc.weight"].T
+        x = x + self._attention(normed(x, w[f"{at}input_layernorm.weight"], eps))
+        x = x + mlp(w, f"{at}mlp", normed(x, w[f"{at}post_attention_layernorm.weight"], eps))
+        return normed(x, w["norm.weight"], eps)
+
+    def _attention(self, x: np.ndarray) -> np.ndarray:
+        """Half of the query's product is a gate, and a part of each head turns."""
+        w, args, at, rows = self.w, self.args, "layers.0.self_attn.", np.arange(len(x))
+        both = (x @ w[f"{at}q_proj.weight"].T).reshape(len(x), args.num_attention_heads, 2, args.head_dim)
+        q, gate = both[:, :, 0].transpose(1, 0, 2), both[:, :, 1].reshape(len(x), -1)
+        k, v = (by_head(x @ w[f"{at}{name}_proj.weight"].T, args.num_key_value_heads) for name in "kv")
+        turns = int(args.head_dim * args.partial_rotary_factor)
+
+        def placed(y: np.ndarray, name: str) -> np.ndarray:
+            y = normed(y, w[f"{at}{name}_norm.weight"], args.rms_norm_eps)
+            return np.concatenate([turned(y[..., :turns], rows, args.rope_theta), y[..., turns:]], axis=-1)
+
+        found = attended(placed(q, "q"), placed(k, "k"), v, rows[:, None] >= rows)
+        return (found / (1 + np.exp(-gate))) @ w[f"{at}o_proj.weight"].T
+
+
+@cache
+def trained() -> MtpHead:
+    """A layer that has learnt some of its target's texts."""
+    target = target_of("qwen3_5")
+    plain, head = Engine(target, context_limit=400), head_for(target)
+    texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7, 0.9)]
+    ids = mx.array(texts)
+    features = mx.stop_gradient(
+        head.features([mx.concatenate([last_states(target, each) for each in texts])])
+    )
+
+    def loss() -> mx.array:
+        logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
+        return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
+
+    optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
+    for _ in range(150):
+        _, change = gradient()
+        optimizer.update(head, change)
+        mx.eval(head.parameters(), optimizer.state)
+    return head
+
+
+def last_states(target: Any, written: list[int]) -> mx.array:
+    """What the target's last layer makes of each token, `[1, tokens, dim]`."""
+    found = target.language_model.model.embed_tokens(mx.array([written]))
+    for layer in target.layers:
+        mask = None if layer.is_linear else "causal"
+        found = layer(found, mask=mask)
+    return found
+
+
+@pytest.mark.parametrize("length", [1, 4])
+def test_its_drafts_are_those_of_its_equations_after_any_acceptance(length: int, tmp_path: Path) -> None:
+    target, head = target_of("qwen3_5"), trained()
+    weights = arrays(dict(tree_flatten(head.parameters())))
+    by_hand = ByHand(weights, target_of("qwen3_5"))
+    drafter = load_mtp(publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {})
+    engine = Engine(target, [drafter], context_limit=400)
+    rounds = proposed(engine, PROMPT[:7], "mtp", max_tokens=40, draft_length=length)
+    assert len({each.read.accepted for each in rounds}) >= 2, "acceptances of several kinds"
+    for each in rounds:
+        assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
+    engine.controller = Uneven([0, 2, 0, 0, length, 1])  # type: ignore[assignment]
+    for each in proposed(engine, PROMPT, "mtp", max_tokens=40):
+        assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
+
+
+class Blind(MtpHead):
+    """Reads tokens only."""
+
+    def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
+        return super().__call__(ids, cache, None if hidden is None else mx.zeros_like(hidden))
+
+
+def accepted(drafter: MtpDrafter, target: Any) -> list[float]:
+    """How often the first and the second drafted token was accepted, over two texts that were learnt."""
+    engine = Engine(target, [drafter], context_limit=400)
+    rounds = [
+        read
+        for t in (0.0, 0.7)
+        for read in engine.generate(
+            PROMPT, Options(max_tokens=40, temperature=t, seed=2, drafter="mtp", draft_length=2)
+        )
+        if read.drafted
+    ]
+    return [sum(read.accepted >= place for read in rounds) / len(rounds) for place in (1, 2)]
+
+
+def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
+    target, head = target_of("qwen3_5"), trained()
+    first, second = accepted(
+        load_mtp(publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {}), target
+    )
+    assert first > 0.7 and second > 0.3, (first, second)
+    target = target_of("qwen3_5")
+    blind = Blind(target, _layer(target)[0], head.vocab, head.width, 1e-6)
+    blind.update(head.parameters())
+    assert accepted(MtpDrafter(blind), target)[0] < first - 0.2
+
+
+@pytest.mark.parametrize("kind", ["qwen3_5", "glm4_moe"])
+def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(kind: str) -> None:
+    target = target_of(kind)
+    engine = Engine(target, [MtpDrafter(head_for(target))], context_limit=400)
+    first = text(engine, PROMPT, max_tokens=20, drafter="mtp", draft_length=3)
+    longer = PROMPT + first[:12] + prompt(7, 3)
+    for t in (0.0, 0.8):
+        same = {"max_tokens": 20, "temperature": t}
+        drafted = text(engine, longer, drafter="mtp", draft_length=3, **same)
+        assert drafted == text(engine, longer, drafter="none", **same)
+    prompts, lengths = [PROMPT, longer, prompt(4, 3)], (20, 9, 26)
+    options = [Options(max_tokens=n, seed=n, temperature=0.8, drafter="mtp", draft_length=3) for n in lengths]
+    found: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for i, read in engine.generate_batch(prompts, options):
+        found[i] += read.tokens
+    for i, ids in enumerate(prompts):
+        same = {"max_tokens": lengths[i], "seed": lengths[i], "temperature": 0.8}
+        assert found[i] == text(engine, ids, drafter="none", **same)
+
+
+def test_layers_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
+    target = target_of("qwen3_5")
+    folder = publish(tmp_path / "mtp", head_for(target), original, "qwen3_5")
+    with pytest.raises(UnsupportedModel, match="qwen3_5, qwen3_5_moe, glm4_moe, and this one is llama"):
+        load_mtp(folder, target_of("llama"), {})
+    config = json.loads((folder / "config.json").read_text())
+    config["text_config"]["hidden_size"] += 8
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UnsupportedModel, match="made for this target"):
+        load_mtp(folder, target, {})
+    mx.save_safetensors(str(folder / "model.safetensors"), {"mtp.norm.weight": mx.ones((4,))})
+    config["text_config"]["hidden_size"] -= 8
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(BrokenFiles, match="does not match its config.json"):
+        load_mtp(folder, target, {})
