@@ -12,6 +12,7 @@ from app.engine.chat_prompt import Message
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
 from app.engine.protocol import Answered, Explained, Indexing, Loaded, LoadFailed, Tuning, TuningEnded
+from app.engine.server_client import ServerClient
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
@@ -59,7 +60,7 @@ PUMP_SECONDS = 1 / 12
 class EngineLink:
     """Owns the engine process: starts it, restarts a dead one when it is asked something."""
 
-    def __init__(self, client: EngineClient, pair: PairSpec, at_once: int = 1) -> None:
+    def __init__(self, client: EngineClient | ServerClient, pair: PairSpec, at_once: int = 1) -> None:
         """`at_once`: answers that are written side by side; others wait in the engine."""
         self.client = client
         self.pair = pair

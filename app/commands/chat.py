@@ -1,5 +1,6 @@
 """`chat`: the terminal app; where it cannot be drawn, a conversation over stdin and stdout."""
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from app.chat.settings import Settings
 from app.commands import arguments as args
 from app.commands.generate import print_answer
 from app.commands.history import opened_history
+from app.commands.serve import KEY_VARIABLE
 from app.engine.chat_prompt import Message
 from app.engine.session import Session
 from app.shell import exit_codes
@@ -17,7 +19,7 @@ from app.shell.errors import BadInput
 from app.shell.output import data, is_dumb, talk
 from app.shell.prompt_source import LARGEST_PROMPT, decoded
 from mlx_spec.types import Options
-from models.pairs.pair import PairSpec
+from models.pairs.pair import PairSpec, Source
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -39,6 +41,13 @@ def command(
         ),
     ] = None,
     temporary: Annotated[bool, typer.Option("--temporary", help="Begin a chat that is not kept.")] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Have an mlx-spec serve answer, here or on another machine; its key in MLX_SPEC_API_KEY.",
+        ),
+    ] = None,
 ) -> int:
     """Chat in the terminal.
 
@@ -47,6 +56,8 @@ def command(
     welcomes = not (pair.pair or pair.target or resume)
     if temporary and resume:
         raise BadInput("--temporary begins a chat and --resume goes on with one. Give one of them.")
+    if server:
+        return _open_served(server, options, resume, keeps_seed=keeps_seed, is_kept=not temporary)
     return _open(
         pair.chosen(), options, resume, keeps_seed=keeps_seed, is_kept=not temporary, welcomes=welcomes
     )
@@ -66,6 +77,20 @@ def _open(
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
+
+
+def _open_served(url: str, options: Options, resume: str | None, *, keeps_seed: bool, is_kept: bool) -> int:
+    from app.engine.server_client import ServerClient
+    from app.tui.run import run_chat
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_dumb():
+        raise BadInput(
+            f"--server opens the full screen, and there is none here. Ask {url} itself: docs/serving.md."
+        )
+    client = ServerClient(url, os.environ.get(KEY_VARIABLE))
+    spec = PairSpec(client.pair_name(), Source(url), None)
+    chat = saved_chat(resume) if resume else None
+    return run_chat(spec, Settings.of(options, keeps_seed=keeps_seed), chat, is_kept=is_kept, server=client)
 
 
 def saved_chat(name: str) -> str:

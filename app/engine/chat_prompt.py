@@ -4,7 +4,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired
+
+from typing_extensions import TypedDict  # of typing, pydantic reads it from Python 3.12 on
 
 from app.shell.errors import BadInput
 

@@ -41,14 +41,14 @@ async def respond(
         if not stream:
             return JSONResponse(writer.whole(await _unless_gone(request, _whole(asked))))
         first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
-        return _AnswerStream(asked, _frames(asked, first, writer))
+        return AnswerStream(asked, _frames(asked, first, writer))
     except BaseException:
         for each in asked:
             each.leave()
         raise
 
 
-class _AnswerStream(StreamingResponse):
+class AnswerStream(StreamingResponse):
     """Leaves the line when the client does."""
 
     def __init__(self, asked: Sequence[Asked], frames: AsyncIterator[str]) -> None:

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from app.server import events
 from app.server.chat_completions import chat_completions
 from app.server.completions import completions
 from app.server.gate import AddressGate, KeyGate
@@ -110,4 +111,7 @@ ROUTES = [
     Route("/v1/completions", completions, methods=["POST"]),
     Route("/v1/responses", responses, methods=["POST"]),
     Route("/v1/messages", messages, methods=["POST"]),
+    Route("/mlx-spec/pair", events.pair),
+    Route("/mlx-spec/answer", events.answer, methods=["POST"]),
+    Route("/mlx-spec/cancel", events.cancel, methods=["POST"]),
 ]

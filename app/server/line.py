@@ -12,6 +12,7 @@ from app.chat.engine_link import EngineLink, RequestEvent, RequestFailed
 from app.engine.events import TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered
 from app.server.problem import Problem
+from mlx_spec.stats import summarise
 
 MOST_WAITING = 64
 RETRY_SECONDS = 5
@@ -103,6 +104,8 @@ class Line:
     def leave(self, asked: Asked) -> None:
         if asked in self.waiting:
             self.waiting.remove(asked)
+            seed = asked.request.options.seed
+            asked.take(Answered(0, TurnEnded("", (), "cancelled", seed, summarise(()))))
         elif asked.id is not None and not asked.ended:
             self.link.cancel(asked.id)
 

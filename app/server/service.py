@@ -1,13 +1,13 @@
 """What the endpoints share: the pair that is served, its line of requests and the options they begin with."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
 from app.chat.engine_link import EngineLink
-from app.server.line import Line
+from app.server.line import Asked, Line
 from app.server.problem import Problem
 from mlx_spec.types import Options
 
@@ -24,6 +24,8 @@ class Service:
     """Of every request, where it says nothing else."""
     began: int
     """Seconds since 1970."""
+    calls: dict[str, Asked] = field(default_factory=dict)
+    """Answers in progress that may be cancelled by a name."""
 
     @property
     def name(self) -> str:

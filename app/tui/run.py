@@ -6,6 +6,7 @@ from dataclasses import replace
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
+from app.engine.server_client import ServerClient
 from app.settings.config import Config, bad_value, one_of, read_config
 from app.shell import exit_codes
 from app.shell.number_text import counted
@@ -25,6 +26,7 @@ def run_chat(
     *,
     is_kept: bool = True,
     welcomes: bool = False,
+    server: ServerClient | None = None,
 ) -> int:
     """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
 
@@ -32,9 +34,11 @@ def run_chat(
 
     `welcomes`: no pair was named, so the first start explains the built-in one.
 
+    `server`: answers in place of an engine process of our own.
+
     The engine process starts first, so that the pair loads while the screen is drawn.
     """
-    link = EngineLink(EngineClient(data_folder() / "engine.log"), pair)
+    link = EngineLink(server or EngineClient(data_folder() / "engine.log"), pair)
     link.start()
     try:
         app = ChatApp(link, settings, checked(read_config()), resume, is_kept=is_kept, welcomes=welcomes)

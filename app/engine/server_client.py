@@ -1,0 +1,152 @@
+"""A server of ours in the place of the engine process: what `EngineClient` does, over HTTP."""
+
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import httpx2
+from pydantic import TypeAdapter
+
+from app.engine.protocol import (
+    Answer,
+    Answered,
+    AnswerFailed,
+    Cancel,
+    EngineEvent,
+    Explain,
+    Load,
+    Loaded,
+    LoadFailed,
+    Request,
+)
+from app.engine.wire import PAIR, Refused, read_line
+from app.shell.errors import BadInput
+
+CONNECT_SECONDS = 5.0
+QUIET_SECONDS = 60.0
+"""A server says something every ten seconds."""
+_ANSWER = TypeAdapter(Answer)
+T = TypeVar("T")
+
+
+class ServerClient:
+    """Each answer has a connection and a thread of its own.
+
+    Args:
+        url: as the server prints it, with or without `/v1`.
+        key: what it asks for, if it does.
+    """
+
+    log_path = Path("the server's own")
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        self.url = url.removesuffix("/").removesuffix("/v1")
+        if not self.url.startswith(("http://", "https://")):
+            raise BadInput(f"--server {url} is no address. Give one like http://localhost:8080.")
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        timeout = httpx2.Timeout(QUIET_SECONDS, connect=CONNECT_SECONDS)
+        self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
+        self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
+        self._name = uuid4().hex
+
+    alive = True
+    pid = None
+    returncode = None
+
+    def pair_name(self) -> str:
+        """Of what is served. BadInput where nobody answers, or another program does."""
+        return self._ask("/v1/models", lambda r: str(r.json()["data"][0]["id"]))
+
+    def start(self) -> None:
+        """The server runs already."""
+
+    def send(self, request: Request) -> None:
+        match request:
+            case Load(pair):
+                self._begin(self._load, pair.name)
+            case Answer():
+                self._begin(self._answer, request)
+            case Cancel(number):
+                self._begin(self._cancel, number)
+            case Explain(number):
+                message = (
+                    f"Where two answers part is explained where the model runs, and it runs at {self.url}."
+                )
+                self._events.put(AnswerFailed(number, message, refused=True))
+            case _:
+                return
+
+    def poll(self) -> list[EngineEvent]:
+        return [self._events.get_nowait() for _ in range(self._events.qsize())]
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _begin(self, work: Callable[..., None], *given: object) -> None:
+        threading.Thread(target=work, args=given, daemon=True).start()
+
+    def _load(self, name: str) -> None:
+        try:
+            info = self._ask("/mlx-spec/pair", lambda response: PAIR.validate_json(response.content))
+        except BadInput as error:
+            self._events.put(LoadFailed(str(error)))
+            return
+        if info.name == name:
+            self._events.put(Loaded(info))
+        else:
+            self._events.put(
+                LoadFailed(f"{self.url} serves {info.name}. For {name} here: mlx-spec chat {name}.")
+            )
+
+    def _answer(self, request: Answer) -> None:
+        asked = {"answer": _ANSWER.dump_python(request, mode="json"), "call": self._call(request.id)}
+        try:
+            with self._http.stream("POST", "/mlx-spec/answer", json=asked) as response:
+                if response.status_code != httpx2.codes.OK:
+                    response.read()
+                    raise Refused(_said(response), response.status_code < 500)
+                for line in response.iter_lines():
+                    if event := read_line(line):
+                        self._events.put(Answered(request.id, event))
+        except Refused as refusal:
+            self._events.put(AnswerFailed(request.id, str(refusal), refusal.refused))
+        except httpx2.ConnectError as error:
+            self._events.put(AnswerFailed(request.id, self._nobody(error)))
+        except (httpx2.HTTPError, ValueError) as error:
+            self._events.put(
+                AnswerFailed(request.id, f"{self.url} broke off: {error or type(error).__name__}.")
+            )
+
+    def _cancel(self, number: int) -> None:
+        with suppress(httpx2.HTTPError):
+            self._http.post("/mlx-spec/cancel", json={"call": self._call(number)})
+
+    def _call(self, number: int) -> str:
+        return f"{self._name}-{number}"
+
+    def _nobody(self, error: httpx2.HTTPError) -> str:
+        why = str(error) or type(error).__name__
+        return f"Nobody answers at {self.url} ({why}). Start the server there: mlx-spec serve."
+
+    def _ask(self, path: str, read: Callable[[httpx2.Response], T]) -> T:
+        try:
+            response = self._http.get(path)
+        except httpx2.HTTPError as error:
+            raise BadInput(self._nobody(error)) from None
+        if response.status_code != httpx2.codes.OK:
+            raise BadInput(f"{self.url} says: {_said(response)}")
+        try:
+            return read(response)
+        except (ValueError, LookupError, TypeError):
+            raise BadInput(f"What answers at {self.url} is no mlx-spec of this version.") from None
+
+
+def _said(response: httpx2.Response) -> str:
+    try:
+        return str(response.json()["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"status {response.status_code}"

@@ -1,0 +1,64 @@
+"""`POST /mlx-spec/answer`: an answer as this program's own chat reads it, its events one by one.
+
+For `mlx-spec chat --server`. Both ends are of one version: what this carries is no API.
+"""
+
+from collections.abc import AsyncIterator, Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from app.engine.events import TurnEnded
+from app.engine.protocol import Answer
+from app.engine.wire import PAIR, event_line, problem_line
+from app.server.answering import KEEP_ALIVE_SECONDS, AnswerStream
+from app.server.body import Body, read_body
+from app.server.line import Asked
+from app.server.problem import Problem
+from app.server.service import service
+
+
+class AnswerRequest(Body):
+    answer: Answer
+    call: str
+    """A name for this request, to cancel it by."""
+
+
+class CancelRequest(Body):
+    call: str
+
+
+async def pair(request: Request) -> Response:
+    """What is served, once it is loaded."""
+    served = service(request)
+    if served.link.info is None:
+        raise Problem(503, f"{served.name} is not loaded yet. Ask again in a moment.", retry_seconds=1)
+    return Response(PAIR.dump_json(served.link.info), media_type="application/json")
+
+
+async def answer(request: Request) -> Response:
+    """Lines of JSON: events, or at last a problem; an empty one now and then while there is no event."""
+    served, body = service(request), await read_body(request, AnswerRequest)
+    asked = served.line.join([body.answer])
+    served.calls[body.call] = asked[0]
+    return AnswerStream(asked, _lines(asked[0], lambda: served.calls.pop(body.call, None)))
+
+
+async def cancel(request: Request) -> Response:
+    """The answer of this name ends, and says so in its own lines; nothing of one that has ended."""
+    served, body = service(request), await read_body(request, CancelRequest)
+    if asked := served.calls.get(body.call):
+        asked.leave()
+    return JSONResponse({})
+
+
+async def _lines(asked: Asked, ended: Callable[[], object]) -> AsyncIterator[str]:
+    event = None
+    try:
+        while not isinstance(event, TurnEnded):
+            event = await asked.next(KEEP_ALIVE_SECONDS)
+            yield event_line(event) if event else "\n"
+    except Problem as problem:
+        yield problem_line(problem.message, refused=problem.status < 500)
+    finally:
+        ended()

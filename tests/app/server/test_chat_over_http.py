@@ -1,0 +1,132 @@
+"""The chat's engine at the other end of HTTP: the same events, and every failure a sentence."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, text_of
+from app.engine.protocol import (
+    Answer,
+    Answered,
+    AnswerFailed,
+    Cancel,
+    EngineEvent,
+    Explain,
+    Load,
+    Loaded,
+    LoadFailed,
+)
+from app.engine.server_client import ServerClient
+from app.shell.errors import BadInput
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec, Source
+from tests.app.server.running_server import SCRIPTED, RunningServer, running
+
+
+def ask(number: int, said: str, options: Options | None = None) -> Answer:
+    return Answer(number, ({"role": "user", "content": said},), options or Options(max_tokens=24))
+
+
+def pair(name: str) -> Load:
+    return Load(PairSpec(name, Source("x"), None))
+
+
+def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
+    """All that came up to the end of this answer."""
+    events: list[EngineEvent] = []
+    end = time.monotonic() + 30
+    while not any(is_last(event, number) for event in events):
+        assert time.monotonic() < end, events
+        time.sleep(0.01)
+        events += client.poll()
+    return events
+
+
+def is_last(event: EngineEvent, number: int) -> bool:
+    match event:
+        case Answered(found, TurnEnded()) | AnswerFailed(found):
+            return found == number
+    return isinstance(event, Loaded | LoadFailed)
+
+
+@pytest.fixture
+def client(scripted_server: RunningServer) -> Iterator[ServerClient]:
+    client = ServerClient(f"{scripted_server.url}")
+    yield client
+    client.close()
+
+
+def test_an_answer_has_the_events_that_the_engines_process_sends(tiny_server: RunningServer) -> None:
+    client = ServerClient(tiny_server.url)
+    name = client.pair_name()
+    client.send(pair(name))
+    (loaded,) = until_last(client, 0)
+    assert isinstance(loaded, Loaded) and loaded.info.name == name and "model" in loaded.info.drafters
+    client.send(ask(1, "hello there", Options(max_tokens=24, temperature=0.8, seed=3, draft_length=3)))
+    events = [event.event for event in until_last(client, 1) if isinstance(event, Answered)]
+    *texts, last = (event for event in events if not isinstance(event, PrefillProgressed))
+    assert isinstance(last, TurnEnded) and last.stats.draft_n > 0 and last.seed == 3
+    assert last.text == "".join(text_of(each.pieces) for each in texts if isinstance(each, TextAdded))
+    played = [played for each in texts if isinstance(each, TextAdded) for played in each.played]
+    assert len(played) == last.stats.rounds and any(each.drafter == "model" for each in played)
+    asked = {"max_tokens": 24, "temperature": 0.8, "seed": 3}
+    assert last.text == tiny_server.chat("hello there", **asked).json["choices"][0]["message"]["content"]
+    client.close()
+
+
+def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(
+    client: ServerClient, scripted_server: RunningServer
+) -> None:
+    client.send(ask(1, "slow", Options(max_tokens=10_000)))
+    scripted_server.wait_for("num_requests_running", 1)
+    client.send(ask(2, "slow"))
+    scripted_server.wait_for("num_requests_waiting", 1)
+    client.send(Cancel(2))
+    waiting = until_last(client, 2)
+    client.send(Cancel(1))
+    events = [*waiting, *until_last(client, 1)]
+    ends = {e.id: e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)}
+    assert ends[1].finish_reason == ends[2].finish_reason == "cancelled"
+    assert ends[1].text.startswith("The target") and ends[2].text == ""
+
+
+def test_failures_there_are_told_here(client: ServerClient) -> None:
+    client.send(ask(1, "fail"))
+    (failed,) = (event for event in until_last(client, 1) if isinstance(event, AnswerFailed))
+    assert "scripted failure" in failed.message and not failed.refused
+    client.send(Explain(2, (), Options(), (), ()))
+    (failed,) = until_last(client, 2)
+    assert isinstance(failed, AnswerFailed) and failed.refused and client.url in failed.message
+    client.send(pair("another"))
+    (refused,) = until_last(client, 0)
+    assert (
+        isinstance(refused, LoadFailed)
+        and "serves scripted. For another here: mlx-spec chat another" in refused.message
+    )
+
+
+def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(
+    tmp_path, unused: None = None
+) -> None:
+    with running(tmp_path, [], program=SCRIPTED, MLX_SPEC_API_KEY="secret") as server:
+        without = ServerClient(server.url)
+        with pytest.raises(BadInput, match="key"):
+            without.pair_name()
+        without.close()
+        client = ServerClient(server.url, "secret")
+        assert client.pair_name() == "scripted"
+        client.send(ask(1, "slow", Options(max_tokens=10_000)))
+        time.sleep(0.3)
+        server.end()
+        *_, last = until_last(client, 1)
+        match last:
+            case Answered(1, TurnEnded() as ended):
+                assert ended.finish_reason == "cancelled"
+            case _:
+                assert isinstance(last, AnswerFailed)
+    with pytest.raises(BadInput, match="Nobody answers at .*mlx-spec serve"):
+        client.pair_name()
+    client.close()
+    with pytest.raises(BadInput, match="no address"):
+        ServerClient("localhost:8080")
