@@ -20,7 +20,7 @@ from models.paths import data_folder
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
 
-METHOD = 4
+METHOD = 5
 """The way of measuring and learning: one more whenever the numbers mean something else."""
 
 

@@ -6,16 +6,15 @@ refusal (`budget.py`). Lossless whatever it chooses: it looks at nothing but rou
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
-from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
+from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs
+from mlx_spec.policy.value import Value
 from mlx_spec.types import Round
 
 AS_GOOD = 1.03
@@ -40,56 +39,6 @@ BELIEVED = 0.3
 """How much the latest such time counts."""
 UNSTEADY = 1.5
 """What a round that is not steady costs the budget at most, in what was expected: it may build a graph."""
-
-
-@dataclass
-class Value:
-    """What one drafter is worth now."""
-
-    candidate: Candidate
-    known: Acceptance
-    seconds: np.ndarray
-    """[lengths], of rounds that draft 0, 1, ... tokens."""
-    once: float
-    """Seconds that it reads before its first draft."""
-
-    def __post_init__(self) -> None:
-        self.alive = self.known.now @ ALIVE[:, : len(self.seconds)]
-        """[lengths], how likely the first 0, 1, ... k drafted tokens are all right."""
-        self.expected = self.alive.cumsum()
-        """[lengths], tokens."""
-        self.pace = self.seconds / self.expected
-        """[lengths], seconds per token."""
-
-    @property
-    def step(self) -> float:
-        """Seconds of the longest draft's last token."""
-        return float(self.seconds[-1] - self.seconds[-2])
-
-    def risk(self, k: int) -> float:
-        """Plain rounds that a draft is expected to lose where it loses; half an answer's for reading."""
-        plain = float(self.seconds[0])
-        lost = float(self.seconds[k]) / plain - 1
-        alive = self.alive.tolist()
-        ends = [(a - b) * (lost - j) for j, (a, b) in enumerate(pairwise(alive[: k + 1])) if j < lost]
-        return sum(ends) + alive[k] * max(0.0, lost - k) + min(self.once / plain, START / 2)
-
-    def best(self, left: float, ahead: float) -> int:
-        """The best length whose risk `left` plain rounds cover; 0 if none, or if reading does not pay."""
-        pace = self.pace.copy()
-        pace[0] = np.inf
-        while self.risk(k := int(pace.argmin())) > left:
-            pace[k:] = np.inf  # a longer draft risks more
-            if k <= 1:
-                return 0
-        saved = float(self.seconds[0] - self.pace[k])
-        return k if not self.once or saved * ahead >= self.once else 0
-
-    def worth_asking(self, ahead: float) -> bool:
-        """Whether knowing its level would save more in the tokens ahead than asking costs."""
-        by_level = (self.seconds / EXPECTED[:, : len(self.seconds)]).min(axis=1)
-        saved = float(self.known.now @ (self.seconds[0] - by_level))
-        return saved * ahead >= self.step + self.once
 
 
 class Controller:
@@ -192,8 +141,9 @@ class Controller:
         """What was learned, as plain values; `restore` takes them back."""
         counted = {kind: known.as_json() for kind, known in self.acceptance.items()}
         left = self.budget.kept(self.costs.of(PLAIN, 0)) if self.costs.plain else START
+        others = {n: other.costs.as_json() for n, other in self._others.items() if other.costs.plain}
         return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading),
-                "budget": left}  # fmt: skip
+                "budget": left, "together": others}  # fmt: skip
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Raises LookupError, TypeError, ValueError or AttributeError, and changes nothing then."""
@@ -201,7 +151,9 @@ class Controller:
         counted = {str(kind): Acceptance.from_json(known) for kind, known in values["acceptance"].items()}
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
         budget = Budget(float(values["budget"]))
+        others = {int(n): Costs.from_json(known) for n, known in values["together"].items()}
         self.costs, self.acceptance, self.reading, self.budget = costs, counted, reading, budget
+        self._others = {n: Controller(known, self.edges, n) for n, known in others.items()}
 
     def _known(self, candidate: Candidate) -> Acceptance:
         if candidate.kind not in self.acceptance:

@@ -241,12 +241,15 @@ def test_what_was_learned_survives_as_plain_values():
     planner = Controller(world.costs())
     play(planner, world, 3)
     planner.begin([1])
+    planner.of(8).costs.learn(PLAIN, 0, 5.0, 0)
     again = Controller()
     again.restore(planner.as_json())
     assert again.as_json() == planner.as_json()
+    assert again.of(8).costs == planner.of(8).costs != planner.costs
 
 
-EMPTY = {"costs": {"plain": None, "rounds": {}}, "acceptance": {}, "reading": {}, "budget": 1.0}
+NO_COSTS = {"plain": None, "rounds": {}}
+EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budget": 1.0, "together": {}}
 
 
 @pytest.mark.parametrize(
@@ -260,6 +263,8 @@ EMPTY = {"costs": {"plain": None, "rounds": {}}, "acceptance": {}, "reading": {}
         {"reading": {"model": "slow"}},
         {"budget": float("nan")},
         {"budget": None},
+        {"together": {"8": {"plain": [0.0, 0.0, 1], "rounds": {}}}},
+        {"together": {"many": NO_COSTS}},
     ],
 )
 def test_values_that_make_no_sense_change_nothing(change: dict[str, object]):
