@@ -241,7 +241,7 @@ def test_what_was_learned_survives_as_plain_values():
     planner = Controller(world.costs())
     play(planner, world, 3)
     planner.begin([1])
-    planner.of(8).costs.learn(PLAIN, 0, 5.0, 0)
+    planner.of(8).costs.learn("none", 0, 5.0, 0)
     again = Controller()
     again.restore(planner.as_json())
     assert again.as_json() == planner.as_json()
