@@ -13,6 +13,7 @@ from app.commands import (
     chat,
     check,
     comparisons,
+    complete,
     config,
     doctor,
     generate,
@@ -41,7 +42,9 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (chat, generate, serve, batch, bench, check, tune, report, pull, train, remove, doctor):
+for module in (
+    chat, generate, complete, serve, batch, bench, check, tune, report, pull, train, remove, doctor
+):  # fmt: skip
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 for module in (pairs, history, comparisons, config):
     cli.add_typer(module.group, name=module.__name__.rpartition(".")[2])
@@ -78,7 +81,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=[a for a in given if a != DEBUG],
             prog_name="mlx-spec",
             standalone_mode=False,
-            default_map={"chat": defaults, "generate": defaults, "serve": defaults, "batch": defaults},
+            default_map={
+                "chat": defaults,
+                "generate": defaults,
+                "serve": defaults,
+                "batch": defaults,
+                # how long an answer may be says nothing of a completion
+                "complete": {name: value for name, value in defaults.items() if name != "max_tokens"},
+            },
         )
         if code == exit_codes.INTERRUPTED:
             talk("Interrupted.")

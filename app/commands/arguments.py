@@ -53,6 +53,9 @@ Prompts = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without chat template.")]
+Stop = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
+]
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 
@@ -197,6 +200,13 @@ def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) 
             "Give one of them."
         )
     return replace(options, drafter="none") if no_draft else options
+
+
+def stop_texts(stop: Sequence[str] | None) -> Sequence[str]:
+    """What `--stop` was given; BadInput if one is empty."""
+    if "" in (stop or ()):
+        raise BadInput("--stop is empty. Give at least one character.")
+    return stop or ()
 
 
 def print_config_problems() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from app.engine.chat_prompt import Message
+from app.engine.chat_prompt import Message, Prompt
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.session import Session
 from app.shell import exit_codes
@@ -33,9 +33,7 @@ def command(
     prompt_file: Annotated[Path | None, typer.Option(help="Read the prompt from this file.")] = None,
     raw: args.Raw = False,
     options: Options,
-    stop: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
-    ] = None,
+    stop: args.Stop = None,
     pair: args.PairArguments,
     json: args.Json = False,
 ) -> int:
@@ -43,8 +41,7 @@ def command(
 
     The text streams to stdout, its numbers go to stderr; --json prints both as one object.
     """
-    if "" in (stop or ()):
-        raise BadInput("--stop is empty. Give at least one character.")
+    stops = args.stop_texts(stop)
     if pair.pair is not None and " " in pair.pair:
         raise BadInput(f"'{pair.pair}' is no pair's name. For a prompt: --prompt TEXT.")
     spec = pair.chosen()
@@ -52,7 +49,7 @@ def command(
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]
-        ended = print_answer(Session(loaded), asked, options, stop or (), quiet=json)
+        ended = print_answer(Session(loaded), asked, options, stops, quiet=json)
     if json:
         json_data({**asdict(ended), "versions": versions(), "device": device_name()})
     else:
@@ -65,15 +62,23 @@ def command(
 
 def print_answer(
     session: Session,
-    asked: str | list[Message],
+    asked: Prompt,
     options: Options,
     stops: Sequence[str] = (),
+    documents: Sequence[str] = (),
     *,
     quiet: bool = False,
+    line_break: bool = True,
 ) -> TurnEnded:
     """Print one answer as it comes, and a line break after it."""
     with Interrupt() as interrupt, Progress() as progress:
-        for event in session.answer(asked, options, stop_texts=stops, cancelled=lambda: interrupt.pressed):
+        for event in session.answer(
+            asked,
+            options,
+            stop_texts=stops,
+            documents=documents,
+            cancelled=lambda: interrupt.pressed,
+        ):
             match event:
                 case PrefillProgressed(done, total):
                     progress.show(f"Reading the prompt: {done} of {total} tokens")
@@ -83,7 +88,7 @@ def print_answer(
                     progress.clear()
                     data(text_of(pieces), end="")
                 case TurnEnded(text):
-                    if not quiet and not text.endswith("\n"):
+                    if line_break and not quiet and not text.endswith("\n"):
                         progress.clear()
                         data("")
                     return event

@@ -29,12 +29,21 @@ FORMATS = (
     Format("▁<PRE>", "▁<SUF>", "▁<MID>"),  # CodeLlama
     Format("[PREFIX]", "[SUFFIX]", ""),  # Codestral
 )
-MODELS = "Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama and Codestral"
+CANNOT = (
+    "cannot fill in text between two others: it has no tokens for that. Leave out what comes after, or "
+    "choose a model that has: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or Codestral."
+)
+"""What is wrong with a model that has none of these."""
 ENDS = (
     "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>", "<|file_separator|>",
     "<file_sep>", "▁<EOT>",
 )  # fmt: skip
 """Tokens with which models say that the gap is filled; who fills another file goes too far."""
+
+
+def can_fill_in(tokenizer: "TokenizerWrapper") -> bool:
+    """Whether the model was trained to."""
+    return _known_format(tokenizer.get_vocab()) is not None
 
 
 def fill_in_ids(tokenizer: "TokenizerWrapper", gap: FillIn) -> list[int]:
@@ -63,10 +72,11 @@ def fill_in_stops(tokenizer: "TokenizerWrapper") -> frozenset[int]:
 
 
 def _format(vocabulary: dict[str, int]) -> Format:
-    for each in FORMATS:
-        if all(mark in vocabulary for mark in each if mark):
-            return each
-    raise BadInput(
-        "This model was not trained to fill in text between two others (it has no tokens for it). "
-        f"Leave the suffix out, or serve a model that was: {MODELS}."
-    )
+    found = _known_format(vocabulary)
+    if found is None:
+        raise BadInput(f"This model {CANNOT}")
+    return found
+
+
+def _known_format(vocabulary: dict[str, int]) -> Format | None:
+    return next((each for each in FORMATS if all(mark in vocabulary for mark in each if mark)), None)

@@ -30,6 +30,7 @@ class ChatRequest(OpenAiSampling):
     tool_choice: Any = None
     response_format: ResponseFormat | None = None
     logprobs: bool | None = None
+    top_logprobs: int | None = None
     modalities: list[str] | None = None
     audio: Any = None
     functions: Any = None
@@ -40,6 +41,7 @@ class ChatRequest(OpenAiSampling):
             response_format=(form, form == "text"),
             tool_choice=(self.tool_choice, self.tool_choice in (None, "auto", "none")),
             logprobs=(self.logprobs, not self.logprobs),
+            top_logprobs=(self.top_logprobs, not self.top_logprobs),
             modalities=(None, self.modalities in (None, ["text"])),
             audio=(None, not self.audio),
             functions=(None, not self.functions),
@@ -60,8 +62,9 @@ async def chat_completions(request: Request) -> Response:
         tools=() if body.tool_choice == "none" else tool_descriptions(body.tools),
         whole=True,
     )
-    writer = ChatWriter(served.name, body.includes_usage)
-    return await respond(request, served.line, [ask], writer, stream=bool(body.stream))
+    asks = body.answers(ask)
+    writer = ChatWriter(served.name, body.includes_usage, len(asks))
+    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
 
 
 class ChatWriter(OpenAiWriter):
@@ -76,20 +79,23 @@ class ChatWriter(OpenAiWriter):
         return {"index": index, "message": message, "logprobs": None, "finish_reason": _finish(ended)}
 
     def begin(self) -> Iterable[str]:
-        yield self._delta({"role": "assistant", "content": ""})
+        for index in range(self._n):
+            yield self._delta(index, {"role": "assistant", "content": ""})
 
     def text(self, index: int, text: str) -> Iterable[str]:
-        yield self._delta({"content": text})
+        yield self._delta(index, {"content": text})
 
     def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
         if ended.tool_calls:
             calls = [{"index": number, **call} for number, call in enumerate(_calls(ended))]
-            yield self._delta({"tool_calls": calls})
-        yield self._delta({}, _finish(ended), timings=timings(ended))
+            yield self._delta(index, {"tool_calls": calls})
+        yield self._delta(index, {}, _finish(ended), timings=timings(ended))
 
-    def _delta(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
-        return self.chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}], **more)
+    def _delta(self, index: int, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        return self.chunk(
+            [{"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}], **more
+        )
 
 
 def _calls(ended: TurnEnded) -> list[dict[str, Any]]:

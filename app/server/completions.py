@@ -1,6 +1,7 @@
 """`POST /v1/completions`: text or token ids continued as they are, without a chat template."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from app.engine.protocol import Answer
 from app.server.answering import respond
 from app.server.body import read_body
 from app.server.line import Asked
-from app.server.openai import OpenAiSampling, OpenAiWriter
+from app.server.openai import MOST_ANSWERS, OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
 from app.server.sampling import stop_texts
 from app.server.service import service
@@ -21,10 +22,9 @@ from app.server.usage import timings
 
 USUAL_TOKENS = 16
 """Where a request names no limit, as OpenAI has it."""
-MOST_PROMPTS = 32
 
 Ids = Annotated[list[int], Field(min_length=1)]
-Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_length=MOST_PROMPTS)]
+Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_length=MOST_ANSWERS)]
 
 
 class CompletionRequest(OpenAiSampling):
@@ -37,7 +37,7 @@ class CompletionRequest(OpenAiSampling):
     def refused(self) -> None:
         self.refuse_unknown(
             echo=(self.echo, not self.echo),
-            best_of=(self.best_of, self.best_of in (None, 1)),
+            best_of=(self.best_of, self.best_of in (None, self.n or 1)),
             logprobs=(self.logprobs, self.logprobs is None),
         )
 
@@ -59,11 +59,12 @@ async def completions(request: Request) -> Response:
     served.check_model(body.model)
     body.refused()
     options = body.options(served.defaults, USUAL_TOKENS if body.max_tokens is None else body.max_tokens)
-    asks = [
-        Answer(0, prompt, options, documents=body.documents, stop_texts=stop_texts(body.stop), whole=True)
-        for prompt in body.prompts
-    ]
-    writer = CompletionWriter(served.name, body.includes_usage)
+    ask = Answer(0, "", options, documents=body.documents, stop_texts=stop_texts(body.stop), whole=True)
+    asks = [each for prompt in body.prompts for each in body.answers(replace(ask, prompt=prompt))]
+    if len(asks) > MOST_ANSWERS:
+        message = f"{len(asks)} answers are asked for, prompts times n; at most {MOST_ANSWERS} can be."
+        raise Problem(400, message, param="n")
+    writer = CompletionWriter(served.name, body.includes_usage, body.n or 1)
     return await respond(request, served.line, asks, writer, stream=bool(body.stream))
 
 

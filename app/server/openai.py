@@ -3,9 +3,13 @@
 import json
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from app.engine.events import TurnEnded
+from app.engine.protocol import Answer
 from app.server.body import Body
 from app.server.conversation import Content, text_of
 from app.server.line import Asked
@@ -14,6 +18,8 @@ from app.server.sampling import Sampling, Stops, refuse
 from app.server.service import now
 from app.server.usage import timings, usage
 
+MOST_ANSWERS = 32
+"""Of one request, over all its prompts."""
 DONE = "data: [DONE]\n\n"
 
 
@@ -31,7 +37,7 @@ class OpenAiSampling(Sampling):
     max_tokens: int | None = None
     stop: Stops = None
     stream_options: StreamOptions | None = None
-    n: int | None = None
+    n: Annotated[int, Field(ge=1, le=MOST_ANSWERS)] | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
@@ -40,13 +46,17 @@ class OpenAiSampling(Sampling):
     def refuse_unknown(self, **more: tuple[Any, bool]) -> None:
         refuse(
             {
-                "n": (self.n, self.n in (None, 1)),
                 "frequency_penalty": (self.frequency_penalty, not self.frequency_penalty),
                 "presence_penalty": (self.presence_penalty, not self.presence_penalty),
                 "logit_bias": (None, not self.logit_bias),
                 **more,
             }
         )
+
+    def answers(self, ask: Answer) -> list[Answer]:
+        """`n` of one prompt, with seeds that follow one another."""
+        seeds = [(ask.options.seed + number) % 2**64 for number in range(self.n or 1)]
+        return [replace(ask, options=replace(ask.options, seed=seed)) for seed in seeds]
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -60,27 +70,35 @@ class OpenAiSampling(Sampling):
 
 
 class OpenAiWriter:
-    """What the two older APIs of OpenAI have in common: chunks of one shape, usage, and how a stream ends."""
+    """What the two older APIs of OpenAI have in common: chunks of one shape, usage, and how a stream ends.
+
+    Args:
+        n: answers of each prompt, which follow one another.
+    """
 
     id_prefix = ""
     kind = ""
     chunk_kind = ""
 
-    def __init__(self, model: str, includes_usage: bool) -> None:
+    def __init__(self, model: str, includes_usage: bool, n: int) -> None:
         self._head = {
             "id": self.id_prefix + secrets.token_hex(12),
             "created": now(),
             "model": model,
         }
         self._includes_usage = includes_usage
+        self._n = n
         self._answers: list[tuple[Asked, TurnEnded]] = []
 
     def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
         counted = [(asked, ended) for _, asked, ended in answers]
         choices = [self.choice(index, text, ended) for index, (text, _, ended) in enumerate(answers)]
+        if len(choices) > 1:
+            for choice, (_, ended) in zip(choices, counted, strict=True):
+                choice["timings"] = timings(ended)
         return {
             **self._head, "object": self.kind, "choices": choices,
-            "usage": usage(counted), "timings": timings(answers[0][2]),
+            "usage": usage(counted, self._n), "timings": timings(answers[0][2]),
         }  # fmt: skip
 
     def choice(self, index: int, text: str, ended: TurnEnded) -> dict[str, Any]:
@@ -88,7 +106,7 @@ class OpenAiWriter:
 
     def end(self) -> Iterable[str]:
         if self._includes_usage:
-            yield self.chunk([], usage=usage(self._answers))
+            yield self.chunk([], usage=usage(self._answers, self._n))
         yield DONE
 
     def failed(self, problem: Problem) -> Iterable[str]:

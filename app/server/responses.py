@@ -31,6 +31,9 @@ from app.server.service import now, service
 from app.server.usage import timings, usage
 
 
+LOGPROBS = "message.output_text.logprobs"
+
+
 class Item(Body):
     """A message, a call of a tool or what it gave back; which fields there are depends on the type."""
 
@@ -68,6 +71,8 @@ class ResponsesRequest(Sampling):
     previous_response_id: str | None = None
     conversation: Any = None
     background: bool | None = None
+    top_logprobs: int | None = None
+    include: list[str] | None = None
 
     def refused(self) -> None:
         form = self.text.format.type if self.text and self.text.format else "text"
@@ -81,6 +86,8 @@ class ResponsesRequest(Sampling):
         refuse(
             {
                 "background": (None, not self.background),
+                "top_logprobs": (self.top_logprobs, not self.top_logprobs),
+                "include": (LOGPROBS, LOGPROBS not in (self.include or ())),
                 "text.format": (form, form == "text"),
                 "tool_choice": (self.tool_choice, self.tool_choice in (None, "auto", "none")),
             }

@@ -10,15 +10,18 @@ PREDICTION_DRAFTER = "lookup"
 """Copies from what a request's `prediction` holds."""
 
 
-def usage(answers: Sequence[tuple[Asked, TurnEnded]]) -> dict[str, Any]:
-    """Summed over the answers of a request; a stop token counts as one of the answer's."""
-    prompt = sum(ended.stats.prompt_tokens for _, ended in answers)
+def usage(answers: Sequence[tuple[Asked, TurnEnded]], n: int = 1) -> dict[str, Any]:
+    """Summed over the answers of a request, every `n` of which share a prompt; it counts once. A stop token
+    counts as one of the answer's.
+    """
+    first = [ended.stats for _, ended in answers[::n]]
+    prompt = sum(stats.prompt_tokens for stats in first)
     completion = sum(ended.stats.tokens for _, ended in answers)
     found = {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": sum(e.stats.cached_tokens for _, e in answers)},
+        "prompt_tokens_details": {"cached_tokens": sum(stats.cached_tokens for stats in first)},
     }
     if any(asked.request.documents for asked, _ in answers):
         drafted = sum(asked.counts.drafted[PREDICTION_DRAFTER] for asked, _ in answers)

@@ -1,0 +1,101 @@
+"""`complete`: the text that belongs at a place in a file."""
+
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.commands import arguments as args
+from app.commands.generate import print_answer
+from app.engine.chat_prompt import FillIn
+from app.engine.fill_in import CANNOT, can_fill_in
+from app.engine.session import Session
+from app.shell import exit_codes
+from app.shell.errors import BadInput
+from app.shell.machine import device_name, versions
+from app.shell.output import json_data, talk
+from app.shell.prompt_source import read_prompt, read_text
+from mlx_spec.types import Options
+
+MAX_TOKENS = 64
+
+EXAMPLE = """\b
+Examples:
+  mlx-spec complete --target CODER --draft SMALL-CODER --file main.py --at 12:5
+  mlx-spec complete smollm2-135m --open-file other.py < main.py"""
+
+
+@args.with_flags(max_tokens=MAX_TOKENS)
+def command(
+    *,
+    file: Annotated[Path | None, typer.Option(help="The file to complete; without it, stdin.")] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINE:COLUMN",
+            help="Where the text is to stand, both counted from 1: before the character that is there. "
+            "The end if left out.",
+        ),
+    ] = None,
+    open_file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Another file, for the drafter lookup to copy from; the model does not read it. Repeatable.",
+        ),
+    ] = None,
+    options: Options,
+    stop: args.Stop = None,
+    pair: args.PairArguments,
+    json: args.Json = False,
+) -> int:
+    """Fill in text at a place in a file.
+
+    The completion alone goes to stdout; --json adds its numbers. In the middle of a text the target must be a
+    model for code that has tokens for it; at the end any will do.
+    """
+    stops = args.stop_texts(stop)
+    if open_file and not {"auto", "lookup"}.intersection(options.drafter.split("+")):
+        raise BadInput(
+            f"--open-file is for the drafter lookup, and --drafter {options.drafter} leaves it out. "
+            "Give one of them."
+        )
+    spec = pair.chosen()
+    if file is None and sys.stdin.isatty():
+        raise BadInput("There is no text to complete. Give --file FILE, or pipe the text in.")
+    gap = _gap(read_prompt(None, file), at)
+    documents = [read_text(each) for each in open_file or ()]
+    args.print_config_problems()
+    with args.tuned_pair(spec, options) as loaded:
+        if gap.after and not can_fill_in(loaded.tokenizer):
+            raise BadInput(f"{spec.name} {CANNOT}")
+        asked = gap if gap.after else gap.before
+        ended = print_answer(
+            Session(loaded), asked, options, stops, documents, quiet=json, line_break=False
+        )  # fmt: skip
+    if json:
+        json_data({**asdict(ended), "versions": versions(), "device": device_name()})
+    if ended.finish_reason == "cancelled":
+        talk("The completion is not complete.")
+        return exit_codes.INTERRUPTED
+    return exit_codes.DONE
+
+
+def _gap(text: str, at: str | None) -> FillIn:
+    """The text around the place, with the line breaks that models know."""
+    text = text.replace("\r\n", "\n")
+    if at is None:
+        return FillIn(text, "")
+    if not (found := re.fullmatch(r"0*(\d{1,9}):0*(\d{1,9})", at, re.ASCII)):
+        raise BadInput(f"--at is {at or 'empty'}; it must be LINE:COLUMN, both counted from 1, as 12:5.")
+    line, column = int(found[1]), int(found[2])
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        raise BadInput(f"--at is {at}, and the text has the lines 1 to {len(lines)}.")
+    if not 1 <= column <= len(lines[line - 1]) + 1:
+        raise BadInput(f"--at is {at}, and line {line} has the places 1 to {len(lines[line - 1]) + 1}.")
+    place = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+    return FillIn(text[:place], text[place:])
