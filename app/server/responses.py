@@ -30,7 +30,6 @@ from app.server.sampling import Sampling, refuse
 from app.server.service import now, service
 from app.server.usage import timings, usage
 
-
 LOGPROBS = "message.output_text.logprobs"
 
 

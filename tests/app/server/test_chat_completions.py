@@ -92,6 +92,28 @@ def test_requests_beside_each_other_get_the_texts_they_get_alone(tiny_server: Ru
     assert len(set(alone)) > 4
 
 
+def test_several_answers_of_a_prompt_have_the_seeds_that_follow(tiny_server: RunningServer) -> None:
+    asked = {"temperature": 0.9, "max_tokens": 12}
+    alone = [tiny_server.chat("hello there", seed=seed, **asked).json for seed in (7, 8, 9)]
+    texts = [each["choices"][0]["message"]["content"] for each in alone]
+    assert len(set(texts)) == 3
+    whole = tiny_server.chat("hello there", seed=7, n=3, **asked).json
+    choices = whole["choices"]
+    assert [each["message"]["content"] for each in choices] == texts
+    assert [each["index"] for each in choices] == [0, 1, 2]
+    assert [each["timings"]["seed"] for each in choices] == [7, 8, 9]
+    usage = {"prompt_tokens": alone[0]["usage"]["prompt_tokens"], "completion_tokens": 36}
+    assert {name: whole["usage"][name] for name in usage} == usage
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    *events, counted = tiny_server.chat("hello there", seed=7, n=3, **asked, **streamed).events
+    found = ["", "", ""]
+    for event in events:
+        found[event["choices"][0]["index"]] += event["choices"][0]["delta"].get("content", "")
+    assert found == texts and {name: counted["usage"][name] for name in usage} == usage
+    roles = [each for event in events if "role" in (each := event["choices"][0])["delta"]]
+    assert [each["index"] for each in roles] == [0, 1, 2]
+
+
 def test_what_was_read_before_is_not_read_again(tiny_server: RunningServer) -> None:
     long = "the small model guesses ahead " * 20
     tiny_server.chat(long, max_tokens=4)
@@ -122,8 +144,10 @@ REFUSED = [
     ({"temperature": "hot"}, "temperature"),
     ({"max_tokens": 0}, "max_tokens"),
     ({"seed": -5}, "seed"),
-    ({"n": 2}, "n"),
+    ({"n": 0}, "n"),
+    ({"n": 33}, "n"),
     ({"logprobs": True}, "logprobs"),
+    ({"top_logprobs": 3}, "top_logprobs"),
     ({"response_format": {"type": "json_object"}}, "response_format"),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"frequency_penalty": 0.5}, "frequency_penalty"),

@@ -44,6 +44,16 @@ def test_several_prompts_have_a_choice_each_also_as_token_ids(tiny_server: Runni
     assert streamed == alone
 
 
+def test_every_prompt_has_n_answers_in_turn_and_counts_once(tiny_server: RunningServer) -> None:
+    prompts, asked = ["abc", "the small model"], {"temperature": 0.9, "max_tokens": 8}
+    alone = [tiny_server.ask(PATH, {"prompt": p, "seed": s, **asked}).json for p in prompts for s in (3, 4)]
+    found = tiny_server.ask(PATH, {"prompt": prompts, "seed": 3, "n": 2, "best_of": 2, **asked}).json
+    assert [c["text"] for c in found["choices"]] == [each["choices"][0]["text"] for each in alone]
+    assert [c["index"] for c in found["choices"]] == [0, 1, 2, 3]
+    counted = [each["usage"]["prompt_tokens"] for each in alone[::2]]
+    assert found["usage"]["prompt_tokens"] == sum(counted) and found["usage"]["completion_tokens"] == 32
+
+
 def test_a_request_without_a_limit_has_16_tokens(tiny_server: RunningServer) -> None:
     assert tiny_server.ask(PATH, {"prompt": "abc"}).json["usage"]["completion_tokens"] == 16
 
@@ -54,7 +64,7 @@ def test_a_request_without_a_limit_has_16_tokens(tiny_server: RunningServer) -> 
         {"prompt": ""}, {"prompt": []}, {"prompt": [-1]}, {"prompt": [10**9]}, {"prompt": [1.5]},
         {"prompt": [[]]}, {"prompt": ["a"] * 33}, {"prompt": ["a", [1]]}, {"prompt": None},
         {"suffix": "x"}, {"suffix": "x", "prompt": ["a"]}, {"echo": True}, {"best_of": 2}, {"logprobs": 1},
-        {"n": 3},
+        {"n": 33}, {"prompt": ["a"] * 8, "n": 5}, {"best_of": 2, "n": 3}, {"logprobs": 0},
     ],
     ids=lambda change: str(change)[:30],
 )  # fmt: skip

@@ -175,6 +175,7 @@ def test_functions_and_what_they_gave_back_are_items(scripted_server: RunningSer
         {"previous_response_id": "resp_1"}, {"background": True}, {"input": []},
         {"text": {"format": {"type": "json_schema"}}}, {"input": [{"type": "item_reference", "id": "x"}]},
         {"input": [{"role": "tool", "content": "x"}]}, {"tool_choice": "required"}, {"conversation": "c"},
+        {"top_logprobs": 2}, {"include": ["message.output_text.logprobs"]},
     ],
     ids=lambda change: str(change)[:40],
 )  # fmt: skip
