@@ -42,9 +42,8 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (
-    chat, generate, complete, serve, batch, bench, check, tune, report, pull, train, remove, doctor
-):  # fmt: skip
+COMMANDS = (chat, generate, complete, serve, batch, bench, check, tune, report, pull, train, remove, doctor)
+for module in COMMANDS:
     cli.command(module.__name__.rpartition(".")[2], epilog=module.EXAMPLE)(module.command)
 for module in (pairs, history, comparisons, config):
     cli.add_typer(module.group, name=module.__name__.rpartition(".")[2])
@@ -77,17 +76,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         defaults = read_config().option_defaults(given)
+        # How long an answer may be says nothing of a completion.
+        completing = {name: value for name, value in defaults.items() if name != "max_tokens"}
         code = cli(
             args=[a for a in given if a != DEBUG],
             prog_name="mlx-spec",
             standalone_mode=False,
             default_map={
-                "chat": defaults,
-                "generate": defaults,
-                "serve": defaults,
-                "batch": defaults,
-                # how long an answer may be says nothing of a completion
-                "complete": {name: value for name, value in defaults.items() if name != "max_tokens"},
+                **dict.fromkeys(("chat", "generate", "serve", "batch"), defaults),
+                "complete": completing,
             },
         )
         if code == exit_codes.INTERRUPTED:

@@ -21,6 +21,8 @@ from models.pairs.pair import PairSpec
 
 AHEAD = 2
 """Requests under way for each that the engine answers: the next one is read while one is written."""
+AGAIN_SECONDS = 0.5
+"""After which a request is asked again that found the line full, of requests for several answers."""
 SHOW_SECONDS = 0.5
 
 
@@ -105,7 +107,9 @@ async def _answer_some(
     client: httpx2.AsyncClient, waiting: Iterator[BatchRequest], answers: Answers, outcome: Outcome
 ) -> None:
     for request in waiting:
-        response = await client.post(request.url, json={**request.body, "stream": False})
+        body = {**request.body, "stream": False}
+        while (response := await client.post(request.url, json=body)).status_code == 429:
+            await asyncio.sleep(AGAIN_SECONDS)
         body = response.json()
         if response.status_code >= 500:
             sentence = f"{request.custom_id}: {body['error']['message']}"

@@ -125,3 +125,14 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, capfd: pytest
     out.write_text("my notes\nno answers\n")
     assert main(["batch", given, str(out)]) == 2
     assert "something else" in capfd.readouterr().err and out.read_text() == "my notes\nno answers\n"
+
+
+def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.server.opening.EngineClient", partial(EngineClient, command=SCRIPTED))
+    monkeypatch.setattr("app.server.batch.AGAIN_SECONDS", 0.02)
+    given = write(tmp_path / "in.jsonl", [request(number, "hello", n=32) for number in range(6)])
+    out = tmp_path / "out.jsonl"
+    assert main(["batch", given, str(out), "--at-once", "4"]) == 0
+    assert [len(each["body"]["choices"]) for each in answers(out).values()] == [32] * 6
