@@ -49,6 +49,18 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
         assert "".join(piece.choices[0].text for piece in pieces) == raw.choices[0].text
 
 
+def test_openais_client_has_several_answers_and_is_told_what_cannot_be(tiny_server: RunningServer) -> None:
+    with openai_client(tiny_server) as client:
+        asked: Any = {"model": "target", "messages": SAID, "max_tokens": 8, "temperature": 0.9}
+        found = client.chat.completions.create(**asked, n=2, seed=3)
+        single = client.chat.completions.create(**asked, seed=4)
+        assert found.choices[1].message.content == single.choices[0].message.content
+        with pytest.raises(openai.BadRequestError, match="logprobs"):
+            client.chat.completions.create(**asked, logprobs=True, top_logprobs=2)
+        with pytest.raises(openai.BadRequestError, match="no tokens for that"):
+            client.completions.create(model="target", prompt="def f(x):", suffix="return x")
+
+
 def test_openais_client_assembles_a_streamed_response(scripted_server: RunningServer) -> None:
     with openai_client(scripted_server) as client:
         text = client.responses.create(model="scripted", input="hello").output_text

@@ -1,12 +1,17 @@
 """`/v1/completions`, `prediction`, and tool calls, by raw HTTP."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.app.server.running_server import RunningServer
+from app.cli import main
+from app.engine.fill_in import FORMATS
+from tests.app.server.running_server import RunningServer, running
 from tests.app.server.test_chat_completions import generated
 from tests.app.tiny_pair import TinyPair
+from tests.models.tiny_models import SPECIAL, make_tokenizer
 
 PATH = "/v1/completions"
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -52,6 +57,26 @@ def test_every_prompt_has_n_answers_in_turn_and_counts_once(tiny_server: Running
     assert [c["index"] for c in found["choices"]] == [0, 1, 2, 3]
     counted = [each["usage"]["prompt_tokens"] for each in alone[::2]]
     assert found["usage"]["prompt_tokens"] == sum(counted) and found["usage"]["completion_tokens"] == 32
+
+
+def test_a_suffix_is_filled_in_as_complete_does(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    coder = TinyPair(tmp_path / "coder", tmp_path / "draft")
+    for folder, like in ((coder.target, tiny_pair.target), (coder.draft, tiny_pair.draft)):
+        shutil.copytree(like, folder)
+        make_tokenizer(folder, special=(*SPECIAL, *FORMATS[0]))
+    before, after = "def f(x):\n    ", "\n    return x"
+    (tmp_path / "main.py").write_text(before + after)
+    options = [*coder.arguments, "--draft-length", "3", "--temperature", "0.9"]
+    file = ["--file", str(tmp_path / "main.py"), "--at", "2:5", "--seed", "3", "--max-tokens", "12"]
+    assert main(["complete", *options, *file]) == 0
+    text = capfd.readouterr().out
+    with running(tmp_path, options) as server:
+        asked = {"prompt": before, "suffix": after, "seed": 3, "max_tokens": 12}
+        assert server.ask(PATH, asked).json["choices"][0]["text"] == text
+        without = server.ask(PATH, {**asked, "suffix": ""}).json["choices"][0]["text"]
+    assert text not in ("", without)
 
 
 def test_a_request_without_a_limit_has_16_tokens(tiny_server: RunningServer) -> None:
