@@ -59,7 +59,7 @@ def test_every_prompt_has_n_answers_in_turn_and_counts_once(tiny_server: Running
     assert found["usage"]["prompt_tokens"] == sum(counted) and found["usage"]["completion_tokens"] == 32
 
 
-def test_a_suffix_is_filled_in_as_complete_does(
+def test_a_suffix_is_filled_in_as_complete_does_also_as_plugins_of_editors_ask(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     coder = TinyPair(tmp_path / "coder", tmp_path / "draft")
@@ -75,6 +75,12 @@ def test_a_suffix_is_filled_in_as_complete_does(
     with running(tmp_path, options) as server:
         asked = {"prompt": before, "suffix": after, "seed": 3, "max_tokens": 12}
         assert server.ask(PATH, asked).json["choices"][0]["text"] == text
+        first, last, middle = FORMATS[0]
+        marked = {"prompt": f"{first}{before}{last}{after}{middle}", "suffix": None}
+        stops = [*FORMATS[0], "<|endoftext|>", "<|fim_pad|>", "\n\n", "\r\n\r\n", "/src/", "```"]
+        for change in ({"stop": ["\n\n"]}, {**marked, "stop": stops}):
+            events = server.ask(PATH, {**asked, **change, "stream": True}).events
+            assert "".join(event["choices"][0]["text"] for event in events) == text
         without = server.ask(PATH, {**asked, "suffix": ""}).json["choices"][0]["text"]
     assert text not in ("", without)
 
