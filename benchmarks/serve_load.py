@@ -148,8 +148,8 @@ def load(home: Path, arguments: Sequence[str], seconds: float, clients: int) -> 
         home: folder of the server's own files.
         seconds: how long the clients go on; they finish what they began.
     """
-    environment = {"MLX_SPEC_BLAS": "reference"} if sys.platform == "linux" else {}
-    with running(home, arguments, **environment) as server, Progress() as line:
+    blas = "reference" if sys.platform == "linux" else ""
+    with running(home, arguments, MLX_SPEC_BLAS=blas) as server, Progress() as line:
         alone = {}
         for seed in range(SEEDS):
             answer = server.ask(PATH, asked(seed, stream=False)).json

@@ -74,8 +74,8 @@ def command(
             raise BadInput(f"{spec.name} {CANNOT}")
         asked = gap if gap.after else gap.before
         ended = print_answer(
-            Session(loaded), asked, options, stops, documents, quiet=json, line_break=False
-        )  # fmt: skip
+            Session(loaded), asked, options, stops, documents, quiet=json, line_break=sys.stdout.isatty()
+        )
     if json:
         json_data({**asdict(ended), "versions": versions(), "device": device_name()})
     if ended.finish_reason == "cancelled":
