@@ -70,7 +70,7 @@ def print_answer(
     quiet: bool = False,
     line_break: bool = True,
 ) -> TurnEnded:
-    """Print one answer as it comes, and a line break after it."""
+    """Print one answer as it comes, and after it the line break that it lacks, if `line_break`."""
     with Interrupt() as interrupt, Progress() as progress:
         for event in session.answer(
             asked,
