@@ -36,6 +36,13 @@ class FillIn:
     after: str
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A conversation whose tokens are to be counted, as the chat template writes them."""
+
+    messages: tuple[Message, ...]
+
+
 Prompt = str | Sequence[int] | FillIn | Sequence[Message]
 """Text is continued as it is, token ids too, a gap is filled; messages go through the chat template."""
 

@@ -6,7 +6,7 @@ Plain frozen values, pickled: both ends are our own processes, so the pickles ar
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.chat_prompt import FillIn, Message
+from app.engine.chat_prompt import Count, FillIn, Message
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, TurnEvent
 from mlx_spec.types import Options
@@ -25,7 +25,7 @@ class Answer:
     """Answer a prompt; answers begin in the order of the requests. Ids rise; its events carry its own."""
 
     id: int
-    prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...]
+    prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...] | Count
     options: Options
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""

@@ -8,7 +8,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
 
 from app.engine.answer_text import AnswerText
-from app.engine.chat_prompt import CancelledWhileReading, FillIn, Message, Prompt, chat_ids, raw_ids
+from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
 from app.engine.events import (
     DraftRound,
@@ -66,7 +66,7 @@ class Session:
 
     def answer(
         self,
-        prompt: Prompt,
+        prompt: Prompt | Count,
         options: Options,
         *,
         stop_texts: Sequence[str] = (),
@@ -79,6 +79,7 @@ class Session:
         """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
 
         Answers that are read on in turn are written side by side. None: there is nothing new of this one.
+        Of a `Count` only the end comes, whose numbers have the prompt's tokens.
 
         Args:
             stop_texts: the answer ends before the first of them, wherever token borders lie.
@@ -95,6 +96,11 @@ class Session:
             stops |= fill_in_stops(self._pair.tokenizer)
         options = replace(options, stop_tokens=stops)
         calls = ToolCallReader(self._pair.tokenizer, tools)
+        if isinstance(prompt, Count):
+            counted = len(chat_ids(self._pair.tokenizer, prompt.messages, maxsize, tools=tools)[0])
+            stats = summarise((), prompt_tokens=counted + len(begun_ids))
+            yield TurnEnded("", (), "length", options.seed, stats)
+            return
         turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), calls, self._token_text)
         try:
             limit = None if whole else options.max_tokens

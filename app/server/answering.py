@@ -48,6 +48,17 @@ async def respond(
         raise
 
 
+async def ending(request: Request, line: Line, ask: Answer) -> TurnEnded:
+    """The end of one answer. Problem if it fails."""
+    (asked,) = line.join([ask])
+    try:
+        ((_, _, last),) = await _unless_gone(request, _whole([asked]))
+        return last
+    except BaseException:
+        asked.leave()
+        raise
+
+
 class AnswerStream(StreamingResponse):
     """Leaves the line when the client does."""
 

@@ -15,7 +15,7 @@ from app.server import events
 from app.server.chat_completions import chat_completions
 from app.server.completions import completions
 from app.server.gate import AddressGate, KeyGate
-from app.server.messages import messages
+from app.server.messages import count_tokens, messages
 from app.server.problem import Problem
 from app.server.responses import responses
 from app.server.service import Service, service
@@ -111,6 +111,7 @@ ROUTES = [
     Route("/v1/completions", completions, methods=["POST"]),
     Route("/v1/responses", responses, methods=["POST"]),
     Route("/v1/messages", messages, methods=["POST"]),
+    Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
     Route("/mlx-spec/pair", events.pair),
     Route("/mlx-spec/answer", events.answer, methods=["POST"]),
     Route("/mlx-spec/cancel", events.cancel, methods=["POST"]),

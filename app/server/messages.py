@@ -7,18 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from app.engine.chat_prompt import Message
+from app.engine.chat_prompt import Count, Message
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import respond
+from app.server.answering import ending, respond
 from app.server.body import Body, read_body
 from app.server.conversation import MOST_MESSAGES, MOST_TOOLS, called
 from app.server.line import Asked
 from app.server.problem import ANTHROPIC_PATHS, Problem
 from app.server.sampling import MOST_STOPS, Sampling, Stop, refuse, stop_texts
-from app.server.service import service
+from app.server.service import Service, service
 from app.server.usage import timings
 
 _REASONS = {"stop": "end_turn", "length": "max_tokens"}
@@ -84,24 +84,40 @@ class MessagesRequest(Sampling):
         )
 
 
+class CountRequest(MessagesRequest):
+    max_tokens: int = 1
+
+
 async def messages(request: Request) -> Response:
     served, body = service(request), await read_body(request, MessagesRequest)
+    ask = _ask(served, body)
+    return await respond(request, served.line, [ask], MessagesWriter(served.name), stream=bool(body.stream))
+
+
+async def count_tokens(request: Request) -> Response:
+    """How many tokens a conversation has; it is not read by the model."""
+    served, body = service(request), await read_body(request, CountRequest)
+    last = await ending(request, served.line, _ask(served, body, count=True))
+    return JSONResponse({"input_tokens": last.stats.prompt_tokens})
+
+
+def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
     served.check_model(body.model)
     choice = body.tool_choice.type if body.tool_choice else "auto"
     refuse({"tool_choice": (choice, choice in ("auto", "none"))})
     conversation, begun = body.conversation, ""
     if body.messages[-1].role == "assistant" and not conversation[-1].get("tool_calls"):
         begun = conversation.pop()["content"]
-    ask = Answer(
+    said = tuple(conversation)
+    return Answer(
         0,
-        tuple(conversation),
+        Count(said) if count else said,
         body.options(served.defaults, body.max_tokens),
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
         tools=body.tool_descriptions,
         whole=True,
     )
-    return await respond(request, served.line, [ask], MessagesWriter(served.name), stream=bool(body.stream))
 
 
 def _text(blocks: Blocks | None, place: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from app.chat.engine_link import EngineLink, PairEvent, RequestFailed
+from app.engine.chat_prompt import Count
 from app.engine.client import EngineClient
 from app.engine.events import TurnEnded
 from app.engine.protocol import Loaded, LoadFailed
@@ -30,7 +31,7 @@ def opened(
     Args:
         defaults: what holds where a request says nothing else.
         at_once: requests that are answered side by side.
-        ended: told of every request that was with the engine.
+        ended: told of every request that was with the engine, to be answered.
         failed: told why the pair cannot be loaded.
     """
     loop = asyncio.get_running_loop()
@@ -46,8 +47,9 @@ def opened(
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
     def watch(asked: Asked, last: TurnEnded | RequestFailed) -> None:
-        metrics.count(asked, last)
-        ended(last)
+        if isinstance(last, RequestFailed) or not isinstance(asked.request.prompt, Count):
+            metrics.count(asked, last)
+            ended(last)
 
     link = EngineLink(EngineClient(data_folder() / "engine.log", arrived=arrived), pair, at_once)
     metrics = Metrics()

@@ -174,6 +174,8 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
         whole = client.messages.create(**asked)
         assert whole.content[0].type == "text" and whole.content[0].text == text
         assert whole.stop_reason == "max_tokens" and whole.usage.output_tokens == 12
+        counted = client.messages.count_tokens(model="target", messages=SAID).input_tokens
+        assert counted == whole.usage.input_tokens + (whole.usage.cache_read_input_tokens or 0)
         with client.messages.stream(**asked) as stream:
             assert "".join(stream.text_stream) == text
             final = stream.get_final_message()

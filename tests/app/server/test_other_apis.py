@@ -41,6 +41,20 @@ def test_a_message_is_what_the_chat_answers(tiny_server: RunningServer) -> None:
     assert streamed.events[-2]["usage"]["output_tokens"] == 12
 
 
+def test_tokens_are_counted_as_an_answer_counts_them_and_nothing_is_read(tiny_server: RunningServer) -> None:
+    system, begun = {"system": "be brief"}, {"role": "assistant", "content": "It is"}
+    for asked in ({"messages": SAID}, {"messages": [*SAID, begun], **system}):
+        usage = tiny_server.ask(MESSAGES, {**asked, "max_tokens": 1}).json["usage"]
+        read = tiny_server.metric("prompt_tokens_total")
+        found = tiny_server.ask(f"{MESSAGES}/count_tokens", asked).json
+        assert found == {"input_tokens": usage["input_tokens"] + usage["cache_read_input_tokens"]}
+        assert tiny_server.metric("prompt_tokens_total") == read
+    long = {"messages": [{"role": "user", "content": "word " * 6000}], **system}
+    assert tiny_server.ask(f"{MESSAGES}/count_tokens", long).json["input_tokens"] > 6000
+    refused = tiny_server.ask(f"{MESSAGES}/count_tokens", {"messages": []})
+    assert refused.status == 400 and refused.error["type"] == "invalid_request_error"
+
+
 def test_a_stop_sequence_is_named(tiny_server: RunningServer) -> None:
     text = chat_text(tiny_server, max_tokens=40)
     stop = text[9:12]
