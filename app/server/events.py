@@ -3,7 +3,7 @@
 For `mlx-spec chat --server`. Both ends are of one version: what this carries is no API.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -41,7 +41,7 @@ async def answer(request: Request) -> Response:
     served, body = service(request), await read_body(request, AnswerRequest)
     asked = served.line.join([body.answer])
     served.calls[body.call] = asked[0]
-    return AnswerStream(asked, _lines(asked[0], lambda: served.calls.pop(body.call, None)))
+    return AnswerStream(asked, _lines(asked[0]))
 
 
 async def cancel(request: Request) -> Response:
@@ -52,7 +52,7 @@ async def cancel(request: Request) -> Response:
     return JSONResponse({})
 
 
-async def _lines(asked: Asked, ended: Callable[[], object]) -> AsyncIterator[str]:
+async def _lines(asked: Asked) -> AsyncIterator[str]:
     event = None
     try:
         while not isinstance(event, TurnEnded):
@@ -60,5 +60,3 @@ async def _lines(asked: Asked, ended: Callable[[], object]) -> AsyncIterator[str
             yield event_line(event) if event else "\n"
     except Problem as problem:
         yield problem_line(problem.message, refused=problem.status < 500)
-    finally:
-        ended()

@@ -1,8 +1,10 @@
 """What the endpoints share: the pair that is served, its line of requests and the options they begin with."""
 
 import time
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
@@ -24,7 +26,7 @@ class Service:
     """Of every request, where it says nothing else."""
     began: int
     """Seconds since 1970."""
-    calls: dict[str, Asked] = field(default_factory=dict)
+    calls: MutableMapping[str, Asked] = field(default_factory=WeakValueDictionary)
     """Answers in progress that may be cancelled by a name."""
 
     @property
