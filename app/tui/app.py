@@ -133,8 +133,6 @@ class ChatApp(Program):
             end_on_signals(self.leave)
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
-        resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
-        self.run_worker(resume)
         if self._welcomes:
             self.opener.welcome()
 
@@ -155,7 +153,9 @@ class ChatApp(Program):
         await super().on_event(event)
 
     async def on_prompt_ready(self) -> None:
-        """What was typed while the program started goes to the prompt; what was found then is shown."""
+        """There is a place for all that waited for one: the last chat, notices, what was typed meanwhile."""
+        resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
+        self.run_worker(resume)
         if paused := self.pulls.paused:
             self.chat.view.note(paused_line(paused, self.keys))
         if not self.state.conversation.is_kept:
