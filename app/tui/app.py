@@ -30,6 +30,7 @@ from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
+from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import QuestionScreen, ask
@@ -214,9 +215,7 @@ class ChatApp(Program):
         self.opener.comparison(message.record)
 
     def applies(self, action: str) -> bool:
-        if self.screen is self.chat:
-            return self.chat.applies(action)
-        return action != "undo" or self.saved.can_undo
+        return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""

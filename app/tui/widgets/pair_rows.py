@@ -14,6 +14,8 @@ BAR_CELLS = 8
 BAR_STYLES: dict[Verdict, str] = {
     "fits": "$text-success", "tight": "$text-warning", "does not fit": "$text-error"
 }  # fmt: skip
+WIDE = 80
+"""Columns of a terminal that has room for more than names, sizes and what is here."""
 WITH_LICENCE = 100
 """Columns of a terminal that has room for licences and predicted speeds."""
 
@@ -21,7 +23,7 @@ SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
 
 def header(*, width: int, predicts: bool) -> str:
-    if width < 80:
+    if width < WIDE:
         return f"{'pair':<17} {'size':>7} here"
     line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13} {'drafted by':<14}"
     if predicts:
@@ -34,7 +36,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
     pair = facts.pair
     style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
     size = size_text(pair.download_bytes) if pair.download_bytes else "here"
-    if width < 80:
+    if width < WIDE:
         text = f"{cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}"
         return Content.styled(printable(text), style)
     mark = " " if pair.verified else "?"

@@ -34,7 +34,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         assert "?" in rows(screen)[FIRST] and "installed" not in rows(screen)[FIRST]
         shown = text_of(chat, "#pair-details Static")
         assert "Not verified" in shown and "of memory" in shown and "Not measured here" in shown
-        await chat.press("slash", *"qwen3 8b", "enter")
+        chat.press_at_once("slash", *"qwen3", "space", *"8b", "enter")
         await chat.until(lambda: list(rows(screen)) == ["qwen3-8b"])
         await chat.press("escape")
         await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
