@@ -2,10 +2,10 @@
 
 from textual.content import Content
 
-from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row
+from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row, made_here
 from app.chat.pull_queue import PullJob
 from app.shell.number_text import bar
-from app.shell.printable import printable
+from app.shell.printable import one_line, printable
 from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.fit import Fit, Verdict
@@ -57,7 +57,7 @@ def about(facts: Facts) -> Content:
     name, *lines = details(facts).split("\n")
     return Content.assemble(
         (f"{name}\n", "bold"), ("Drafted by\n", "$text-accent"),
-        "\n".join([*drafters, f"✓ {NO_FILES}"]), ("\n" + "\n".join(lines), "$text-muted"),
+        "\n".join([*drafters, f"✓ {NO_FILES}", f"+ {one_line(made_here(facts.pair))}"]), ("\n" + "\n".join(lines), "$text-muted"),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from textual.widgets import Input, OptionList, Static
 
 from app.chat.pair_facts import Facts, details
 from app.chat.pull_queue import PullJob
+from app.commands.train import KINDS
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
@@ -74,7 +75,9 @@ async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verifi
         assert options.border_subtitle == "? not verified" and "verified" not in text_of(chat, "#pull-line")
         screen.show_list("smollm2-135m")
         await chat.until(lambda: "eagle: ships with the program" in text_of(chat, "#pair-details Static"))
-        assert "lookup, recycling" in text_of(chat, "#pair-details Static")
+        shown = text_of(chat, "#pair-details Static")
+        made = f"+ {', '.join(KINDS)}: mlx-spec train smollm2-135m --kind KIND makes one of your own"
+        assert "✓ lookup, recycling, lookahead: need no files" in shown and made in shown
         screen.show_list("qwen3-8b")
         await chat.until(lambda: "Qwen3-0.6B-4bit" in text_of(chat, "#pair-details Static"))
         assert "not here yet" in text_of(chat, "#pair-details Static")

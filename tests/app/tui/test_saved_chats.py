@@ -14,7 +14,6 @@ from app.tui.screens.chat import ChatScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import UserMessage
-
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.read_only import read_only
