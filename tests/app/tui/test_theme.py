@@ -187,6 +187,22 @@ async def test_every_screen_can_be_read(
         await assert_readable(chat, "a search that failed")
 
 
+async def test_another_theme_leaves_no_colour_of_the_one_before(open_chat: OpenChat) -> None:
+    def colours() -> set[Color]:
+        return {colour for _, *pair in texts(chat.app) for colour in pair}
+
+    async def of(name: str) -> set[Color]:
+        chat.app.theme = name
+        await chat.pilot.pause(0.2)
+        return colours()
+
+    async with open_chat((100, 40)) as chat:
+        await chat.ask("markdown")
+        chat.app.chat.view.show_marks(True)
+        dark, light = await of(OWN_THEMES[0].name), await of(OWN_THEMES[1].name)
+        assert dark.isdisjoint(light)
+
+
 async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(open_chat: OpenChat) -> None:
     async with open_chat((100, 40), toasts=True) as chat:
         await chat.type("/use org/name")
