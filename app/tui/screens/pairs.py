@@ -17,7 +17,7 @@ from app.chat.pair_facts import (
     matches,
 )
 from app.chat.pair_removal import remove_after_asking
-from app.chat.pull_queue import JobState, PullJob
+from app.chat.pull_queue import PullJob
 from app.compare.store import last_speeds
 from app.shell.pull_text import warning
 from app.tui.keys.keymap import bind
@@ -69,7 +69,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """By name; the slow part comes from a thread."""
         self._on_their_way: set[PullJob] = set()
         """Downloads whose end has not been shown here."""
-        self._states: list[JobState] = []
+        self._states: list[str] = []
         """Of all downloads, when they were looked at last."""
         self._details = Static()
         """Held, not looked up: a row is also highlighted while the screen is being taken down."""

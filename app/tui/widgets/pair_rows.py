@@ -54,10 +54,11 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
 def about(facts: Facts) -> Content:
     """Everything about a pair: what it is, then who may draft for its target."""
     drafters = [f"{'✓' if drafter.here else '↓'} {drafter_row(drafter)}" for drafter in facts.drafters]
+    drafters += [f"✓ {NO_FILES}", f"+ {one_line(made_here(facts.pair))}"]
     name, *lines = details(facts).split("\n")
     return Content.assemble(
         (f"{name}\n", "bold"), ("Drafted by\n", "$text-accent"),
-        "\n".join([*drafters, f"✓ {NO_FILES}", f"+ {one_line(made_here(facts.pair))}"]), ("\n" + "\n".join(lines), "$text-muted"),
+        "\n".join(drafters), ("\n" + "\n".join(lines), "$text-muted"),
     )  # fmt: skip
 
 
