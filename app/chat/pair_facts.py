@@ -105,4 +105,4 @@ NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
 
 def made_here(pair: Pair) -> str:
     """What drafts once it was made for the pair's target."""
-    return f"eagle, medusa, model, layer_skip: mlx-spec train {pair.name} --kind KIND makes one of your own"
+    return f"eagle, medusa, model, layer_skip of your own: mlx-spec train {pair.name} --kind KIND"

@@ -23,7 +23,7 @@ from tests.app.tui.pairs_driver import open_pairs
 from tests.app.tui.pictured import picture
 
 PROMPTS = ["What is speculative decoding?", "Hello! Who are you?"]
-PAIR = "smollm2-135m"
+PAIR = "smollm2-1.7b"
 SIZE = (100, 28)
 FONTS = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono'"
 

@@ -76,7 +76,7 @@ async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verifi
         screen.show_list("smollm2-135m")
         await chat.until(lambda: "eagle: ships with the program" in text_of(chat, "#pair-details Static"))
         shown = text_of(chat, "#pair-details Static")
-        made = f"+ {', '.join(KINDS)}: mlx-spec train smollm2-135m --kind KIND makes one of your own"
+        made = f"+ {', '.join(KINDS)} of your own: mlx-spec train smollm2-135m --kind KIND"
         assert "✓ lookup, recycling, lookahead: need no files" in shown and made in shown
         screen.show_list("qwen3-8b")
         await chat.until(lambda: "Qwen3-0.6B-4bit" in text_of(chat, "#pair-details Static"))
