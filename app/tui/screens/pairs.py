@@ -71,15 +71,15 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """Downloads whose end has not been shown here."""
         self._states: list[str] = []
         """Of all downloads, when they were looked at last."""
-        self._details = Static()
-        """Held, not looked up: a row is also highlighted while the screen is being taken down."""
+        self._list, self._details = ItemList(markup=False), Static()
+        """Held, not looked up: both are asked for before the screen is drawn and while it is taken down."""
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
     def compose(self) -> ComposeResult:
         hint = "Filter: name, licence, installed, fits, ..."
         yield Input(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
-        yield ItemList(markup=False)
+        yield self._list
         yield self._details_view
         yield DownloadList(id="downloads")
         yield Static(Content(self.hint), id="pull-line")
@@ -98,7 +98,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     @property
     def chosen(self) -> Pair | None:
-        option = self.query_one(OptionList).highlighted_option
+        option = self._list.highlighted_option
         return self.facts[option.id].pair if option is not None and option.id in self.facts else None
 
     @property

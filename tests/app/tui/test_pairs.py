@@ -10,6 +10,7 @@ from app.chat.pull_queue import PullJob
 from app.commands.train import KINDS
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
 from app.tui.widgets.pair_rows import about, memory_bar, row
@@ -59,6 +60,13 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.until(lambda: about.scroll_y == 0)
         await chat.press("escape")
         await chat.back_in_chat()
+
+
+async def test_what_its_keys_do_may_be_asked_before_the_list_is_there(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        chat.app.push_screen(PairsScreen())
+        assert not chat.app.applies("remove") and chat.app.applies("choose")
+        await chat.reached(PairsScreen)
 
 
 async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verified_is_said_in_a_corner(
