@@ -20,7 +20,7 @@ from app.tui.screens.palette import Palette
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
-from app.tui.theme import EDGE_CONTRAST, OWN_THEMES, TEXT_CONTRAST, contrast, luminance, readable
+from app.tui.theme import EDGE_CONTRAST, LIGHT, OWN_THEMES, TEXT_CONTRAST, contrast, luminance, readable
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from models.speed.machine import Machine
@@ -191,16 +191,13 @@ async def test_another_theme_leaves_no_colour_of_the_one_before(open_chat: OpenC
     def colours() -> set[Color]:
         return {colour for _, *pair in texts(chat.app) for colour in pair}
 
-    async def of(name: str) -> set[Color]:
-        chat.app.theme = name
-        await chat.pilot.pause(0.2)
-        return colours()
-
     async with open_chat((100, 40)) as chat:
         await chat.ask("markdown")
         chat.app.chat.view.show_marks(True)
-        dark, light = await of(OWN_THEMES[0].name), await of(OWN_THEMES[1].name)
-        assert dark.isdisjoint(light)
+        await chat.shows("accepted drafted")
+        dark = colours()
+        chat.app.theme = LIGHT.name
+        await chat.until(lambda: dark.isdisjoint(colours()))
 
 
 async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(open_chat: OpenChat) -> None:
