@@ -99,5 +99,10 @@ def drafter_row(drafter: FittingDrafter) -> str:
     return one_line(f"{drafter.kind}: {' · '.join(known)}{'' if drafter.here else ' · not here yet'}")
 
 
-NO_FILES = "lookup, recycling, lookahead, layer_skip: need no files, draft for any target"
-"""The rest of what drafts."""
+NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
+"""What drafts wherever there is a target."""
+
+
+def made_here(pair: Pair) -> str:
+    """What drafts once it was made for the pair's target."""
+    return f"eagle, medusa, model, layer_skip of your own: mlx-spec train {pair.name} --kind KIND"

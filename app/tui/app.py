@@ -30,6 +30,7 @@ from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
+from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import QuestionScreen, ask
@@ -133,8 +134,6 @@ class ChatApp(Program):
             end_on_signals(self.leave)
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
-        resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
-        self.run_worker(resume)
         if self._welcomes:
             self.opener.welcome()
 
@@ -155,7 +154,9 @@ class ChatApp(Program):
         await super().on_event(event)
 
     async def on_prompt_ready(self) -> None:
-        """What was typed while the program started goes to the prompt; what was found then is shown."""
+        """There is a place for all that waited for one: the last chat, notices, what was typed meanwhile."""
+        resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
+        self.run_worker(resume)
         if paused := self.pulls.paused:
             self.chat.view.note(paused_line(paused, self.keys))
         if not self.state.conversation.is_kept:
@@ -214,9 +215,7 @@ class ChatApp(Program):
         self.opener.comparison(message.record)
 
     def applies(self, action: str) -> bool:
-        if self.screen is self.chat:
-            return self.chat.applies(action)
-        return action != "undo" or self.saved.can_undo
+        return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""

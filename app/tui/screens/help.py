@@ -86,10 +86,11 @@ def described_keys(
     for binding in (*first, *passed_on(app.screen), *more):
         if isinstance(binding, Binding) and binding.id and binding.id not in known:
             heard += [(key, binding) for key in app.keys.of(binding.id)]
+    parts, order = list(dict.fromkeys(_part(binding) for _, binding in heard)), list(default_keys())
+    heard.sort(key=lambda item: (parts.index(_part(item[1])), order.index(str(item[1].id))))
     names: dict[tuple[str, str], list[str]] = {}
     for key, binding in heard:
-        part = PARTS.get(str(binding.id).partition(".")[0], "Here")
-        names.setdefault((part, binding.tooltip), []).append(key_name(key))
+        names.setdefault((_part(binding), binding.tooltip), []).append(key_name(key))
     described: Described = {}
     for (part, meaning), keys in sorted(names.items(), key=lambda item: item[0][0] == PARTS["app"]):
         described.setdefault(app.keys.fill_in(part), []).append((" or ".join(keys), meaning))
@@ -99,6 +100,10 @@ def described_keys(
     everywhere = [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
     described.setdefault(PARTS["app"], []).extend(everywhere)
     return described
+
+
+def _part(binding: Binding) -> str:
+    return PARTS.get(str(binding.id).partition(".")[0], "Here")
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> Table:

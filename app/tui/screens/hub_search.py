@@ -13,7 +13,7 @@ from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.pair_rows import BAR_STYLES, WITH_LICENCE, cut
+from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, cut
 from models.errors import ModelsError
 from models.hub.search import search
 from models.pairs.folder import MODEL
@@ -23,7 +23,6 @@ from models.speed.machine import this_chip, this_machine
 HINT = "Enter searches; on a model it puts a pair together. Sizes are as the Hub says."
 FRAME = 6
 """Columns of border, padding and scrollbar."""
-WIDE = 80
 
 
 class HubSearchScreen(OpenedScreen[str | None]):
@@ -75,7 +74,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         self.dismiss(event.option_id)
 
     def action_words(self) -> None:
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))
 
     def show_message(self, text: str) -> None:
         self.query_one("#pull-line", Static).update(Content(one_line(text)))

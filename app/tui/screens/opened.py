@@ -27,7 +27,11 @@ class OpenedScreen(Screen[ScreenResultType]):
     @property
     def was_closed(self) -> bool:
         """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
-        return not self.is_attached or self not in self.app.screen_stack
+        return not self.is_attached or not self.app.is_running or self not in self.app.screen_stack
+
+    def applies(self, action: str) -> bool:
+        """Whether what a key of this screen does is of use now, as `Program.applies` has it."""
+        return True
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()

@@ -28,7 +28,7 @@ from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.pair_rows import WITH_LICENCE, about, header, row, state
+from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
@@ -48,8 +48,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("enter", "choose", "Use or pull", "pairs.choose", "Use the pair, or download it first"),
         bind("space", "more", "More", "pairs.more",
              "Scroll the facts about the pair; from their end back to their beginning"),
+        # A priority, so that letters typed right behind it are in the filter.
         bind("slash", "filter", "Filter", "pairs.filter",
-             "Show only pairs with these words: a name, a licence, installed, fits, ..."),
+             "Show only pairs with these words: a name, a licence, installed, fits, ...", priority=True),
         bind("c", "cancel_pull", "Cancel", "pairs.cancel",
              "Stop or give up the pair's download, or the one that runs; what came is kept"),
         bind("r", "retry", "Resume", "pairs.retry",
@@ -68,15 +69,17 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """By name; the slow part comes from a thread."""
         self._on_their_way: set[PullJob] = set()
         """Downloads whose end has not been shown here."""
-        self._details = Static()
-        """Held, not looked up: a row is also highlighted while the screen is being taken down."""
+        self._states: list[str] = []
+        """Of all downloads, when they were looked at last."""
+        self._list, self._details = ItemList(markup=False), Static()
+        """Held, not looked up: both are asked for before the screen is drawn and while it is taken down."""
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
     def compose(self) -> ComposeResult:
         hint = "Filter: name, licence, installed, fits, ..."
         yield Input(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
-        yield ItemList(markup=False)
+        yield self._list
         yield self._details_view
         yield DownloadList(id="downloads")
         yield Static(Content(self.hint), id="pull-line")
@@ -95,7 +98,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     @property
     def chosen(self) -> Pair | None:
-        option = self.query_one(OptionList).highlighted_option
+        option = self._list.highlighted_option
         return self.facts[option.id].pair if option is not None and option.id in self.facts else None
 
     @property
@@ -106,7 +109,28 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def hint(self) -> str:
         return self.app.keys.fill_in(HINT)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "filter" or not isinstance(self.focused, Input)
+
+    def applies(self, action: str) -> bool:
+        pulls, pair = self.app.pulls, self.chosen
+        match action:
+            case "cancel_pull":
+                return pulls.can_cancel
+            case "retry":
+                return pulls.can_resume
+            case "remove":
+                in_use = pair is not None and pair.spec.sources == self.app.link.pair.sources
+                return (
+                    pair is not None
+                    and not in_use
+                    and bool(self.facts[pair.name].removable_bytes or pair.own)
+                )
+            case _:
+                return True
+
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        self.refresh_bindings()
         if event.option_id:
             self._details.update(about(self.facts[event.option_id]))
             self._details_view.scroll_home(animate=False)
@@ -139,8 +163,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
         scroll(animate=False)
 
     def action_filter(self) -> None:
-        self.query_one(Input).display = True
-        self.query_one(Input).focus()
+        words = self.query_one(Input)
+        words.display = True
+        self.set_focus(words)
 
     def action_back(self) -> None:
         words = self.query_one(Input)
@@ -182,6 +207,10 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def show_downloads(self) -> None:
         self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)
+        states = [job.state for job in self.app.pulls.jobs]
+        if states != self._states:
+            self._states = states
+            self.refresh_bindings()
         for job in self.app.pulls.jobs:
             if job.unfinished:
                 self._on_their_way.add(job)
@@ -209,7 +238,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             if place == 0 or group(facts) != group(shown[place - 1]):
                 options.add_option(Option(Content.styled(GROUPS[group(facts)], "bold"), disabled=True))
             options.add_option(Option(self._row(facts.pair.name), id=facts.pair.name))
-        unverified = any(not facts.pair.verified for facts in shown)
+        unverified = width >= WIDE and any(not facts.pair.verified for facts in shown)
         options.border_subtitle = "? not verified" if unverified else ""
         names = [facts.pair.name for facts in shown]
         if names:

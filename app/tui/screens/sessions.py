@@ -83,6 +83,9 @@ the chat at the message that was found."""
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._row(event.option_id))
 
+    def applies(self, action: str) -> bool:
+        return action != "undo" or self.app.saved.can_undo
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
         match action:

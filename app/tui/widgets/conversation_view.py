@@ -38,7 +38,8 @@ class ConversationView:
         self.notices.show(self._transcript.app, text, kind)
 
     def offer(self, text: str) -> None:
-        self._transcript.query_one(Welcome).show_offer(text)
+        for welcome in self._transcript.query(Welcome):  # none while the program ends
+            welcome.show_offer(text)
 
     def show_path(self) -> None:
         self._transcript.fill([(m.id, self._factory(m.id)) for m in self._chat.conversation.path])

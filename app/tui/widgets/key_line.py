@@ -1,7 +1,5 @@
 """The last line of a screen: its keys, whole ones only, those that matter most where not all of them fit."""
 
-from typing import ClassVar
-
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding
 from textual.content import Content
@@ -22,7 +20,6 @@ class KeyLine(Static):
 
     app: Program
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key"}
     DEFAULT_CSS = """
     KeyLine {
         dock: bottom;
@@ -30,7 +27,6 @@ class KeyLine(Static):
         text-wrap: nowrap;
         color: $footer-description-foreground;
         background: $footer-background;
-        .key-line--key { color: $footer-key-foreground; text-style: bold; }
     }
     """
 
@@ -72,7 +68,7 @@ class KeyLine(Static):
         key, binding = self.app.get_key_display(heard.binding), heard.binding
         text = Content(how.format(key=key, label=binding.description))
         start = len(text.plain) - len(text.plain.lstrip())
-        text = text.stylize(self.get_visual_style("key-line--key"), start, start + len(key))
+        text = text.stylize("bold $footer-key-foreground", start, start + len(key))
         return text if heard.enabled else text.stylize("$text-muted")
 
     def _under(self, x: int) -> ActiveBinding | None:

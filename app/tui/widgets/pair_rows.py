@@ -2,10 +2,10 @@
 
 from textual.content import Content
 
-from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row
+from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row, made_here
 from app.chat.pull_queue import PullJob
 from app.shell.number_text import bar
-from app.shell.printable import printable
+from app.shell.printable import one_line, printable
 from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.fit import Fit, Verdict
@@ -14,6 +14,8 @@ BAR_CELLS = 8
 BAR_STYLES: dict[Verdict, str] = {
     "fits": "$text-success", "tight": "$text-warning", "does not fit": "$text-error"
 }  # fmt: skip
+WIDE = 80
+"""Columns of a terminal that has room for more than names, sizes and what is here."""
 WITH_LICENCE = 100
 """Columns of a terminal that has room for licences and predicted speeds."""
 
@@ -21,7 +23,7 @@ SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
 
 def header(*, width: int, predicts: bool) -> str:
-    if width < 80:
+    if width < WIDE:
         return f"{'pair':<17} {'size':>7} here"
     line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13} {'drafted by':<14}"
     if predicts:
@@ -34,7 +36,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
     pair = facts.pair
     style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
     size = size_text(pair.download_bytes) if pair.download_bytes else "here"
-    if width < 80:
+    if width < WIDE:
         text = f"{cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}"
         return Content.styled(printable(text), style)
     mark = " " if pair.verified else "?"
@@ -52,10 +54,11 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
 def about(facts: Facts) -> Content:
     """Everything about a pair: what it is, then who may draft for its target."""
     drafters = [f"{'✓' if drafter.here else '↓'} {drafter_row(drafter)}" for drafter in facts.drafters]
+    drafters += [f"✓ {NO_FILES}", f"+ {one_line(made_here(facts.pair))}"]
     name, *lines = details(facts).split("\n")
     return Content.assemble(
         (f"{name}\n", "bold"), ("Drafted by\n", "$text-accent"),
-        "\n".join([*drafters, f"✓ {NO_FILES}"]), ("\n" + "\n".join(lines), "$text-muted"),
+        "\n".join(drafters), ("\n" + "\n".join(lines), "$text-muted"),
     )  # fmt: skip
 
 

@@ -85,7 +85,6 @@ class Transcript(VerticalScroll, can_focus=True):
         self._moving = False
 
     def on_mount(self) -> None:
-        self.anchor()
         self._show_welcome()
 
     def update_node_styles(self, animate: bool = True) -> None:
@@ -153,7 +152,8 @@ class Transcript(VerticalScroll, can_focus=True):
         last = len(self.entries)
         if self._window.stop < last or len(self._window) > KEPT:
             self._show(max(0, last - BATCH), last, hold=False)
-        self.anchor()
+        if self.entries:
+            self.anchor()
 
     def action_select(self, direction: int) -> None:
         messages = [entry for entry in self.entries if entry.message_id is not None]
@@ -228,6 +228,10 @@ class Transcript(VerticalScroll, can_focus=True):
         """In the middle of an empty conversation, and nowhere else."""
         is_empty = not self.entries
         self.styles.align = ("center", "middle") if is_empty else ("left", "top")
+        if is_empty == self.is_anchored:
+            self.anchor(not is_empty)  # what is anchored stands at the bottom
+            if is_empty:
+                self.scroll_to(y=0, animate=False, immediate=True, force=True)
         for welcome in self.query(Welcome):
             welcome.display = is_empty
 

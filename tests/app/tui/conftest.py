@@ -46,6 +46,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         pair: str = "scripted",
         options: Options | None = None,
         *,
+        resume: str | None = None,
         is_kept: bool = True,
         welcomes: bool = False,
         process: bool = False,
@@ -58,7 +59,8 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         link = EngineLink(client, spec)
         link.start()
         settings = Settings.of(options or Options())
-        app = ChatApp(link, settings, checked(read_config()), is_kept=is_kept, welcomes=welcomes)
+        config = checked(read_config())
+        app = ChatApp(link, settings, config, resume, is_kept=is_kept, welcomes=welcomes)
         for module in ("app", "pilot"):
             monkeypatch.setattr(f"textual.{module}.wait_for_idle", partial(until_quiet, app))
         try:

@@ -14,19 +14,22 @@ from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.tui.app import ChatApp
 from app.tui.screens.compare import CompareScreen
+from app.tui.theme import DARK, LIGHT
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.pairs.resolve import resolve
 from tests.app.tui.chat_driver import Chat
+from tests.app.tui.pairs_driver import open_pairs
 from tests.app.tui.pictured import picture
 
 PROMPTS = ["What is speculative decoding?", "Hello! Who are you?"]
+PAIR = "smollm2-1.7b"
 SIZE = (100, 28)
 FONTS = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono'"
 
 
 async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
-    """Write chat.svg (a live answer's marks kept), compare.svg, sweep.svg and rounds.svg."""
+    """Write a picture of each: the chat, dark with marks and light, a comparison, a sweep, rounds, pairs."""
     with tempfile.TemporaryDirectory() as state:
         os.environ["MLX_SPEC_HOME"] = state  # nobody's chats in the pictures, no pictures in anybody's chats
         link = EngineLink(EngineClient(Path(state) / "engine.log"), pair)
@@ -40,6 +43,9 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 for prompt in prompts:
                     await chat.ask(prompt)
                 await _save(chat, folder / "chat.svg")
+                app.theme = LIGHT.name
+                await _save(chat, folder / "light.svg")
+                app.theme = DARK.name
                 await pilot.resize_terminal(SIZE[0], 20)
                 await chat.press("f5")
                 screen = await chat.reached(CompareScreen)
@@ -54,6 +60,9 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await pilot.resize_terminal(SIZE[0], 24)
                 await chat.press("f8", "home", "down")
                 await _save(chat, folder / "rounds.svg")
+                await chat.press("escape")
+                await open_pairs(chat, PAIR)
+                await _save(chat, folder / "pairs.svg")
         finally:
             link.close()
 

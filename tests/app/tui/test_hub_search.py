@@ -58,8 +58,12 @@ async def test_a_search_that_finds_nothing_or_fails_says_so_and_can_be_repeated(
         await chat.reached(HubSearchScreen)
         await chat.press(*"zzz", "enter")
         await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#pull-line"))
+        await chat.pilot.resize_terminal(40, 12)
+        await chat.until(lambda: {"no", "MLX", "model", "zzz."} <= set(chat.screen.split()))
         hub.status = 500
         await chat.press("enter")
         await chat.until(lambda: "answers with error 500" in text_of(chat, "#pull-line"))
+        message = text_of(chat, "#pull-line").split()
+        await chat.until(lambda: set(message) <= set(chat.screen.split()))
         await chat.press("escape")
         await chat.reached(PairsScreen)

@@ -1,7 +1,9 @@
 """The last line of a screen shows whole keys, and at any width those that matter."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from app.chat.pull_queue import PullJob
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.help import HelpScreen, described_keys
 from app.tui.screens.inspector import InspectorScreen
@@ -9,7 +11,9 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.transcript import Transcript
+from models.pairs.catalogue import find
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.pairs_driver import open_pairs
 
 
 def shown(chat: Chat) -> str:
@@ -108,6 +112,24 @@ async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat
         await chat.until(lambda: "r Rename a Archive d Delete e Export" in shown(chat))
         await chat.press("d")
         await chat.until(lambda: shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
+
+
+async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(open_chat: OpenChat) -> None:
+    def offered() -> set[str]:
+        return {"Cancel", "Resume", "Remove"} & set(shown(chat).split())
+
+    async with open_chat(size=(120, 24), pair="builtin") as chat:
+        screen = await open_pairs(chat)
+        await chat.until(lambda: "Own pair" in shown(chat) and not offered())
+        job = PullJob(find("qwen3-8b").spec, "paused")
+        chat.app.pulls.jobs.append(job)
+        await chat.until(lambda: offered() == {"Cancel", "Resume"})
+        job.state = "cancelled"
+        await chat.until(lambda: offered() == {"Resume"})
+        chat.app.pulls.jobs.clear()
+        screen.facts["qwen3-8b"] = replace(screen.facts["qwen3-8b"], removable_bytes=5)
+        screen.show_list("qwen3-8b")
+        await chat.until(lambda: offered() == {"Remove"})
 
 
 async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(open_chat: OpenChat) -> None:

@@ -7,8 +7,10 @@ from textual.widgets import Input, OptionList, Static
 
 from app.chat.pair_facts import Facts, details
 from app.chat.pull_queue import PullJob
+from app.commands.train import KINDS
 from app.tui.keys.in_force import Keys
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
 from app.tui.widgets.pair_rows import about, memory_bar, row
@@ -34,7 +36,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         assert "?" in rows(screen)[FIRST] and "installed" not in rows(screen)[FIRST]
         shown = text_of(chat, "#pair-details Static")
         assert "Not verified" in shown and "of memory" in shown and "Not measured here" in shown
-        await chat.press("slash", *"qwen3 8b", "enter")
+        chat.press_at_once("slash", *"qwen3", "space", *"8b", "enter")
         await chat.until(lambda: list(rows(screen)) == ["qwen3-8b"])
         await chat.press("escape")
         await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
@@ -60,6 +62,13 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.back_in_chat()
 
 
+async def test_what_its_keys_do_may_be_asked_before_the_list_is_there(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        chat.app.push_screen(PairsScreen())
+        assert not chat.app.applies("remove") and chat.app.applies("choose")
+        await chat.reached(PairsScreen)
+
+
 async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verified_is_said_in_a_corner(
     open_chat: OpenChat,
 ) -> None:
@@ -74,7 +83,9 @@ async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verifi
         assert options.border_subtitle == "? not verified" and "verified" not in text_of(chat, "#pull-line")
         screen.show_list("smollm2-135m")
         await chat.until(lambda: "eagle: ships with the program" in text_of(chat, "#pair-details Static"))
-        assert "lookup, recycling" in text_of(chat, "#pair-details Static")
+        shown = text_of(chat, "#pair-details Static")
+        made = f"+ {', '.join(KINDS)} of your own: mlx-spec train smollm2-135m --kind KIND"
+        assert "✓ lookup, recycling, lookahead: need no files" in shown and made in shown
         screen.show_list("qwen3-8b")
         await chat.until(lambda: "Qwen3-0.6B-4bit" in text_of(chat, "#pair-details Static"))
         assert "not here yet" in text_of(chat, "#pair-details Static")

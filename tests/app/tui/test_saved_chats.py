@@ -1,5 +1,6 @@
 """Chats that are saved by themselves: resumed, exported, kept through trouble."""
 
+import asyncio
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from app.commands.chat import saved_chat
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
+from app.tui.screens.chat import ChatScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import UserMessage
@@ -68,6 +70,21 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
         await opened.ask("echo")
         assert opened.answers[-1].text.startswith(f"Be brief.|hello|{TEXT}|echo|")
     assert len(saved(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("resume", [None, "last"])
+async def test_the_last_chat_may_be_found_before_there_is_a_place_to_show_it(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, resume: str | None
+) -> None:
+    async with open_chat() as opened:
+        await opened.ask("hello")
+
+    async def take_long(self: ChatScreen) -> None:
+        await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(ChatScreen, "on_compose", take_long, raising=False)
+    async with open_chat(resume=resume) as opened:
+        await opened.shows(TEXT.split()[0] if resume else "F7 goes on with 'hello'")
 
 
 async def test_an_answer_is_on_disk_while_it_grows_and_leaving_keeps_every_word_that_was_shown(

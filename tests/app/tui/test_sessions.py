@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 from app.chat.saved_chats import SavedChats
 from app.history.records import ChatRow
@@ -142,6 +142,22 @@ async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_clo
             assert "0 chats" not in opened.screen and "No chats" not in opened.screen
         read.set()
         await opened.shows("2 chats")
+
+
+async def test_a_program_that_ends_while_it_reads_the_chats_ends_quietly(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, lists = SavedChats.rows, list[SessionsScreen]()
+
+    async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
+        found = await rows(self, text, archived=archived)
+        while not lists or lists[0].query(OptionList):
+            await asyncio.sleep(0)
+        return found
+
+    monkeypatch.setattr(SavedChats, "rows", late)
+    async with open_chat() as opened:
+        lists.append(await open_list(opened))
 
 
 async def open_hit(opened: OpenedChat, words: str) -> None:

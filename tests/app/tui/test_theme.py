@@ -13,16 +13,20 @@ from textual.widgets import Input, OptionList
 
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.hub_search import HubSearchScreen
 from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.notices import NoticesScreen
 from app.tui.screens.palette import Palette
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
-from app.tui.theme import EDGE_CONTRAST, OWN_THEMES, TEXT_CONTRAST, contrast, luminance, readable
+from app.tui.theme import EDGE_CONTRAST, LIGHT, OWN_THEMES, TEXT_CONTRAST, contrast, luminance, readable
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
+from models.speed.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.pairs_driver import open_pairs
+from tests.models.hub_server import HostedModel, HubServer
 
 pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
@@ -90,7 +94,15 @@ def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colo
 
 
 @pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: theme.name)
-async def test_every_screen_can_be_read(open_chat: OpenChat, theme) -> None:
+async def test_every_screen_can_be_read(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch, theme
+) -> None:
+    mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
+    monkeypatch.setattr("app.tui.screens.hub_search.this_machine", lambda: mac)
+    for name, weights in (("Small", 1), ("Tight", 80), ("Huge", 900)):
+        hub.models[f"mlx-community/Qwen3-odd-{name}"] = HostedModel(
+            {}, tags=("mlx", "license:mit"), downloads=9, parameters={"U32": weights * 10**8}
+        )
     async with open_chat((100, 40), pair="builtin", welcomes=True, toasts=True) as chat:
         chat.app.theme = theme.name
         await chat.reached(FirstRunScreen)
@@ -149,6 +161,11 @@ async def test_every_screen_can_be_read(open_chat: OpenChat, theme) -> None:
         await chat.type("/comparisons")
         await assert_readable(chat, "the comparisons")
         await chat.press("escape")
+        await chat.type("/notices")
+        await chat.reached(NoticesScreen)
+        await chat.shows("There is no pair org/name", "Temperature is 0.5")
+        await assert_readable(chat, "the notices")
+        await chat.press("escape")
         await open_pairs(chat, "qwen3-8b")
         await assert_readable(chat, "the pairs")
         await chat.press("enter")
@@ -157,6 +174,30 @@ async def test_every_screen_can_be_read(open_chat: OpenChat, theme) -> None:
         await chat.press("n", "a")
         await chat.until(lambda: bool(chat.app.screen.query(Input)))
         await assert_readable(chat, "a pair of one's own")
+        await chat.press("escape", "h")
+        search = await chat.reached(HubSearchScreen)
+        await assert_readable(chat, "a search on the Hub that has not begun")
+        await chat.press(*"odd", "enter")
+        await chat.until(lambda: len(search.models) == 3)
+        await chat.shows("fits", "tight", "does not fit", "mit")
+        await assert_readable(chat, "what the Hub has")
+        hub.status = 500
+        await chat.press("slash", "enter")
+        await chat.shows("error 500")
+        await assert_readable(chat, "a search that failed")
+
+
+async def test_another_theme_leaves_no_colour_of_the_one_before(open_chat: OpenChat) -> None:
+    def colours() -> set[Color]:
+        return {colour for _, *pair in texts(chat.app) for colour in pair}
+
+    async with open_chat((100, 40)) as chat:
+        await chat.ask("markdown")
+        chat.app.chat.view.show_marks(True)
+        await chat.shows("accepted drafted")
+        dark = colours()
+        chat.app.theme = LIGHT.name
+        await chat.until(lambda: dark.isdisjoint(colours()))
 
 
 async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(open_chat: OpenChat) -> None:

@@ -1,5 +1,7 @@
 """A conversation of thousands of messages: widgets exist around the view only, and nothing jumps."""
 
+import pytest
+
 from app.history.records import Chat as StoredChat
 from app.history.records import ChatMessage
 from app.tui.widgets.message import UserMessage
@@ -33,7 +35,7 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
     async with open_chat(size=(80, 24)) as opened:
         view = opened.app.chat.transcript
         opened.app.state.resume(*long_chat())
-        await opened.until(lambda: bool(seen(opened)) and view.is_vertical_scroll_end)
+        await opened.until(lambda: 0 < view.max_scroll_y == view.scroll_y and bool(seen(opened)))
         assert len(opened.answers) <= BATCH
         assert max(seen(opened)) == TURNS - 1
         for _ in range(12):
@@ -78,3 +80,21 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
         await opened.stream()
         await opened.until(lambda: view.max_scroll_y > 0)
         assert view.is_vertical_scroll_end, "where all was in view, the end is still followed"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat: OpenChat, size) -> None:
+    def is_centred() -> bool:
+        welcome, room = opened.app.chat.welcome.region, opened.app.chat.transcript.content_region
+        above, below = welcome.y - room.y, room.bottom - welcome.bottom
+        return welcome.height > 0 and abs(above - below) <= 1
+
+    async with open_chat(size=size) as opened:
+        await opened.until(is_centred)
+        await opened.press("ctrl+end")
+        await opened.until(is_centred)
+        await opened.ask("hello")
+        transcript = opened.app.chat.transcript
+        assert opened.answers[-1].region.bottom >= transcript.content_region.bottom - 1, "it is followed"
+        await opened.press("ctrl+n")
+        await opened.until(is_centred)
