@@ -31,6 +31,7 @@ from app.shell import exit_codes
 from app.shell.failures import DEBUG, failure
 from app.shell.machine import versions
 from app.shell.output import ReaderGone, data, forget_unwritable, prepare_streams, talk
+from app.shell.runtime import rank
 
 cli = typer.Typer(
     name="mlx-spec",
@@ -96,6 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if DEBUG in given:
             traceback.print_exc()
         code, message = failure(error)
-        talk(message)
+        talk(f"Rank {rank()}: {message}" if rank() else message)
         forget_unwritable()
         return code

@@ -4,7 +4,8 @@ SpecError
 ├── BadOption           an option cannot be used: change it
 │   └── OutOfRange      its value is none that it can have
 ├── ContextFull         the prompt leaves no room in the model's context: shorten it
-└── UnsupportedModel    a model's layers cannot be rewound: choose another model
+├── UnsupportedModel    a model's layers cannot be rewound: choose another model
+└── RankLost            another of several Macs is gone, or does something else: start all again
 """
 
 
@@ -34,6 +35,10 @@ class ContextFull(SpecError):
 
 class UnsupportedModel(SpecError):
     """A model keeps state that the engine cannot rewind."""
+
+
+class RankLost(SpecError):
+    """Another of several Macs is gone, or wrote something else."""
 
 
 def _written(value: object) -> str:

@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -15,7 +16,7 @@ import typer
 from app.history.answers import answers_folder
 from app.settings.config import CHATS, read_config
 from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting, check_drafters
-from app.shell import runtime
+from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
@@ -142,6 +143,9 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         def run(**given: Any) -> int | None:
             named = {field.name: given.pop(field.name, None) for field in fields(PairArguments)}
             named["drafters"], drafter = _drafters(given.pop("drafter", None) or ())
+            pair = PairArguments(**named)
+            if runtime.rank():
+                return _follow(pair.chosen())
             if "options" in wanted:
                 typed = [(setting, given.pop(setting.field, None)) for setting in settings]
                 values = {setting.field: setting.read(text) for setting, text in typed if text is not None}
@@ -150,7 +154,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
                 given["options"] = _options({**defaults, **values}, no_draft=plain, draft_head=head)
                 if "keeps_seed" in wanted:
                     given["keeps_seed"] = "seed" in values
-            return command(pair=PairArguments(**named), **given)
+            return command(pair=pair, **given)
 
         run.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
         run.__annotations__ = {flag.name: flag.annotation for flag in flags}
@@ -226,6 +230,20 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
     for note in pair.notes:
         talk(note)
     return pair
+
+
+def _follow(spec: PairSpec) -> int:
+    """On several Macs all but the first: do what that one asks for. It alone talks, and hears Ctrl+C."""
+    runtime.prepare()
+    check_endpoint()
+    from models.load.engine import load
+    from mlx_spec.ranks import SharedEngine
+
+    engine = load(spec).engine
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if isinstance(engine, SharedEngine):
+        engine.follow()
+    return exit_codes.DONE
 
 
 @contextmanager

@@ -74,7 +74,8 @@ def _pair_key(pair: "LoadedPair") -> str:
     draft = (f"{spec.draft}{head}",) if spec.draft else ()
     documents = ("documents",) if spec.documents else ()
     documents += (f"{spec.drafter_bits} bits",) if spec.drafter_bits else ()
-    return " + ".join((str(spec.target), *draft, *map(str, spec.drafters), *documents))
+    macs = (f"{pair.macs} Macs",) if pair.macs > 1 else ()
+    return " + ".join((str(spec.target), *draft, *map(str, spec.drafters), *documents, *macs))
 
 
 def _circumstances(pair: "LoadedPair") -> dict[str, Any]:

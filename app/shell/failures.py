@@ -4,7 +4,7 @@ import typer
 
 from app.shell import exit_codes
 from app.shell.errors import AppError, MachineFailed
-from mlx_spec.errors import OutOfRange, SpecError
+from mlx_spec.errors import OutOfRange, RankLost, SpecError
 from models.errors import MachineTrouble, ModelsError, PullCancelled, is_lack_of_memory
 
 DEBUG = "--debug"
@@ -20,7 +20,7 @@ def failure(error: Exception) -> tuple[int, str]:
             return exit_codes.INTERRUPTED, str(error) or "Stopped."
         case OutOfRange():
             return exit_codes.WRONG_USE, error.of(f"--{error.option.replace('_', '-')}")
-        case MachineFailed() | MachineTrouble():
+        case MachineFailed() | MachineTrouble() | RankLost():
             return exit_codes.MACHINE_FAILED, str(error)
         case AppError() | ModelsError() | SpecError():
             return exit_codes.WRONG_USE, str(error)

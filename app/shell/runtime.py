@@ -39,6 +39,12 @@ def prepare() -> None:
             _openblas = ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
 
 
+def rank() -> int:
+    """Of this process among those on several Macs that `mlx.launch` started; the first is 0, and one alone."""
+    text = os.environ.get("MLX_RANK", "0")
+    return int(text) if text.isdecimal() else 0
+
+
 def blas() -> str:
     """Which BLAS matrix products use: `OpenBLAS`, `reference` or the system's own."""
     if sys.platform != "linux":

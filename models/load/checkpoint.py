@@ -12,8 +12,10 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.utils import dequantize_model, load_model
 
+from mlx_spec.ranks import Ranks
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
 from models.load.gguf import unpack
+from models.load.ranks import split
 from models.pairs.folder import bytes_by_dtype, check_config, read_json
 
 KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "F32"}
@@ -44,8 +46,11 @@ class Checkpoint:
             stored["BF16"] *= 2
         return stored.total()
 
-    def load(self, *, as_float32: bool) -> tuple[nn.Module, dict[str, Any]]:
+    def load(self, *, as_float32: bool, ranks: Ranks | None = None) -> tuple[nn.Module, dict[str, Any]]:
         """The model with its weights in memory, and its config.
+
+        Args:
+            ranks: whose part of the model it is to be; None: all of it.
 
         Raises:
             ModelsError: what is wrong with the files, or that memory ran out.
@@ -58,7 +63,11 @@ class Checkpoint:
             if as_float32:
                 model.set_dtype(mx.float32)  # first, or products of float16 scales are rounded
                 model = dequantize_model(model)
+            if ranks:
+                split(model, config, ranks, self.path)
             mx.eval(model.parameters())
+        except ModelsError:
+            raise
         except Exception as error:
             raise trouble(self.path, error) from error
         return model, config

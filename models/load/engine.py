@@ -23,12 +23,14 @@ from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
+from mlx_spec.ranks import Ranks, SharedEngine
 from models.documents.store import open_stores
 from models.errors import BadChoice, MachineTrouble
 from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit, target_shape
 from models.load.draft_model import foreign_drafter, model_drafter
 from models.load.drafters import load_drafters
+from models.load.ranks import check_drafters, check_same, join
 from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
@@ -55,6 +57,8 @@ class LoadedPair:
     shape: TargetShape | None = None
     notes: tuple[str, ...] = ()
     """Harmless, for example unused tokens that differ."""
+    macs: int = 1
+    """That have a part of the target each."""
 
 
 def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> LoadedPair:
@@ -69,25 +73,30 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
     """
     paths = [installed_folder(source, spec) for source in spec.sources]
     check_target(paths[0])
+    ranks = join()
+    if ranks:
+        check_same(ranks, spec, paths)
     drafting = spec
     if folder_kind(paths[-1]) not in DRAFT_MODELS:
         head = Source(str(paths.pop()))
         drafting = replace(spec, draft=None, drafters=(*spec.drafters, head))
     with ExitStack() as stack:
-        loaded = _load(drafting, [stack.enter_context(opened(path)) for path in paths], show)
+        loaded = _load(drafting, [stack.enter_context(opened(path)) for path in paths], show, ranks)
     return replace(loaded, spec=spec)
 
 
-def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]) -> LoadedPair:
+def _load(
+    spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object], ranks: Ranks | None
+) -> LoadedPair:
     notes, first = [each.note for each in files if each.note], files[0]
     between = None
     if spec.draft is not None:
         between, more = translation(first.folder, files[-1].folder, fitting_draft(spec.target))
         notes += more
     heads = [Checkpoint(Path(source.repo), Path(source.repo)) for source in spec.drafters]
-    room = check_memory([*files, *heads], _capacity(), as_float32=on_cpu())
+    room = check_memory([*files, *heads], _capacity(), as_float32=on_cpu(), macs=ranks.size if ranks else 1)
     maybe_set_recommended_wired_limit()
-    target, config = first.load(as_float32=on_cpu())
+    target, config = first.load(as_float32=on_cpu(), ranks=ranks)
     try:
         # mlx-lm has merged the ends of text of generation_config.json into `config`.
         tokenizer = load_tokenizer(first.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
@@ -117,7 +126,11 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
     drafters += others
     notes += left_out
     limit, shape = context_limit(config), target_shape(config)
-    engine = Engine(target, drafters, context_limit=limit)
+    if ranks:
+        check_drafters(ranks, drafters)
+        engine = SharedEngine(target, drafters, ranks, context_limit=limit)
+    else:
+        engine = Engine(target, drafters, context_limit=limit)
     if shape is not None and not on_cpu():
         engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(
@@ -129,6 +142,7 @@ def _load(spec: PairSpec, files: list[Checkpoint], show: Callable[[str], object]
         memory_bytes=weight_bytes([target, *(each.model for drafter in drafters for each in drafter.models)]),
         shape=shape,
         notes=tuple(notes),
+        macs=ranks.size if ranks else 1,
     )
 
 
@@ -143,11 +157,15 @@ def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
     return sorted(first | set(tokenizer.get_added_vocab().values()))
 
 
-def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool) -> int:
+def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool, macs: int = 1) -> int:
     """Bytes that are left of `capacity` beside the weights. MachineTrouble where they need more, before they
     are read: a machine that runs out of memory ends the program without a word.
+
+    Args:
+        files: the target first, of which each of the Macs has a part.
     """
-    needed = sum(each.weight_bytes(as_float32=as_float32) for each in files)
+    target, *others = (each.weight_bytes(as_float32=as_float32) for each in files)
+    needed = target // macs + sum(others)
     if needed > capacity:
         why = " as float32, which they become without Metal" if as_float32 else ""
         raise MachineTrouble(

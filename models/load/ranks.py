@@ -1,0 +1,130 @@
+"""Several Macs that `mlx.launch` started: they find each other, compare what they have, and split the target."""
+
+import atexit
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.drafters import Drafter
+from mlx_spec.errors import RankLost
+from mlx_spec.ranks import Ranks
+from mlx_spec.target.model import COMPILES
+from models.errors import BadChoice, MachineTrouble
+from models.pairs.own_drafters import own_drafters
+from models.pairs.pair import PairSpec
+
+SAMPLES, SAMPLE_BYTES = 256, 4096
+"""Of each file so many pieces are compared, evenly spread: a model of the same shape has others."""
+HEADS = ("num_attention_heads", "num_key_value_heads")
+
+
+@runtime_checkable
+class Splits(Protocol):
+    """A model that mlx-lm can split."""
+
+    def shard(self, group: mx.distributed.Group | None = None) -> None: ...
+
+
+def join() -> Ranks | None:
+    """The ranks this process is one of; None: it is alone. Waits for the others for half a minute.
+
+    Raises:
+        MachineTrouble: they do not come.
+    """
+    if "MLX_RANK" not in os.environ:
+        return None
+    try:
+        ranks = Ranks(mx.distributed.init(strict=True))
+    except RuntimeError as error:
+        raise MachineTrouble(
+            f"The other Macs cannot be reached ({error}). Start all with mlx.launch, two or more; "
+            "docs/serving.md has the commands."
+        ) from error
+    if ranks.leads:
+        atexit.register(_end, ranks)
+    return ranks
+
+
+def check_same(ranks: Ranks, spec: PairSpec, paths: Sequence[Path]) -> None:
+    """Raise MachineTrouble where a rank has other programs, models or flags than rank 0."""
+    if spec.documents:
+        raise BadChoice("--documents works on one Mac only: each has files of its own. Leave it out.")
+    versions = [version(package) for package in ("mlx-spec", "mlx", "mlx-lm")]
+    folders = [*paths[1:], *(Path(source.repo) for source in spec.drafters)]
+    folders += own_drafters(spec.target)[0].values()
+    _compare(
+        ranks,
+        {
+            "other versions of mlx-spec, mlx or mlx-lm": versions,
+            "another kind of device, or compiles elsewhere": (mx.default_device().type, COMPILES),
+            "other files of the target": _content(paths[0]),
+            "other files of what drafts": [_content(folder) for folder in folders],
+            "other flags": (spec.draft_head, spec.drafter_bits),
+        },
+    )
+
+
+def check_drafters(ranks: Ranks, drafters: Sequence[Drafter]) -> None:
+    """Raise MachineTrouble where a rank could not load all that rank 0 could."""
+    _compare(ranks, {"other drafters in memory": [drafter.name for drafter in drafters]})
+
+
+def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path) -> None:
+    """Leave this rank's part of each layer in a model whose weights were not read yet.
+
+    Raises:
+        BadChoice: mlx-lm cannot split it, or not among so many.
+    """
+    if not isinstance(model, Splits):
+        raise BadChoice(
+            f"mlx-lm cannot split a model of type {config['model_type']} among several Macs ({path}). "
+            "It can for llama, qwen2, qwen3, gpt_oss, deepseek_v3 and others."
+        )
+    text = {**config, **(config.get("text_config") or {})}
+    for name in HEADS:
+        if text.get(name, 0) % ranks.size:
+            raise BadChoice(
+                f"The model in {path} has {text[name]} {name}, which {ranks.size} Macs cannot share evenly. "
+                "Start fewer."
+            )
+    model.shard(ranks.group)
+
+
+def _compare(ranks: Ranks, facts: Mapping[str, object]) -> None:
+    sums = [int.from_bytes(sha256(repr(fact).encode()).digest()[:4]) for fact in facts.values()]
+    came = ranks.exchange(sums)
+    for rank, words in enumerate(came):
+        for what, own, other in zip(facts, came[0], words, strict=False):
+            if own != other:
+                raise MachineTrouble(f"Rank {rank} has {what} than rank 0. All Macs need the same.")
+
+
+def _content(path: Path) -> list[tuple[str, str]]:
+    """Names and sums of a model's files; of large ones pieces are read."""
+    files = [path] if path.is_file() else sorted(path.glob("*.json")) + sorted(path.glob("*.safetensors"))
+    return [("" if path.is_file() else file.name, _sum(file)) for file in files]
+
+
+def _sum(file: Path) -> str:
+    digest = sha256()
+    with file.open("rb") as stream:
+        for place in _places(file.stat().st_size):
+            stream.seek(place)
+            digest.update(stream.read(SAMPLE_BYTES))
+    return digest.hexdigest()
+
+
+def _places(size: int) -> Iterator[int]:
+    yield from range(0, size, max(SAMPLE_BYTES, size // SAMPLES))
+
+
+def _end(ranks: Ranks) -> None:
+    with suppress(RankLost, RuntimeError):  # they are gone already, or MLX is
+        ranks.end()
