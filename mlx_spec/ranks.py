@@ -45,7 +45,8 @@ class Ranks:
         self.group = group
         self.rank, self.size = group.rank(), group.size()
         self._exchanges, self._written = 0, 0
-        self._in_a_step = False
+        self._broken = False
+        """Whether something was left in its middle, where the others may wait."""
 
     @property
     def leads(self) -> bool:
@@ -60,13 +61,14 @@ class Ranks:
         own = np.zeros(WORDS, np.uint32)
         own[0], own[1 : 1 + len(words)] = self._exchanges, words
         own[-1] = crc32(own[:-1].tobytes())
-        with connected():
+        with self.together():
             came = np.array(mx.distributed.all_gather(mx.array(own)[None], group=self.group))
-        for rank, row in enumerate(came):
-            if row[0] != self._exchanges or row[-1] != crc32(row[:-1].tobytes()):
-                raise RankLost(
-                    f"What rank {rank} sent arrived broken (message {self._exchanges}). Start all ranks again."
-                )
+            for rank, row in enumerate(came):
+                if row[0] != self._exchanges or row[-1] != crc32(row[:-1].tobytes()):
+                    raise RankLost(
+                        f"What rank {rank} sent arrived broken (message {self._exchanges}): its program ended, "
+                        "or the network failed. Start all of them again."
+                    )
         self._exchanges += 1
         return came[:, 1:-1].tolist()
 
@@ -98,20 +100,27 @@ class Ranks:
         return json.loads(self._spread(bytes(length))) if length else None
 
     @contextmanager
-    def step(self) -> Iterator[None]:
-        """Something that takes all ranks. Where it fails, the others wait in its middle."""
-        self._in_a_step = True
-        with connected():
+    def together(self) -> Iterator[None]:
+        """What takes all ranks. Raises RankLost where one of them is gone."""
+        try:
             yield
-        self._in_a_step = False
+        except BaseException as error:
+            self._broken = True
+            # MLX has no class for it.
+            if isinstance(error, RuntimeError) and str(error).startswith(("[ring]", "[jaccl]")):
+                raise RankLost(
+                    "The connection to another Mac was lost: its program ended, or the network failed "
+                    f"({error}). Start all of them again."
+                ) from error
+            raise
 
     def end(self) -> None:
         """On rank 0, last of all: the others need not wait any more."""
-        if not self._in_a_step:
+        if not self._broken:
             self.send({"do": "end"})
 
     def _spread(self, body: bytes) -> bytes:
-        with connected():
+        with self.together():
             summed = mx.distributed.all_sum(mx.array(np.frombuffer(body, np.uint8)), group=self.group)
             came = np.array(summed).tobytes()
         self.exchange([crc32(came)])
@@ -126,7 +135,7 @@ class SharedEngine(Engine):
     """
 
     def __init__(self, target: nn.Module, drafters: Sequence[Drafter], ranks: Ranks, *, context_limit: int):
-        with ranks.step():
+        with ranks.together():
             super().__init__(target, drafters, context_limit=context_limit)
         self.ranks = ranks
         self._all = [*self.drafters, Guess()]
@@ -146,7 +155,7 @@ class SharedEngine(Engine):
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
         self._tell("scores", tokens=list(tokens), options=_plain(options))
-        with self.ranks.step():
+        with self.ranks.together():
             scores = super().next_scores(tokens, options)
             mx.eval(scores)
         return scores
@@ -224,7 +233,7 @@ class SharedRows(Rows):
         self._check()
         if self._ranks.leads:
             self._ranks.send(None)
-        with self._ranks.step():
+        with self._ranks.together():
             read = super().step()
         if self._refusals:
             raise self._refusals.pop()
@@ -268,7 +277,8 @@ class SharedPolicy:
         return SharedPolicy(self._policy.of(texts), self._ranks)
 
     def begin(self, texts: Collection[int]) -> None:
-        self._policy.begin(texts)
+        if self._ranks.leads:
+            self._policy.begin(texts)
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         choices, plan = [NO_CANDIDATE, *candidates], (0, 0)
@@ -280,24 +290,12 @@ class SharedPolicy:
 
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
         self._ranks.compare([(each.drafted, each.tokens) for each in read.values()])
-        self._policy.count(read, candidate, length)
+        if self._ranks.leads:
+            self._policy.count(read, candidate, length)
 
     def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
-        self._policy.shadow(text, candidate, right)
-
-
-@contextmanager
-def connected() -> Iterator[None]:
-    """Raise RankLost where MLX says that the connection to another rank is gone; it has no class for it."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not str(error).startswith(("[ring]", "[jaccl]")):
-            raise
-        raise RankLost(
-            "The connection to another Mac was lost: its program ended, or the network failed "
-            f"({error}). Start all of them again."
-        ) from error
+        if self._ranks.leads:
+            self._policy.shadow(text, candidate, right)
 
 
 def _plain(options: Options) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit, target_shape
 from models.load.draft_model import foreign_drafter, model_drafter
 from models.load.drafters import load_drafters
-from models.load.ranks import check_drafters, check_same, join
+from models.load.ranks import check_drafters, check_same, join, let_go
 from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
@@ -129,6 +129,7 @@ def _load(
     if ranks:
         check_drafters(ranks, drafters)
         engine = SharedEngine(target, drafters, ranks, context_limit=limit)
+        let_go(ranks)
     else:
         engine = Engine(target, drafters, context_limit=limit)
     if shape is not None and not on_cpu():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
+from math import gcd
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,8 +48,6 @@ def join() -> Ranks | None:
             f"The other Macs cannot be reached ({error}). Start all with mlx.launch, two or more; "
             "docs/serving.md has the commands."
         ) from error
-    if ranks.leads:
-        atexit.register(_end, ranks)
     return ranks
 
 
@@ -76,6 +75,12 @@ def check_drafters(ranks: Ranks, drafters: Sequence[Drafter]) -> None:
     _compare(ranks, {"other drafters in memory": [drafter.name for drafter in drafters]})
 
 
+def let_go(ranks: Ranks) -> None:
+    """Let the others end when this process does."""
+    if ranks.leads:
+        atexit.register(_end, ranks)
+
+
 def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path) -> None:
     """Leave this rank's part of each layer in a model whose weights were not read yet.
 
@@ -88,12 +93,12 @@ def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path)
             "It can for llama, qwen2, qwen3, gpt_oss, deepseek_v3 and others."
         )
     text = {**config, **(config.get("text_config") or {})}
-    for name in HEADS:
-        if text.get(name, 0) % ranks.size:
-            raise BadChoice(
-                f"The model in {path} has {text[name]} {name}, which {ranks.size} Macs cannot share evenly. "
-                "Start fewer."
-            )
+    parts = gcd(*(text.get(name, 0) for name in HEADS))
+    if parts % ranks.size:
+        raise BadChoice(
+            f"The attention heads of the model in {path} are in {parts} groups, which {ranks.size} Macs cannot "
+            f"share evenly. Start as many as divide {parts}, or choose another model."
+        )
     model.shard(ranks.group)
 
 
