@@ -1,38 +1,26 @@
-"""One target on several Macs: each has a part of every layer, and all write the same text.
-
-Rank 0 decides. What its engine is asked for goes to the others, whose engines do the same (`follow`), and so
-does what the clock decides: the plan of each round. All else follows from the tokens, on every rank alike.
+"""What several Macs that write one text tell each other beside the sums of its layers.
 
 The ring neither frames nor checks what it carries: one number too few, and each later sum is of something
-else. So every message carries its number and a checksum, and what a round brought is compared before it is
-shown.
+else. So every message carries its number and a checksum.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from typing import Any
 from zlib import crc32
 
 import mlx.core as mx
-import mlx.nn as nn
 import numpy as np
 
-from mlx_spec.candidate import NO_CANDIDATE, Candidate
-from mlx_spec.drafters import Drafter
-from mlx_spec.drafters.guess import Guess
-from mlx_spec.engine import Engine
 from mlx_spec.errors import RankLost
-from mlx_spec.loop import Loop
-from mlx_spec.policy.plan import Policy
-from mlx_spec.rows import SIZES, WAIT, Rows
-from mlx_spec.target.model import Progress
-from mlx_spec.text import Read, Text
-from mlx_spec.types import Options, Round
 
 WORDS = 16
 """Numbers that each rank gives to an exchange: the exchange's own, up to 14 others, the checksum."""
+SILENCE = 60.0
+"""Seconds after which another rank is thought to be gone: more than reading a piece of a prompt takes."""
 
 
 class Ranks:
@@ -47,12 +35,27 @@ class Ranks:
         self._exchanges, self._written = 0, 0
         self._broken = False
         """Whether something was left in its middle, where the others may wait."""
+        self._since: float | None = None
+        """When what takes all ranks began, by `time.monotonic`."""
 
     @property
     def leads(self) -> bool:
         return self.rank == 0
 
-    def exchange(self, words: Sequence[int] = ()) -> list[list[int]]:
+    def watch(self, give_up: Callable[[], object]) -> None:
+        """Call `give_up`, from a thread of its own, once an exchange or a step takes `SILENCE`.
+
+        MLX waits for a rank that is gone: over RDMA always, on the ring from its second error on.
+        """
+
+        def look() -> None:
+            while (since := self._since) is None or time.monotonic() - since < SILENCE:
+                time.sleep(1)
+            give_up()
+
+        threading.Thread(target=look, name="ranks", daemon=True).start()
+
+    def exchange(self, words: Sequence[int] = (), *, watched: bool = True) -> list[list[int]]:
         """The words of every rank, each from 0 to 2^32 - 1.
 
         Raises:
@@ -61,13 +64,15 @@ class Ranks:
         own = np.zeros(WORDS, np.uint32)
         own[0], own[1 : 1 + len(words)] = self._exchanges, words
         own[-1] = crc32(own[:-1].tobytes())
-        with self.together():
-            came = np.array(mx.distributed.all_gather(mx.array(own)[None], group=self.group))
+        with self.together(watched=watched):
+            gathered = mx.distributed.all_gather(mx.array(own)[None], group=self.group)
+            mx.eval(gathered)
+            came = np.array(gathered)
             for rank, row in enumerate(came):
                 if row[0] != self._exchanges or row[-1] != crc32(row[:-1].tobytes()):
                     raise RankLost(
-                        f"What rank {rank} sent arrived broken (message {self._exchanges}): its program ended, "
-                        "or the network failed. Start all of them again."
+                        f"What rank {rank} sent arrived broken (message {self._exchanges}): its program "
+                        "ended, or the network failed. Start all of them again."
                     )
         self._exchanges += 1
         return came[:, 1:-1].tolist()
@@ -96,12 +101,15 @@ class Ranks:
 
     def receive(self) -> dict[str, Any] | None:
         """On the others: what rank 0 sent."""
-        length = self.decide(())[0]
+        length = self.exchange(watched=False)[0][0]
         return json.loads(self._spread(bytes(length))) if length else None
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, *, watched: bool = True) -> Iterator[None]:
         """What takes all ranks. Raises RankLost where one of them is gone."""
+        if self._broken:
+            raise RankLost("The connection to another Mac was lost. Start all of them again.")
+        before, self._since = self._since, time.monotonic() if watched else None
         try:
             yield
         except BaseException as error:
@@ -113,6 +121,8 @@ class Ranks:
                     f"({error}). Start all of them again."
                 ) from error
             raise
+        finally:
+            self._since = before
 
     def end(self) -> None:
         """On rank 0, last of all: the others need not wait any more."""
@@ -122,182 +132,7 @@ class Ranks:
     def _spread(self, body: bytes) -> bytes:
         with self.together():
             summed = mx.distributed.all_sum(mx.array(np.frombuffer(body, np.uint8)), group=self.group)
+            mx.eval(summed)
             came = np.array(summed).tobytes()
         self.exchange([crc32(came)])
         return came
-
-
-class SharedEngine(Engine):
-    """An engine on each rank: rank 0's is used as any other, the others `follow`. One text at a time.
-
-    Args:
-        target: this rank's part of it.
-    """
-
-    def __init__(self, target: nn.Module, drafters: Sequence[Drafter], ranks: Ranks, *, context_limit: int):
-        with ranks.together():
-            super().__init__(target, drafters, context_limit=context_limit)
-        self.ranks = ranks
-        self._all = [*self.drafters, Guess()]
-
-    @property
-    def batches(self) -> bool:
-        """No: how much of a prompt is read between two rounds of others is decided by the clock."""
-        return False
-
-    def forget(self) -> None:
-        self._tell("forget")
-        super().forget()
-
-    def pretend_cached(self, tokens: Sequence[int]) -> None:
-        self._tell("pretend", tokens=list(tokens))
-        super().pretend_cached(tokens)
-
-    def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
-        self._tell("scores", tokens=list(tokens), options=_plain(options))
-        with self.ranks.together():
-            scores = super().next_scores(tokens, options)
-            mx.eval(scores)
-        return scores
-
-    def follow(self) -> None:
-        """Do what rank 0 does, until it ends. Raises RankLost."""
-        rows: SharedRows | None = None
-        while True:
-            call = self.ranks.receive()
-            match call:
-                case None:
-                    assert rows is not None
-                    rows.step()
-                case {"do": "rows", "drafters": places}:
-                    self.drafters = [self._all[place] for place in places]
-                    self._write(rows := self._rows(1))
-                case {"do": "add", "prompt": prompt, "options": options, "documents": documents}:
-                    assert rows is not None
-                    rows.add(prompt, Options(**options), documents=documents)
-                case {"do": "cancel", "text": place}:
-                    assert rows is not None
-                    rows.cancel(rows.texts[place])
-                case {"do": "scores", "tokens": tokens, "options": options}:
-                    self.next_scores(tokens, Options(**options))
-                case {"do": "pretend", "tokens": tokens}:
-                    self.pretend_cached(tokens)
-                case {"do": "forget"}:
-                    self.forget()
-                case _:
-                    return
-
-    def _rows(self, most: int = SIZES[-1]) -> "SharedRows":
-        # Calibration lets a Guess draft; it is the last of all.
-        known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
-        self._tell("rows", drafters=[self._all.index(drafter) for drafter in known])
-        return SharedRows(self, self.ranks)
-
-    def _tell(self, what: str, **values: Any) -> None:
-        if self.ranks.leads:
-            self.ranks.send({"do": what, **values})
-
-
-class SharedRows(Rows):
-    """The texts of a shared engine."""
-
-    def __init__(self, engine: SharedEngine, ranks: Ranks):
-        super().__init__(
-            engine.target, engine.drafters, engine.controller, engine.context_limit, engine.drafts_in_flight, 1
-        )
-        self._ranks = ranks
-        self.texts: list[Text] = []
-        """All that were added."""
-        self._refusals: list[Exception] = []
-
-    def add(
-        self,
-        prompt: Sequence[int],
-        options: Options,
-        *,
-        documents: Sequence[Sequence[int]] = (),
-        progress: Progress | None = None,
-    ) -> Text:
-        text = super().add(
-            prompt, options, documents=documents, progress=progress and self._in_time(progress)
-        )
-        self.texts.append(text)
-        self._tell("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
-        return text
-
-    def cancel(self, text: Text) -> None:
-        self._tell("cancel", text=self.texts.index(text))
-        super().cancel(text)
-
-    def step(self) -> Read:
-        self._check()
-        if self._ranks.leads:
-            self._ranks.send(None)
-        with self._ranks.together():
-            read = super().step()
-        if self._refusals:
-            raise self._refusals.pop()
-        return read
-
-    def _tell(self, what: str, **values: Any) -> None:
-        if self._ranks.leads:
-            self._ranks.send({"do": what, **values})
-
-    def _in_time(self, progress: Progress) -> Progress:
-        """What it raises ends the step when all ranks end it."""
-
-        def shown(done: int, total: int) -> None:
-            try:
-                progress(done, total)
-            except Exception as error:
-                self._refusals.append(error)
-
-        return shown
-
-    def _read_prompts(self) -> bool:
-        """One piece, however long it takes."""
-        return self._read_prompt(WAIT)
-
-    def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:
-        loop = super()._begin(written, draft_length)
-        return replace(loop, policy=SharedPolicy(loop.policy, self._ranks))
-
-
-class SharedPolicy:
-    """Plans of rank 0's policy; what the rounds brought is compared.
-
-    Args:
-        policy: the rank's own; that of rank 0 is asked.
-    """
-
-    def __init__(self, policy: Policy, ranks: Ranks):
-        self._policy, self._ranks = policy, ranks
-
-    def of(self, texts: int) -> Policy:
-        return SharedPolicy(self._policy.of(texts), self._ranks)
-
-    def begin(self, texts: Collection[int]) -> None:
-        if self._ranks.leads:
-            self._policy.begin(texts)
-
-    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
-        choices, plan = [NO_CANDIDATE, *candidates], (0, 0)
-        if self._ranks.leads:
-            candidate, depth = self._policy.choose(candidates, length)
-            plan = choices.index(candidate), depth
-        place, depth = self._ranks.decide(plan)[:2]
-        return choices[place], depth
-
-    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
-        self._ranks.compare([(each.drafted, each.tokens) for each in read.values()])
-        if self._ranks.leads:
-            self._policy.count(read, candidate, length)
-
-    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
-        if self._ranks.leads:
-            self._policy.shadow(text, candidate, right)
-
-
-def _plain(options: Options) -> dict[str, Any]:
-    """As JSON has it; `Options` takes it back."""
-    return {**asdict(options), "stop_tokens": sorted(options.stop_tokens)}

@@ -236,8 +236,8 @@ def _follow(spec: PairSpec) -> int:
     """On several Macs all but the first: do what that one asks for. It alone talks, and hears Ctrl+C."""
     runtime.prepare()
     check_endpoint()
+    from mlx_spec.shared import SharedEngine
     from models.load.engine import load
-    from mlx_spec.ranks import SharedEngine
 
     engine = load(spec).engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,7 @@
 """What a process owes MLX: settings before it is imported (`prepare`), an orderly end (`release_streams`)."""
 
 import ctypes
+import gc
 import os
 import shutil
 import sys
@@ -40,7 +41,7 @@ def prepare() -> None:
 
 
 def rank() -> int:
-    """Of this process among those on several Macs that `mlx.launch` started; the first is 0, and one alone."""
+    """Of this process among those that `mlx.launch` started on several Macs; 0: it is the first, or alone."""
     text = os.environ.get("MLX_RANK", "0")
     return int(text) if text.isdecimal() else 0
 
@@ -57,5 +58,6 @@ def release_streams() -> None:
     if sys.platform == "linux" and "mlx.core" in sys.modules:
         import mlx.core as mx
 
+        gc.collect()  # an engine on several Macs lets the others go
         mx.synchronize()
         mx.clear_streams()

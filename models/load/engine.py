@@ -23,14 +23,15 @@ from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.policy.kernels import TargetShape, edges
-from mlx_spec.ranks import Ranks, SharedEngine
+from mlx_spec.ranks import Ranks
+from mlx_spec.shared import SharedEngine
 from models.documents.store import open_stores
 from models.errors import BadChoice, MachineTrouble
 from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit, target_shape
 from models.load.draft_model import foreign_drafter, model_drafter
 from models.load.drafters import load_drafters
-from models.load.ranks import check_drafters, check_same, join, let_go
+from models.load.ranks import check_drafters, check_same, join, look_after
 from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
@@ -129,7 +130,7 @@ def _load(
     if ranks:
         check_drafters(ranks, drafters)
         engine = SharedEngine(target, drafters, ranks, context_limit=limit)
-        let_go(ranks)
+        look_after(engine)
     else:
         engine = Engine(target, drafters, context_limit=limit)
     if shape is not None and not on_cpu():

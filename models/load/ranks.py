@@ -1,21 +1,23 @@
-"""Several Macs that `mlx.launch` started: they find each other, compare what they have, and split the target."""
+"""Several Macs that `mlx.launch` started: they meet, compare what they have, and split the target."""
 
-import atexit
 import os
+import sys
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
 from math import gcd
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import mlx.core as mx
 import mlx.nn as nn
 
 from mlx_spec.drafters import Drafter
 from mlx_spec.errors import RankLost
-from mlx_spec.ranks import Ranks
+from mlx_spec.ranks import SILENCE, Ranks
+from mlx_spec.shared import SharedEngine
 from mlx_spec.target.model import COMPILES
 from models.errors import BadChoice, MachineTrouble
 from models.pairs.own_drafters import own_drafters
@@ -75,10 +77,11 @@ def check_drafters(ranks: Ranks, drafters: Sequence[Drafter]) -> None:
     _compare(ranks, {"other drafters in memory": [drafter.name for drafter in drafters]})
 
 
-def let_go(ranks: Ranks) -> None:
-    """Let the others end when this process does."""
-    if ranks.leads:
-        atexit.register(_end, ranks)
+def look_after(engine: SharedEngine) -> None:
+    """End this process where another rank is silent, and the others when rank 0's engine or process ends."""
+    engine.ranks.watch(_give_up)
+    if engine.ranks.leads:
+        weakref.finalize(engine, _end, engine.ranks)
 
 
 def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path) -> None:
@@ -96,8 +99,8 @@ def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path)
     parts = gcd(*(text.get(name, 0) for name in HEADS))
     if parts % ranks.size:
         raise BadChoice(
-            f"The attention heads of the model in {path} are in {parts} groups, which {ranks.size} Macs cannot "
-            f"share evenly. Start as many as divide {parts}, or choose another model."
+            f"The attention heads of the model in {path} are in {parts} groups, which {ranks.size} Macs "
+            f"cannot share evenly. Start as many as divide {parts}, or choose another model."
         )
     model.shard(ranks.group)
 
@@ -133,3 +136,13 @@ def _places(size: int) -> Iterator[int]:
 def _end(ranks: Ranks) -> None:
     with suppress(RankLost, RuntimeError):  # they are gone already, or MLX is
         ranks.end()
+
+
+def _give_up() -> NoReturn:
+    """The main thread waits in MLX, where no exception reaches it."""
+    sys.stderr.write(
+        f"\nAnother Mac did not answer for {SILENCE:.0f} s: its program hangs, or the network failed. "
+        "Start all of them again.\n"
+    )
+    sys.stderr.flush()
+    os._exit(3)

@@ -1,0 +1,206 @@
+"""One target on several Macs: each has a part of every layer, and all write the same text.
+
+Rank 0 decides. What its engine is asked for goes to the others, whose engines do the same (`follow`), and so
+does what the clock decides: the plan of each round. All else follows from the tokens, on every rank alike;
+what a round brought is compared before it is shown.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
+from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.guess import Guess
+from mlx_spec.engine import Engine
+from mlx_spec.loop import Loop
+from mlx_spec.policy.plan import Policy
+from mlx_spec.ranks import Ranks
+from mlx_spec.rows import SIZES, WAIT, Rows
+from mlx_spec.target.model import Progress
+from mlx_spec.text import Read, Text
+from mlx_spec.types import Options, Round
+
+
+class SharedEngine(Engine):
+    """An engine on each rank: rank 0's is used as any other, the others `follow`. One text at a time.
+
+    Args:
+        target: this rank's part of it.
+    """
+
+    def __init__(self, target: nn.Module, drafters: Sequence[Drafter], ranks: Ranks, *, context_limit: int):
+        with ranks.together():
+            super().__init__(target, drafters, context_limit=context_limit)
+        self.ranks = ranks
+        self._all = [*self.drafters, Guess()]
+
+    @property
+    def batches(self) -> bool:
+        """No: how much of a prompt is read between two rounds of others is decided by the clock."""
+        return False
+
+    def forget(self) -> None:
+        self._tell("forget")
+        super().forget()
+
+    def pretend_cached(self, tokens: Sequence[int]) -> None:
+        self._tell("pretend", tokens=list(tokens))
+        super().pretend_cached(tokens)
+
+    def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
+        self._tell("scores", tokens=list(tokens), options=_plain(options))
+        with self.ranks.together():
+            scores = super().next_scores(tokens, options)
+            mx.eval(scores)
+        return scores
+
+    def follow(self) -> None:
+        """Do what rank 0 does, until it ends. Raises RankLost."""
+        rows: SharedRows | None = None
+        while True:
+            call = self.ranks.receive()
+            match call:
+                case None:
+                    assert rows is not None
+                    rows.step()
+                case {"do": "rows", "drafters": places}:
+                    self.drafters = [self._all[place] for place in places]
+                    self._write(rows := self._rows(1))
+                case {"do": "add", "prompt": prompt, "options": options, "documents": documents}:
+                    assert rows is not None
+                    rows.add(prompt, Options(**options), documents=documents)
+                case {"do": "cancel", "text": place}:
+                    assert rows is not None
+                    rows.cancel(rows.texts[place])
+                case {"do": "scores", "tokens": tokens, "options": options}:
+                    self.next_scores(tokens, Options(**options))
+                case {"do": "pretend", "tokens": tokens}:
+                    self.pretend_cached(tokens)
+                case {"do": "forget"}:
+                    self.forget()
+                case _:
+                    return
+
+    def _rows(self, most: int = SIZES[-1]) -> "SharedRows":
+        # Calibration lets a Guess draft; it is the last of all.
+        known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
+        self._tell("rows", drafters=[self._all.index(drafter) for drafter in known])
+        return SharedRows(self, self.ranks)
+
+    def _tell(self, what: str, **values: Any) -> None:
+        if self.ranks.leads:
+            self.ranks.send({"do": what, **values})
+
+
+class SharedRows(Rows):
+    """The texts of a shared engine."""
+
+    def __init__(self, engine: SharedEngine, ranks: Ranks):
+        super().__init__(
+            engine.target,
+            engine.drafters,
+            engine.controller,
+            engine.context_limit,
+            engine.drafts_in_flight,
+            1,
+        )
+        self._ranks = ranks
+        self.texts: list[Text] = []
+        """All that were added."""
+        self._refusals: list[Exception] = []
+
+    def add(
+        self,
+        prompt: Sequence[int],
+        options: Options,
+        *,
+        documents: Sequence[Sequence[int]] = (),
+        progress: Progress | None = None,
+    ) -> Text:
+        text = super().add(
+            prompt, options, documents=documents, progress=progress and self._in_time(progress)
+        )
+        self.texts.append(text)
+        self._tell("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
+        return text
+
+    def cancel(self, text: Text) -> None:
+        self._tell("cancel", text=self.texts.index(text))
+        super().cancel(text)
+
+    def step(self) -> Read:
+        self._check()
+        if self._ranks.leads:
+            self._ranks.send(None)
+        with self._ranks.together():
+            read = super().step()
+        if self._refusals:
+            raise self._refusals.pop()
+        return read
+
+    def _tell(self, what: str, **values: Any) -> None:
+        if self._ranks.leads:
+            self._ranks.send({"do": what, **values})
+
+    def _in_time(self, progress: Progress) -> Progress:
+        """What it raises ends the step when all ranks end it."""
+
+        def shown(done: int, total: int) -> None:
+            try:
+                progress(done, total)
+            except Exception as error:
+                self._refusals.append(error)
+
+        return shown
+
+    def _read_prompts(self) -> bool:
+        """One piece, however long it takes."""
+        return self._read_prompt(WAIT)
+
+    def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:
+        loop = super()._begin(written, draft_length)
+        return replace(loop, policy=SharedPolicy(loop.policy, self._ranks))
+
+
+class SharedPolicy:
+    """Plans of rank 0's policy; what the rounds brought is compared.
+
+    Args:
+        policy: the rank's own; that of rank 0 is asked.
+    """
+
+    def __init__(self, policy: Policy, ranks: Ranks):
+        self._policy, self._ranks = policy, ranks
+
+    def of(self, texts: int) -> Policy:
+        return SharedPolicy(self._policy.of(texts), self._ranks)
+
+    def begin(self, texts: Collection[int]) -> None:
+        if self._ranks.leads:
+            self._policy.begin(texts)
+
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        choices, plan = [NO_CANDIDATE, *candidates], (0, 0)
+        if self._ranks.leads:
+            candidate, depth = self._policy.choose(candidates, length)
+            plan = choices.index(candidate), depth
+        place, depth = self._ranks.decide(plan)[:2]
+        return choices[place], depth
+
+    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
+        self._ranks.compare([(each.drafted, each.tokens) for each in read.values()])
+        if self._ranks.leads:
+            self._policy.count(read, candidate, length)
+
+    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
+        if self._ranks.leads:
+            self._policy.shadow(text, candidate, right)
+
+
+def _plain(options: Options) -> dict[str, Any]:
+    """As JSON has it; `Options` takes it back."""
+    return {**asdict(options), "stop_tokens": sorted(options.stop_tokens)}
