@@ -19,6 +19,7 @@ from mlx_spec.errors import RankLost
 
 WORDS = 16
 """Numbers that each rank gives to an exchange: the exchange's own, up to 14 others, the checksum."""
+LOOK_SECONDS = 1.0
 SILENCE = 60.0
 """Seconds after which another rank is thought to be gone: more than reading a piece of a prompt takes."""
 
@@ -50,7 +51,7 @@ class Ranks:
 
         def look() -> None:
             while (since := self._since) is None or time.monotonic() - since < SILENCE:
-                time.sleep(1)
+                time.sleep(LOOK_SECONDS)
             give_up()
 
         threading.Thread(target=look, name="ranks", daemon=True).start()

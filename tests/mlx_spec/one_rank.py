@@ -1,0 +1,85 @@
+"""One rank of `test_shared.py`, a process of its own: `python -m tests.mlx_spec.one_rank`."""
+
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
+
+import mlx.core as mx
+from mlx.utils import tree_map
+from mlx_lm.models.llama import Model, ModelArgs
+
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.ranks import Ranks
+from mlx_spec.shared import SharedEngine
+from mlx_spec.types import Options, Round
+
+PROMPT = [5, 17, 42, 9, 5, 17]
+TOKENS, LIMIT = 24, 128
+LENGTHS = (0, 3, None)
+
+
+def model(noise: float = 0.0) -> Model:
+    """Random, the same in every process."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64, "vocab_size": 96}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 4}
+    made = Model(ModelArgs(model_type="llama", rms_norm_eps=1e-5, **sizes, **heads))
+    keys = iter(mx.random.split(mx.random.key(3), 200))
+
+    def settled(x: mx.array) -> mx.array:
+        drawn, other = mx.random.normal((2, *x.shape), key=next(keys))
+        return (drawn + noise * other) * 3 * x.shape[-1] ** -0.5 if x.ndim > 1 else x
+
+    made.update(tree_map(settled, made.parameters()))
+    return made
+
+
+class Moody:
+    """Plans by chance, on each rank another way: as where clocks differ."""
+
+    def of(self, texts: int) -> "Moody":
+        return self
+
+    def begin(self, texts: Collection[int]) -> None: ...
+
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        place, depth = (
+            byte % (most + 1) for byte, most in zip(os.urandom(2), (len(candidates), 3), strict=True)
+        )
+        return (candidates[place - 1], depth + 1) if place else (NO_CANDIDATE, 0)
+
+    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None: ...
+
+    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None: ...
+
+
+def options(temperature: float, length: int | None) -> Options:
+    return Options(max_tokens=TOKENS, temperature=temperature, seed=7, draft_length=length)
+
+
+def main() -> None:
+    ranks = Ranks(mx.distributed.init(strict=True))
+    target = model()
+    target.shard(ranks.group)
+    drafters = [LookupDrafter(), ModelDrafter(model(noise=0.05), LIMIT)]
+    engine = SharedEngine(target, drafters, ranks, context_limit=LIMIT)
+    engine.controller = Moody()  # type: ignore[assignment]
+    if not ranks.leads:
+        engine.follow()
+        return
+    written, accepted = {}, 0
+    for temperature in (0.0, 0.8):
+        for length in LENGTHS:
+            next(engine.generate(PROMPT[1:], options(temperature, length)))  # and no further
+            rounds = list(engine.generate(PROMPT, options(temperature, length), documents=[[9, 9, 9]]))
+            written[f"{temperature} {length}"] = [token for each in rounds for token in each.tokens]
+            accepted += sum(each.accepted for each in rounds)
+    engine.forget()
+    scores = engine.next_scores(PROMPT, Options())
+    ranks.end()
+    print(json.dumps({"written": written, "accepted": accepted, "scores": scores.tolist()}))
+
+
+if __name__ == "__main__":
+    main()

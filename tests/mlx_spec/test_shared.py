@@ -1,0 +1,109 @@
+"""One text written by several processes, which have a part of the target's layers each."""
+
+import json
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options
+from mlx_spec.errors import RankLost
+from mlx_spec.ranks import Ranks
+from tests.mlx_spec.one_rank import LENGTHS, LIMIT, PROMPT, TOKENS, model
+from tests.on_ranks import ends, start_ranks
+
+
+def written_by(count: int, folder: Path) -> dict[str, Any]:
+    """What rank 0 printed, once all ended in order."""
+    (code, out, err), *others = ends(start_ranks(count, ["tests.mlx_spec.one_rank"], folder))
+    assert code == 0, err
+    assert all(other[:2] == (0, "") for other in others), others
+    return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return written_by(2, tmp_path_factory.mktemp("two"))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_two_ranks_write_the_same_text_drafted_or_not_whatever_each_would_plan(
+    two: dict[str, Any], temperature: float
+) -> None:
+    plain, *drafted = (two["written"][f"{temperature} {length}"] for length in LENGTHS)
+    assert len(plain) == TOKENS
+    assert drafted == [plain] * len(drafted)
+    assert two["accepted"] > 10
+
+
+def test_two_ranks_score_tokens_as_one_process_does(two: dict[str, Any]) -> None:
+    scores = Engine(model(), context_limit=LIMIT).next_scores(PROMPT, Options())
+    assert mx.allclose(scores, mx.array(two["scores"]), atol=1e-3)
+
+
+@pytest.mark.slow
+def test_four_ranks_write_what_two_write(two: dict[str, Any], tmp_path: Path) -> None:
+    assert written_by(4, tmp_path)["written"] == two["written"]
+
+
+@pytest.fixture
+def ranks(monkeypatch: pytest.MonkeyPatch) -> "Twin":
+    """Rank 0 of two; what it sends comes back as the other's."""
+    return Twin(monkeypatch)
+
+
+class Twin(Ranks):
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(mx.distributed.init())
+        self.changed: dict[int, int] = {}
+        patch.setattr(mx.distributed, "all_gather", self._gather)
+
+    def _gather(self, own: mx.array, group: object) -> mx.array:
+        other = mx.array(own)
+        for place, value in self.changed.items():
+            other[0, place] = value
+        return mx.concatenate([own, other])
+
+
+def test_a_message_that_arrives_as_it_was_sent_is_taken(ranks: Twin) -> None:
+    assert ranks.decide([3, 4])[:2] == [3, 4]
+    ranks.compare("the same")
+
+
+@pytest.mark.parametrize("place", [0, 1, 5, -1])
+def test_a_message_with_one_number_changed_is_refused(ranks: Twin, place: int) -> None:
+    ranks.decide([3, 4])
+    ranks.changed = {place: 77}
+    with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
+        ranks.decide([3, 4])
+
+
+def test_after_a_broken_message_none_is_sent(ranks: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks.changed = {1: 77}
+    with pytest.raises(RankLost):
+        ranks.decide([3, 4])
+    monkeypatch.setattr(mx.distributed, "all_gather", None)
+    with pytest.raises(RankLost, match="Start all of them again"):
+        ranks.decide([3, 4])
+    ranks.end()
+
+
+def test_a_rank_that_wrote_another_token_ends_the_answer(
+    ranks: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = ranks.exchange
+    monkeypatch.setattr(ranks, "exchange", lambda words: [exchange(words)[0], [words[0] + 1]])
+    with pytest.raises(RankLost, match="Rank 1 wrote another token than rank 0"):
+        ranks.compare([(1, 2)])
+
+
+def test_a_rank_that_is_silent_is_given_up(ranks: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlx_spec.ranks.SILENCE", 0.0)
+    monkeypatch.setattr("mlx_spec.ranks.LOOK_SECONDS", 0.01)
+    given_up = Event()
+    ranks.watch(given_up.set)
+    assert not given_up.wait(0.1)  # nothing is awaited
+    with ranks.together():
+        assert given_up.wait(10)
