@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 def start_ranks(
     count: int, arguments: Sequence[str], folder: Path, others: Sequence[str] | None = None
 ) -> list["subprocess.Popen[str]"]:
-    """Start `python -m ARGUMENTS` so often, the first as rank 0; the others with other arguments, if given."""
+    """Start `python -m ARGUMENTS` so often, the first as rank 0; the others with their own, if given."""
     with ExitStack() as stack:
         free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         places = [[f"127.0.0.1:{each.getsockname()[1]}"] for each in free]

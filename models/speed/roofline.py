@@ -178,9 +178,13 @@ def pass_seconds(
     bandwidth = known.bandwidth_share * chip.bandwidth * 1e9
     weights = model.shape.parameters * 1e9 * model.bits / 8 / bandwidth
     cache_rows = model.shape.kv * context / bandwidth
-    launches = model.shape.layers * known.layer_seconds
-    launches += model.shape.special_layers * known.special_layer_seconds
-    return weights * verify_cost(model, chip, rows) + cache_rows + launches
+    return weights * verify_cost(model, chip, rows) + cache_rows + launch_seconds(model, known)
+
+
+def launch_seconds(model: Model, constants: Constants) -> float:
+    """What a pass takes however little there is to read."""
+    special = model.shape.special_layers * constants.special_layer_seconds
+    return model.shape.layers * constants.layer_seconds + special
 
 
 def verify_cost(model: Model, chip: Chip, rows: int) -> float:

@@ -22,9 +22,12 @@ LENGTHS = (0, 3, None)
 
 def model(noise: float = 0.0) -> Model:
     """Random, the same in every process."""
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64, "vocab_size": 96}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 4}
-    made = Model(ModelArgs(model_type="llama", rms_norm_eps=1e-5, **sizes, **heads))
+    made = Model(
+        ModelArgs(
+            model_type="llama", rms_norm_eps=1e-5, hidden_size=32, num_hidden_layers=2, intermediate_size=64,
+            vocab_size=96, num_attention_heads=4, num_key_value_heads=4,
+        )
+    )  # fmt: skip
     keys = iter(mx.random.split(mx.random.key(3), 200))
 
     def settled(x: mx.array) -> mx.array:
