@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from app.cli import main
@@ -79,3 +80,23 @@ def test_four_ranks_measure_drafting(tmp_path: Path, one_prompt: Path) -> None:
     assert first[0] in (0, 1), first[2]
     assert "identical" in first[1]
     assert others == [(0, "", "")] * 3
+
+
+@pytest.mark.slow
+def test_requests_to_rank_0_are_answered_by_both(tiny_pair: TinyPair, tmp_path: Path) -> None:
+    line = ["app", "serve", *tiny_pair.arguments, "--port", "0", "--draft-length", "2"]
+    ranks = start_ranks(2, line, tmp_path)
+    try:
+        assert ranks[0].stdout is not None
+        address = ranks[0].stdout.readline().split()[3]
+        asked = {"prompt": "hello", "max_tokens": 12, "seed": 3, "temperature": 0.8}
+        texts = []
+        for draft in ({}, {"draft": {"drafter": "none"}}):
+            answer = httpx2.post(f"{address}/completions", json={**asked, **draft}, timeout=60)
+            texts.append(answer.raise_for_status().json()["choices"][0]["text"])
+    finally:
+        ranks[0].send_signal(signal.SIGINT)
+        first, second = ends(ranks)
+    assert first[0] == 0
+    assert second == (0, "", "")
+    assert texts[0] == texts[1] != ""

@@ -2,20 +2,27 @@
 
 import json
 import os
+import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 import mlx.core as mx
 from mlx.utils import tree_map
 from mlx_lm.models.llama import Model, ModelArgs
 
+from mlx_spec import rows
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.ranks import Ranks
+from mlx_spec.rows import WAIT
 from mlx_spec.shared import SharedEngine
 from mlx_spec.types import Options, Round
 
 PROMPT = [5, 17, 42, 9, 5, 17]
+LONG = [*range(1, 80)]
+"""In three pieces."""
 TOKENS, LIMIT = 24, 128
 LENGTHS = (0, 3, None)
 
@@ -61,7 +68,26 @@ def options(temperature: float, length: int | None) -> Options:
     return Options(max_tokens=TOKENS, temperature=temperature, seed=7, draft_length=length)
 
 
+class Left(Exception): ...
+
+
+def leave(done: int, total: int) -> None:
+    raise Left
+
+
+def reads_slowly(engine: SharedEngine) -> None:
+    """A piece of a prompt takes longer than others wait for it."""
+    read = engine.target.read
+
+    def slow(*given: Any) -> None:
+        time.sleep(WAIT)
+        read(*given)
+
+    engine.target.read = slow  # type: ignore[method-assign]
+
+
 def main() -> None:
+    rows.PREFILL_CHUNK = 32
     ranks = Ranks(mx.distributed.init(strict=True))
     target = model()
     target.shard(ranks.group)
@@ -69,15 +95,20 @@ def main() -> None:
     engine = SharedEngine(target, drafters, ranks, context_limit=LIMIT)
     engine.controller = Moody()  # type: ignore[assignment]
     if not ranks.leads:
+        reads_slowly(engine)
         engine.follow()
         return
     written, accepted = {}, 0
     for temperature in (0.0, 0.8):
         for length in LENGTHS:
             next(engine.generate(PROMPT[1:], options(temperature, length)))  # and no further
-            rounds = list(engine.generate(PROMPT, options(temperature, length), documents=[[9, 9, 9]]))
-            written[f"{temperature} {length}"] = [token for each in rounds for token in each.tokens]
-            accepted += sum(each.accepted for each in rounds)
+            played = list(engine.generate(PROMPT, options(temperature, length), documents=[[9, 9, 9]]))
+            written[f"{temperature} {length}"] = [token for each in played for token in each.tokens]
+            accepted += sum(each.accepted for each in played)
+    with suppress(Left):
+        next(engine.generate(LONG, options(0, 0), progress=leave))
+    played = list(engine.generate(LONG, options(0, 3)))
+    written["long"] = [token for each in played for token in each.tokens]
     engine.forget()
     scores = engine.next_scores(PROMPT, Options())
     ranks.end()

@@ -8,9 +8,12 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from mlx_spec import Engine, Options
+from mlx_spec import Engine, Options, Round
+from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.errors import RankLost
+from mlx_spec.policy.plan import Fixed
 from mlx_spec.ranks import Ranks
+from mlx_spec.shared import SharedPolicy
 from tests.mlx_spec.one_rank import LENGTHS, LIMIT, PROMPT, TOKENS, model
 from tests.on_ranks import ends, start_ranks
 
@@ -36,6 +39,12 @@ def test_two_ranks_write_the_same_text_drafted_or_not_whatever_each_would_plan(
     assert len(plain) == TOKENS
     assert drafted == [plain] * len(drafted)
     assert two["accepted"] > 10
+
+
+def test_a_prompt_that_one_rank_reads_more_slowly_and_one_that_was_left_harm_nothing(
+    two: dict[str, Any],
+) -> None:
+    assert len(two["written"]["long"]) == TOKENS
 
 
 def test_two_ranks_score_tokens_as_one_process_does(two: dict[str, Any]) -> None:
@@ -90,13 +99,16 @@ def test_after_a_broken_message_none_is_sent(ranks: Twin, monkeypatch: pytest.Mo
     ranks.end()
 
 
-def test_a_rank_that_wrote_another_token_ends_the_answer(
+def test_a_rank_that_wrote_another_token_ends_the_answer_before_it_is_shown(
     ranks: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    policy = SharedPolicy(Fixed(2), ranks)
+    played = Round(drafted=(1, 2), accepted=1, tokens=(1, 3), drafter="lookup", seconds=0.1)
+    policy.count({0: played}, NO_CANDIDATE, 9)
     exchange = ranks.exchange
     monkeypatch.setattr(ranks, "exchange", lambda words: [exchange(words)[0], [words[0] + 1]])
     with pytest.raises(RankLost, match="Rank 1 wrote another token than rank 0"):
-        ranks.compare([(1, 2)])
+        policy.count({0: played}, NO_CANDIDATE, 9)
 
 
 def test_a_rank_that_is_silent_is_given_up(ranks: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
