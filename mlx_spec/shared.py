@@ -26,7 +26,7 @@ from mlx_spec.types import Options, Round
 
 
 class SharedEngine(Engine):
-    """An engine on each rank: rank 0's is used as any other, the others `follow`. One text at a time.
+    """An engine on each rank: rank 0's is used as any other, the others `follow`.
 
     Args:
         target: this rank's part of it.
@@ -37,11 +37,6 @@ class SharedEngine(Engine):
             super().__init__(target, drafters, context_limit=context_limit)
         self.ranks = ranks
         self._all = [*self.drafters, Guess()]
-
-    @property
-    def batches(self) -> bool:
-        """No: how much of a prompt is read between two rounds of others is decided by the clock."""
-        return False
 
     def forget(self) -> None:
         self._tell("forget")
@@ -67,9 +62,9 @@ class SharedEngine(Engine):
                 case None:
                     assert rows is not None
                     rows.step()
-                case {"do": "rows", "drafters": places}:
+                case {"do": "rows", "most": most, "drafters": places}:
                     self.drafters = [self._all[place] for place in places]
-                    self._write(rows := self._rows(1))
+                    self._write(rows := self._rows(most))
                 case {"do": "add", "prompt": prompt, "options": options, "documents": documents}:
                     assert rows is not None
                     rows.add(prompt, Options(**options), documents=documents)
@@ -88,8 +83,8 @@ class SharedEngine(Engine):
     def _rows(self, most: int = SIZES[-1]) -> "SharedRows":
         # Calibration lets a Guess draft; it is the last of all.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
-        self._tell("rows", drafters=[self._all.index(drafter) for drafter in known])
-        return SharedRows(self, self.ranks)
+        self._tell("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
+        return SharedRows(self, most)
 
     def _tell(self, what: str, **values: Any) -> None:
         if self.ranks.leads:
@@ -99,16 +94,12 @@ class SharedEngine(Engine):
 class SharedRows(Rows):
     """The texts of a shared engine."""
 
-    def __init__(self, engine: SharedEngine, ranks: Ranks):
+    def __init__(self, engine: SharedEngine, most: int):
+        in_flight = engine.drafts_in_flight
         super().__init__(
-            engine.target,
-            engine.drafters,
-            engine.controller,
-            engine.context_limit,
-            engine.drafts_in_flight,
-            1,
+            engine.target, engine.drafters, engine.controller, engine.context_limit, in_flight, most
         )
-        self._ranks = ranks
+        self._ranks = engine.ranks
         self.texts: list[Text] = []
         """All that were added."""
         self._refusals: list[Exception] = []
@@ -158,7 +149,10 @@ class SharedRows(Rows):
         return shown
 
     def _read_prompts(self) -> bool:
-        """One piece, however long it takes."""
+        """One piece, of as many tokens as rank 0 reads in the time that others may wait."""
+        if any(text and not text.begun for text in self._places):
+            microseconds = self._ranks.decide([round(1e6 * self._seconds_per_token)])[0]
+            self._seconds_per_token = microseconds / 1e6
         return self._read_prompt(WAIT)
 
     def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:

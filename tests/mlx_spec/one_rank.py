@@ -11,19 +11,19 @@ import mlx.core as mx
 from mlx.utils import tree_map
 from mlx_lm.models.llama import Model, ModelArgs
 
-from mlx_spec import rows
+from mlx_spec import rows as rows_module
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.ranks import Ranks
-from mlx_spec.rows import WAIT
 from mlx_spec.shared import SharedEngine
 from mlx_spec.types import Options, Round
 
 PROMPT = [5, 17, 42, 9, 5, 17]
-LONG = [*range(1, 80)]
+LONG = [*range(1, 81)] * 2
 """In three pieces."""
-TOKENS, LIMIT = 24, 128
+PROMPTS = PROMPT, PROMPT[:3], LONG
+TOKENS, LIMIT = 24, 256
 LENGTHS = (0, 3, None)
 
 
@@ -75,27 +75,27 @@ def leave(done: int, total: int) -> None:
     raise Left
 
 
-def reads_slowly(engine: SharedEngine) -> None:
-    """A piece of a prompt takes longer than others wait for it."""
+def read_at_another_pace(ranks: Ranks, engine: SharedEngine) -> None:
+    """What takes one rank long takes the other no time."""
     read = engine.target.read
 
-    def slow(*given: Any) -> None:
-        time.sleep(WAIT)
+    def timed(*given: Any) -> None:
         read(*given)
+        time.sleep(0.02 * ranks.rank)
 
-    engine.target.read = slow  # type: ignore[method-assign]
+    engine.target.read = timed  # type: ignore[method-assign]
 
 
 def main() -> None:
-    rows.PREFILL_CHUNK = 32
+    rows_module.PREFILL_CHUNK = 64
     ranks = Ranks(mx.distributed.init(strict=True))
     target = model()
     target.shard(ranks.group)
     drafters = [LookupDrafter(), ModelDrafter(model(noise=0.05), LIMIT)]
     engine = SharedEngine(target, drafters, ranks, context_limit=LIMIT)
     engine.controller = Moody()  # type: ignore[assignment]
+    read_at_another_pace(ranks, engine)
     if not ranks.leads:
-        reads_slowly(engine)
         engine.follow()
         return
     written, accepted = {}, 0
@@ -109,6 +109,18 @@ def main() -> None:
         next(engine.generate(LONG, options(0, 0), progress=leave))
     played = list(engine.generate(LONG, options(0, 3)))
     written["long"] = [token for each in played for token in each.tokens]
+    rows, texts = engine.rows(), []
+    for prompt in PROMPTS:
+        texts.append(rows.add(prompt, options(0.8, None)))
+        rows.step()
+        rows.step()
+    rows.cancel(rows.add(PROMPT, options(0.8, None)))
+    while rows.busy:
+        rows.step()
+    for place, prompt in enumerate(PROMPTS):
+        played = list(engine.generate(prompt, options(0.8, 0)))
+        written[f"alone {place}"] = [token for each in played for token in each.tokens]
+        written[f"beside others {place}"] = texts[place].tokens[len(prompt) :]
     engine.forget()
     scores = engine.next_scores(PROMPT, Options())
     ranks.end()

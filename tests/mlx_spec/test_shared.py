@@ -41,9 +41,14 @@ def test_two_ranks_write_the_same_text_drafted_or_not_whatever_each_would_plan(
     assert two["accepted"] > 10
 
 
-def test_a_prompt_that_one_rank_reads_more_slowly_and_one_that_was_left_harm_nothing(
-    two: dict[str, Any],
+@pytest.mark.parametrize("place", range(3))
+def test_a_text_written_beside_others_on_two_ranks_is_what_it_is_alone(
+    two: dict[str, Any], place: int
 ) -> None:
+    assert two["written"][f"beside others {place}"] == two["written"][f"alone {place}"]
+
+
+def test_a_prompt_that_was_left_half_read_harms_nothing(two: dict[str, Any]) -> None:
     assert len(two["written"]["long"]) == TOKENS
 
 
@@ -67,12 +72,14 @@ class Twin(Ranks):
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         super().__init__(mx.distributed.init())
         self.changed: dict[int, int] = {}
+        self.late: mx.array | None = None
         patch.setattr(mx.distributed, "all_gather", self._gather)
 
     def _gather(self, own: mx.array, group: object) -> mx.array:
-        other = mx.array(own)
+        other = mx.array(own if self.late is None else self.late)
         for place, value in self.changed.items():
             other[0, place] = value
+        self.last = own
         return mx.concatenate([own, other])
 
 
@@ -85,6 +92,13 @@ def test_a_message_that_arrives_as_it_was_sent_is_taken(ranks: Twin) -> None:
 def test_a_message_with_one_number_changed_is_refused(ranks: Twin, place: int) -> None:
     ranks.decide([3, 4])
     ranks.changed = {place: 77}
+    with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
+        ranks.decide([3, 4])
+
+
+def test_a_message_of_before_is_refused(ranks: Twin) -> None:
+    ranks.decide([3, 4])
+    ranks.late = ranks.last
     with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
         ranks.decide([3, 4])
 
