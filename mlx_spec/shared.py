@@ -19,7 +19,7 @@ from mlx_spec.engine import Engine
 from mlx_spec.loop import Loop
 from mlx_spec.policy.plan import Policy
 from mlx_spec.ranks import Ranks
-from mlx_spec.rows import SIZES, WAIT, Rows
+from mlx_spec.rows import WAIT, Rows
 from mlx_spec.target.model import Progress
 from mlx_spec.text import Read, Text
 from mlx_spec.types import Options, Round
@@ -80,7 +80,7 @@ class SharedEngine(Engine):
                 case _:
                     return
 
-    def _rows(self, most: int = SIZES[-1]) -> "SharedRows":
+    def _rows(self, most: int) -> "SharedRows":
         # Calibration lets a Guess draft; it is the last of all.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
         self._tell("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
@@ -100,8 +100,9 @@ class SharedRows(Rows):
             engine.target, engine.drafters, engine.controller, engine.context_limit, in_flight, most
         )
         self._ranks = engine.ranks
-        self.texts: list[Text] = []
-        """All that were added."""
+        self._added = 0
+        self.texts: dict[int, Text] = {}
+        """Those that have not ended, by how many were added before; `Text.number` is each rank's own."""
         self._refusals: list[Exception] = []
 
     def add(
@@ -115,12 +116,15 @@ class SharedRows(Rows):
         text = super().add(
             prompt, options, documents=documents, progress=progress and self._in_time(progress)
         )
-        self.texts.append(text)
+        self.texts[self._added] = text
+        self._added += 1
         self._tell("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
         return text
 
     def cancel(self, text: Text) -> None:
-        self._tell("cancel", text=self.texts.index(text))
+        for place, each in self.texts.items():
+            if each is text and not (text.ended or self.closed):
+                self._tell("cancel", text=place)
         super().cancel(text)
 
     def step(self) -> Read:
@@ -129,6 +133,7 @@ class SharedRows(Rows):
             self._ranks.send(None)
         with self._ranks.together():
             read = super().step()
+        self.texts = {place: text for place, text in self.texts.items() if not text.ended}
         if self._refusals:
             raise self._refusals.pop()
         return read

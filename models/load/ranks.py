@@ -3,7 +3,7 @@
 import os
 import sys
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
@@ -64,7 +64,7 @@ def check_same(ranks: Ranks, spec: PairSpec, paths: Sequence[Path]) -> None:
         ranks,
         {
             "other versions of mlx-spec, mlx or mlx-lm": versions,
-            "another kind of device, or compiles elsewhere": (mx.default_device().type, COMPILES),
+            "another kind of device, or another MLX_DISABLE_COMPILE": (mx.default_device().type, COMPILES),
             "other files of the target": _content(paths[0]),
             "other files of what drafts": [_content(folder) for folder in folders],
             "other flags": (spec.draft_head, spec.drafter_bits),
@@ -121,16 +121,13 @@ def _content(path: Path) -> list[tuple[str, str]]:
 
 
 def _sum(file: Path) -> str:
-    digest = sha256()
+    size = file.stat().st_size
+    digest = sha256(str(size).encode())
     with file.open("rb") as stream:
-        for place in _places(file.stat().st_size):
+        for place in range(0, size, max(SAMPLE_BYTES, size // SAMPLES)):
             stream.seek(place)
             digest.update(stream.read(SAMPLE_BYTES))
     return digest.hexdigest()
-
-
-def _places(size: int) -> Iterator[int]:
-    yield from range(0, size, max(SAMPLE_BYTES, size // SAMPLES))
 
 
 def _end(ranks: Ranks) -> None:
