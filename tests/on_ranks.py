@@ -36,10 +36,11 @@ def start_ranks(
 
 
 def ends(ranks: Sequence["subprocess.Popen[str]"]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of each; those that are left after a minute are killed."""
+    """Exit code, stdout and stderr of each; those that are left after two minutes are killed."""
     try:
-        texts = [rank.communicate(timeout=60) for rank in ranks]
-    finally:
+        texts = [rank.communicate(timeout=120) for rank in ranks]
+    except subprocess.TimeoutExpired:
         for rank in ranks:
             rank.kill()
+        texts = [rank.communicate() for rank in ranks]
     return [(rank.returncode, *text) for rank, text in zip(ranks, texts, strict=True)]
