@@ -36,9 +36,9 @@ def start_ranks(
 
 
 def ends(ranks: Sequence["subprocess.Popen[str]"]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of each; those that are left after two minutes are killed."""
+    """Exit code, stdout and stderr of each; those that are left after three minutes are killed."""
     try:
-        texts = [rank.communicate(timeout=120) for rank in ranks]
+        texts = [rank.communicate(timeout=180) for rank in ranks]
     except subprocess.TimeoutExpired:
         for rank in ranks:
             rank.kill()
