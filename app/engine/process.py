@@ -34,7 +34,7 @@ from app.engine.protocol import (
 )
 from app.shell import runtime
 from app.shell.errors import AppError, BadInput
-from mlx_spec.errors import SpecError
+from mlx_spec.errors import RankLost, SpecError
 from models.errors import ModelsError, is_lack_of_memory
 from models.hub.endpoint import check_endpoint
 from models.pairs.pair import PairSpec
@@ -218,6 +218,8 @@ def _answer(
                 except StopIteration:
                     del answers[number]
                 except (BadInput, SpecError) as error:
+                    if isinstance(error, RankLost):
+                        raise
                     del answers[number]
                     outbox.send(_failed(number, error))
                 else:
@@ -227,6 +229,8 @@ def _answer(
     except Exception as error:  # of a pass, in which all of them were
         for number in answers:
             outbox.send(_failed(number, error))
+        if isinstance(error, RankLost):  # nothing can be written any more
+            outbox.send(LoadFailed(str(error)))
     finally:
         session.keep()
 
@@ -245,7 +249,8 @@ def _events(request: Answer, session: "TunedSession", inbox: _Inbox) -> Iterator
 
 
 def _failed(number: int, error: Exception) -> AnswerFailed:
-    return AnswerFailed(number, _message(error), isinstance(error, BadInput | SpecError))
+    refused = isinstance(error, BadInput | SpecError) and not isinstance(error, RankLost)
+    return AnswerFailed(number, _message(error), refused)
 
 
 def _message(error: Exception) -> str:

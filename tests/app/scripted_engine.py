@@ -1,7 +1,8 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
 The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `deaf` never
-begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `crash` ends the
+begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `lost` another Mac,
+`crash` ends the
 process, `crash at 5` does so in the process's fifth answer, `fail at 5` raises there, `controls` answers with
 characters a terminal would obey, `think` with a thought first, `markdown` with all kinds of it, `echo` tells
 what the engine was asked, `differ` answers longer with drafting, `full` ends where the context does, `call`
@@ -30,6 +31,7 @@ from app.engine.events import (
 )
 from app.engine.process import serve
 from app.shell.errors import BadInput
+from mlx_spec.errors import RankLost
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
 from models.pairs.pair import PairSpec
@@ -96,6 +98,8 @@ class ScriptedSession:
             self.crash()
         if said == f"fail at {self.answers}":
             raise MemoryError
+        if said == "lost":
+            raise RankLost("Another Mac is gone.")
         if said == "fail":
             raise ValueError("scripted failure")
         while said == "deaf" or (said == "read" and not cancelled()):

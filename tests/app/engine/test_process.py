@@ -134,6 +134,13 @@ def test_answers_at_once_take_turns_and_a_pass_that_fails_ends_those_that_were_i
     assert answer_of(exchange(client, ask(5, "hello"), until=ended(5)), 5).finish_reason == "stop"
 
 
+def test_where_another_mac_is_gone_the_pair_is(client: EngineClient) -> None:
+    load = Load(spec(), at_once=2)
+    events = exchange(client, load, ask(1, "slow"), ask(2, "lost"), until=has(LoadFailed))
+    failed = [event for event in events if isinstance(event, AnswerFailed)]
+    assert [(event.id, event.refused) for event in failed] == [(1, False), (2, False)]
+
+
 def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
     events = exchange(client, Load(spec("untuned")), ask(1, "hello"), until=has(Tuning, 4))
     assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)
