@@ -125,8 +125,7 @@ def test_a_held_handle_makes_the_copy_that_the_peak_would_show():
     assert held[0][0, 0, 5, 0].item() == 0
 
 
-@pytest.mark.parametrize("bits", [8, 4])
-@pytest.mark.parametrize("make", [quantizable, quantizable_with_a_window])
+@pytest.mark.parametrize(("make", "bits"), [(quantizable, 4), (quantizable_with_a_window, 8)])
 def test_quantized_caches_give_the_same_text_drafted_or_not(make, bits):
     engine, ids = engine_of(make(0), nearly(make), context_limit=2048, kv_bits=bits), prompt(20, 5)
     wanted = text(engine, ids, max_tokens=40, drafter="none")
@@ -134,9 +133,7 @@ def test_quantized_caches_give_the_same_text_drafted_or_not(make, bits):
         assert text(engine, ids, max_tokens=40, drafter=drafter, draft_length=length) == wanted
 
 
-@pytest.mark.parametrize(
-    "settings", [*({"bits": bits} for bits in (2, 3, 4, 6, 8)), {"mode": "mxfp4"}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"bits": 3}, {"bits": 4}, {"mode": "mxfp4"}], ids=str)
 def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
     target, draft = one_layer(), nearly(one_layer)
     for model in (target, draft):

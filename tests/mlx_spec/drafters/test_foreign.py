@@ -107,13 +107,13 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
     engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
-    options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
-    for length in (1, 4, 9, None):
+    options = {"max_tokens": 32, "temperature": temperature, "seed": 2}
+    for length in (1, 9, None):
         rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
         assert tokens(rounds) == text(engine, ids, drafter="none", **options)
         ids = ids + tokens(rounds) + prompt(3, length or 0)
         accepted += sum(each.accepted for each in rounds)
-    assert kind == "digits" or accepted > 10, "drafts that are all wrong prove little"
+    assert kind == "digits" or accepted > 3, "drafts that are all wrong prove little"
 
 
 def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_but_for_strange_tokens():

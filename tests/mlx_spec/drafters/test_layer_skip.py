@@ -24,7 +24,6 @@ from tests.mlx_spec.tiny_models import (
     text,
     tiny_gemma3,
     tiny_llama,
-    tiny_qwen3,
     tiny_sliding_llama,
     tokens,
 )
@@ -39,11 +38,11 @@ KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [1, 2, 3]
 )
 def test_text_is_the_plain_one_at_every_length(name, temperature):
     target, ids = ARCHITECTURES[name](0), prompt(40, 3)
-    options = {"max_tokens": 60, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 40, "temperature": temperature, "seed": 2}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [LayerSkipDrafter(target, KEPT[name])], context_limit=400)
     accepted = set()
-    for length in (1, 3, 7, None):
+    for length in (1, 7, None):
         rounds = list(engine.generate(ids, Options(drafter="layer_skip", draft_length=length, **options)))
         assert tokens(rounds) == wanted
         accepted |= {r.accepted for r in rounds}
@@ -51,24 +50,12 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_compiled_passes_with_layers_left_out_give_the_plain_text(monkeypatch):
+def test_compiled_it_gives_the_plain_text_also_after_a_draft_that_could_not_be_finished(monkeypatch):
+    """Such a draft leaves no row that is taken for read."""
     monkeypatch.setattr(cached_model, "COMPILES", True)
     mx.enable_compile()
-    target, ids = tiny_qwen3(0), prompt(40, 3)
-    drafter = LayerSkipDrafter(target, [0, 2])
-    engine = Engine(target, [drafter], context_limit=400)
-    for _ in range(2):
-        assert text(engine, ids, max_tokens=60, draft_length=3) == reference(target, ids, 60)
-    mx.disable_compile()
-    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_a_draft_that_could_not_be_finished_leaves_no_row_that_is_taken_for_read(monkeypatch):
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    target, ids = tiny_qwen3(0), prompt(40, 3)
-    drafter = LayerSkipDrafter(target, [0, 2])
+    target, ids = tiny_llama(0), prompt(40, 3)
+    drafter = LayerSkipDrafter(target, [0])
     engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 30)
     honest = Model._pass
 
@@ -82,8 +69,10 @@ def test_a_draft_that_could_not_be_finished_leaves_no_row_that_is_taken_for_read
         context.setattr(Model, "_pass", interrupted)
         with pytest.raises(KeyboardInterrupt):
             text(engine, ids, max_tokens=30, draft_length=3)
-    assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
+    for _ in range(2):
+        assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
     mx.disable_compile()
+    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
 
 
 @pytest.mark.parametrize("bits", [None, 8])

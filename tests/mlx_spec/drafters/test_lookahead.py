@@ -40,8 +40,8 @@ def repeating():
 def test_text_is_the_plain_one_at_every_depth_and_guesses_come_true(size, temperature):
     target, accepted = repeating(), 0
     engine = Engine(target, [LookaheadDrafter(*size)], context_limit=400)
-    for seed, length in ((1, 31), (2, 3), (3, 1), (4, None)):
-        ids, options = prompt(6, seed), {"max_tokens": 60, "temperature": temperature, "seed": seed}
+    for seed, length in ((1, 31), (4, 3), (3, None)):
+        ids, options = prompt(6, seed), {"max_tokens": 48, "temperature": temperature, "seed": seed}
         rounds = list(engine.generate(ids, Options(drafter="lookahead", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
         assert all(r.accepted <= r.draft_length <= (length or 31) for r in rounds)

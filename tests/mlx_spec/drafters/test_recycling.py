@@ -12,17 +12,17 @@ from tests.mlx_spec.tiny_models import prompt, settled, text, tiny_llama, tokens
 
 @pytest.mark.parametrize(
     ("length", "temperature"),
-    grid((1, 3, 7, None), (0.0, 0.8), usual=[(1, 0.8), (3, 0.0), (7, 0.8), (None, 0.0)]),
+    grid((1, 3, 7, None), (0.0, 0.8), usual=[(1, 0.8), (3, 0.0), (None, 0.0)]),
 )
 def test_text_is_the_plain_one_and_tokens_that_come_again_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)
     for seed in (1, 2):  # the second answer begins with the table of the first
         ids = prompt(6, seed)
-        options = {"max_tokens": 120, "temperature": temperature, "seed": seed}
+        options = {"max_tokens": 80, "temperature": temperature, "seed": seed}
         rounds = list(engine.generate(ids, Options(drafter="recycling", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
-        assert length is None or temperature or sum(r.accepted for r in rounds) > 20
+        assert length is None or temperature or sum(r.accepted for r in rounds) > 10
 
 
 def test_three_texts_share_the_table_and_are_those_of_single_runs():
