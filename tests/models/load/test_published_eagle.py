@@ -22,12 +22,13 @@ from models.load.drafters import with_bits
 from models.load.eagle import load_eagle
 from models.pairs.drafter_folder import check_drafter
 from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, head_for, target, trained
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, settled, text, tokens
 from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
 
-PROMPT, SIZES = prompt(9, 1), Sizes(heads=4, kv_heads=2)
+PROMPT, LENGTH, SIZES = prompt(9, 1), 24, Sizes(heads=4, kv_heads=2)
 ENTERED = {
     "SafeAILab": [2, 2, 1],  # 2, L / 2, L - 3 of 4 layers
     "SGLang": [1, 2, 3],
@@ -41,7 +42,7 @@ DEPTH = 3
 @pytest.fixture(scope="module")
 def written() -> list[list[int]]:
     plain = Engine(target(), context_limit=400)
-    return [PROMPT + text(plain, PROMPT, max_tokens=60, temperature=t, seed=2) for t in (0.0, 0.8)]
+    return [PROMPT + text(plain, PROMPT, max_tokens=LENGTH, temperature=t, seed=2) for t in (0.0, 0.8)]
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +103,17 @@ def variant(flags: dict[str, bool], few: bool) -> EagleHead:
     return head
 
 
-@pytest.mark.parametrize("few", [True, False])
-@pytest.mark.parametrize(("packaging", "flags"), VARIANTS)
-def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, packaging, flags, few):
+@pytest.mark.parametrize(
+    ("which", "few"),
+    grid(range(len(VARIANTS)), (True, False), usual=[(i, i % 2 == 0) for i in range(len(VARIANTS))]),
+)
+def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, which, few):
+    packaging, flags = VARIANTS[which]
     folder = publish(tmp_path / "head", variant(flags, few), packaging, **flags)
     named = {flag: flags.get(flag, False) for flag in ("norm_before_residual", "norm_output")}
     eagle, drafter = by_hand(folder, of_target, **named), loaded(folder)
     assert drafter.name == "eagle" and drafter.taps == tuple(i - 1 for i in ENTERED[packaging])
-    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=24, draft_length=DEPTH)
+    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=12, draft_length=DEPTH)
     assert len(rounds) > 3
     assert all(is_right(eagle, of_target, ENTERED[packaging], one) for one in rounds)
     for flag in named:  # the flag says something here
@@ -118,7 +122,7 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, packaging, f
 
 
 def rates(folder: Path) -> list[float]:
-    rounds = proposed(engine_with(loaded(folder)), PROMPT, "eagle", max_tokens=48, draft_length=DEPTH)
+    rounds = proposed(engine_with(loaded(folder)), PROMPT, "eagle", max_tokens=LENGTH, draft_length=DEPTH)
     return [float(np.mean([one.read.accepted > i for one in rounds])) for i in range(DEPTH)]
 
 
@@ -140,13 +144,15 @@ def test_layers_counted_the_other_way_are_seen_in_the_acceptance(tmp_path, head,
     assert found[0] < FLOOR[0]
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("packaging", PACKAGINGS)
+@pytest.mark.parametrize(
+    ("packaging", "temperature"),
+    grid(PACKAGINGS, (0.0, 0.8), usual=[(name, 0.8 * (i % 2)) for i, name in enumerate(PACKAGINGS)]),
+)
 def test_the_text_is_that_of_plain_decoding(tmp_path, head, packaging, temperature):
     engine = engine_with(loaded(publish(tmp_path / "head", head, packaging)))
-    options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": LENGTH, "temperature": temperature, "seed": 2}
     wanted = text(engine, PROMPT, drafter="none", **options)
-    for length in (1, 4, 7):
+    for length in (1, 5):
         rounds = list(engine.generate(PROMPT, Options(drafter="eagle", draft_length=length, **options)))
         assert tokens(rounds) == wanted and any(r.drafted for r in rounds)
 
