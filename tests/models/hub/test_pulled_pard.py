@@ -15,7 +15,6 @@ from tests.models.hub.pulling import SPEC, check, last
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
 
-pytestmark = pytest.mark.usefixtures("quick_tokenizers")
 MASK = 383
 
 
