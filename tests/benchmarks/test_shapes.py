@@ -13,7 +13,7 @@ from mlx_spec.drafters.model import ModelDrafter
 VOCAB = 512
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("temperature", [0.0, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_imposed_acceptance_is_what_was_asked_in_every_program(temperature: float) -> None:
     target = random_target(TARGETS["tiny"], VOCAB, 4, mx.float32)
     draft = random_draft(DRAFTS["tiny"], VOCAB, 4, mx.float32)

@@ -62,12 +62,13 @@ def test_what_it_is_shown_it_learns(file: Path, tmp_path: Path) -> None:
     fit = Fit(
         learner(small_model(target(), args(16)), VOCAB, VOCAB, 1.0),
         [file],
-        30_000,
+        20_000,
         tmp_path / "fit.safetensors",
     )
     before, losses = fit.acceptance([file]), []
     fit.run(lambda progress: losses.append(progress.loss))
-    assert losses[-1] < losses[0] - 1 and fit.acceptance([file])[0] > 3 * before[0]
+    after = fit.acceptance([file])
+    assert losses[-1] < losses[0] - 0.7 and after[0] > 2 * before[0]
 
 
 def test_of_the_targets_width_it_begins_with_the_targets_own_rows_and_layers() -> None:
