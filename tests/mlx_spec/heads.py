@@ -33,7 +33,7 @@ def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(ra
     return settled(EagleHead(EagleShape(args, 32, TAPS, tokens, fc_norm=True), model), seed, spread=1.0)  # type: ignore[return-value]
 
 
-def trained(texts: list[list[int]], rounds: int = 60) -> EagleHead:
+def trained(texts: list[list[int]], rounds: int) -> EagleHead:
     """A head that has learnt these texts of `target` by heart, more or less."""
     head = head_for(target())
     studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]

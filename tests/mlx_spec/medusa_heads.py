@@ -31,7 +31,7 @@ def head_for(
     return settled(MedusaHead(shape, model), 5, spread=1.0)  # type: ignore[return-value]
 
 
-def trained(texts: list[list[int]], rounds: int = 100) -> MedusaHead:
+def trained(texts: list[list[int]], rounds: int) -> MedusaHead:
     """Heads that know these texts of `target`, more or less."""
     model = target()
     head, tapped = head_for(model, layers=2), Model(target(), taps=medusa_taps(model))

@@ -73,11 +73,11 @@ def test_a_target_that_is_not_rewound_is_caught(name, length, monkeypatch):
 def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing(rows):
     target, ids = tiny_llama(0, layers=1, vocab=100), PROMPTS[7][:5]
     engine = engine_of(target, tiny_llama(1, layers=1, vocab=rows), context_limit=2048)
-    options = {"max_tokens": 30, "drafter": "model", "draft_length": 3}
-    assert text(engine, ids, **options) == reference(target, ids, 30)
+    options = {"max_tokens": 16, "drafter": "model", "draft_length": 3}
+    assert text(engine, ids, **options) == reference(target, ids, 16)
     for rule in ("block", "token"):
         out = text(engine, ids, temperature=1.0, verify=rule, **options)
-        assert len(out) == 30 and all(0 <= t < 100 for t in out)
+        assert len(out) == 16 and all(0 <= t < 100 for t in out)
 
 
 def test_no_rounding_differs_between_plain_and_drafted_rows():

@@ -1,9 +1,12 @@
 """Drafters that learnt how a tiny target goes on after `PROMPT`, and what their equations say of a draft."""
 
+import fcntl
+import os
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
@@ -35,14 +38,15 @@ class Learnt:
     Args:
         name: as it is asked for.
         kind: its class; tests put broken ones in its place.
-        learn: its model, taught with texts of the target.
+        learn: its model, taught with texts of the target for some rounds.
         guesses: its logits `[depth, vocab]` after a text and the tokens drafted, by the equations.
     """
 
     name: str
     kind: type[Any]
     target: Callable[[], nn.Module]
-    learn: Callable[[list[list[int]]], nn.Module]
+    learn: Callable[[list[list[int]], int], nn.Module]
+    rounds: int
     make: Callable[[type[Any], Any], Drafter]
     guesses: Callable[[Any, list[int], int], tuple[np.ndarray, list[int]]]
     close: float = 1e-4
@@ -70,10 +74,19 @@ class Learnt:
 
 @cache
 def _model(name: str) -> nn.Module:
-    learnt = LEARNT[name]
+    """Taught once for all of pytest's workers."""
+    learnt, file = LEARNT[name], Path(os.environ["MLX_SPEC_TESTS_SHARE"]) / f"{name}.safetensors"
     plain = Engine(learnt.target(), context_limit=400)
     written = [text(plain, PROMPT, max_tokens=LENGTH, temperature=t, seed=SEED) for t in TEMPERATURES]
-    return learnt.learn([PROMPT + each for each in written])
+    texts = [PROMPT + each for each in written]
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            learnt.learn(texts, learnt.rounds).save_weights(str(file))
+    module = learnt.learn(texts, 0)
+    module.load_weights(str(file))
+    mx.eval(module.parameters())
+    return module
 
 
 def model(learnt: Learnt) -> nn.Module:
@@ -114,7 +127,7 @@ def pard(draft: Any, before: list[int], depth: int) -> tuple[np.ndarray, list[in
     return logits, logits.argmax(axis=-1).tolist()
 
 
-def learnt_pard(texts: list[list[int]]) -> nn.Module:
+def learnt_pard(texts: list[list[int]], rounds: int) -> nn.Module:
     rows, wanted, guessing = [], [], []
     for whole in texts:
         for end in range(len(PROMPT), len(whole) - DEPTH):
@@ -129,7 +142,7 @@ def learnt_pard(texts: list[list[int]]) -> nn.Module:
         return nn.losses.cross_entropy(logits, labels, reduction="mean")
 
     optimizer, gradient = optimizers.Adam(8e-3), nn.value_and_grad(draft, loss)
-    for _ in range(45):
+    for _ in range(rounds):
         optimizer.update(draft, gradient()[1])
         mx.eval(draft.parameters(), optimizer.state)
     return draft
@@ -138,7 +151,7 @@ def learnt_pard(texts: list[list[int]]) -> nn.Module:
 def block(name: str, shape: Any, rounds: int) -> Learnt:
     return Learnt(
         name, DFlashDrafter, heads.target,
-        lambda texts: dflash_heads.trained(shape, texts, len(PROMPT), rounds),
+        lambda texts, rounds: dflash_heads.trained(shape, texts, len(PROMPT), rounds), rounds,
         lambda kind, head: kind(head, name), dflash,
     )  # fmt: skip
 
@@ -151,9 +164,9 @@ LEARNT = {
     each.name: each
     for each in (
         # Each step reads the row before, with float32's rounding.
-        Learnt("eagle", EagleDrafter, heads.target, heads.trained, plain, eagle, close=1e-3),
-        Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, plain, medusa),
-        Learnt("pard", PardDrafter, tiny_llama, learnt_pard, lambda kind, draft: kind(draft, MASK), pard),
+        Learnt("eagle", EagleDrafter, heads.target, heads.trained, 60, plain, eagle, close=1e-3),
+        Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 100, plain, medusa),
+        Learnt("pard", PardDrafter, tiny_llama, learnt_pard, 45, lambda kind, draft: kind(draft, MASK), pard),
         block("dflash", SHAPE, 60),
         block("dflash2", SECOND, 50),
         block("dspark", DSPARK, 40),

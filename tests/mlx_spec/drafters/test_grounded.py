@@ -12,7 +12,7 @@ from mlx_spec.token_store import TokenStore, arranged
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.grid import grid
-from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama, together, tokens
 
 
 def drafter_of(*stores: list[list[int]]) -> GroundedDrafter:
@@ -101,9 +101,7 @@ def test_three_texts_copy_each_from_what_it_needs():
     wanted = {i: text(plain, ids, max_tokens=40, seed=i) for i, ids in enumerate(prompts)}
     engine = Engine(TARGET, [drafter_of([prompts[i] + wanted[i] for i in (0, 2)])], context_limit=200)
     options = [Options(max_tokens=40, seed=seed, draft_length=5) for seed in range(3)]
-    read: dict[int, list[int]] = {0: [], 1: [], 2: []}
-    accepted = [0, 0, 0]
-    for which, played in engine.generate_batch(prompts, options):
-        read[which] += played.tokens
-        accepted[which] += played.accepted
-    assert read == wanted and accepted[0] > 20 and accepted[2] > 20
+    found = together(engine, prompts, options)
+    assert [tokens(rounds) for rounds in found] == list(wanted.values())
+    accepted = [sum(read.accepted for read in rounds) for rounds in found]
+    assert accepted[0] > 20 and accepted[2] > 20

@@ -12,7 +12,7 @@ from tests.mlx_spec.drafters.learnt import LEARNT, PROMPT, SEED, model
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import drafts
 from tests.mlx_spec.medusa_heads import ranked
-from tests.mlx_spec.tiny_models import prompt, text, tokens
+from tests.mlx_spec.tiny_models import ragged, text, tokens
 
 
 def branching(name: str, size: int = 7) -> Any:
@@ -90,12 +90,4 @@ def test_they_are_drafted_under_the_other_rules_too(rule):
 
 
 def test_three_ragged_texts_with_trees_are_as_single_ones():
-    engine, prompts = branching("medusa"), [PROMPT, prompt(20, 2), prompt(4, 3)]
-    sampled = [{"max_tokens": n, "seed": n, "temperature": t} for n, t in ((20, 0.0), (9, 0.8), (24, 0.8))]
-    found: list[list[int]] = [[], [], []]
-    each = [Options(drafter="medusa", draft_length=3, **options) for options in sampled]  # type: ignore[arg-type]
-    for i, read in engine.generate_batch(prompts, each):
-        found[i] += read.tokens
-    assert found == [
-        text(engine, ids, drafter="none", **options) for ids, options in zip(prompts, sampled, strict=True)
-    ]
+    assert ragged(branching("medusa"), "medusa") > 0

@@ -31,6 +31,7 @@ from tests.mlx_spec.tiny_models import (
     text,
     tiny_gemma3,
     tiny_llama,
+    together,
     tokens,
 )
 
@@ -132,11 +133,11 @@ def deviation(
     drafter: str,
     trials: int = TRIALS,
     draft: nn.Module | None = None,
-    together: int = 10,
+    at_once: int = 10,
     more: Sequence[Drafter] = (),
     **filters,
 ) -> float:
-    """Texts are written `together` at once: ten take a third of the time."""
+    """Texts are written `at_once`: ten take a third of the time."""
     # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
     target, draft = few_tokens(16), draft or few_tokens(18)
     drafters = [*engine_of(target, draft, context_limit=64).drafters, Branching(draft, BINARY), *more]
@@ -144,17 +145,14 @@ def deviation(
     sampled: dict[str, Any] = {"temperature": 1.5, "verify": rule, "drafter": drafter, "draft_length": 2}
     options = Options(max_tokens=1 + TOKENS, **sampled, **filters)
     counts: Counter = Counter()
-    for first in range(0, trials, together):
-        texts: list[list[int]] = [[] for _ in range(together)]
-        seeded = [replace(options, seed=first + i) for i in range(together)]
-        for i, read in engine.generate_batch([ids] * together, seeded):
-            texts[i] += read.tokens
-        counts.update(tuple(each[1:]) for each in texts)
+    for first in range(0, trials, at_once):
+        seeded = [replace(options, seed=first + i) for i in range(at_once)]
+        counts.update(tuple(tokens(rounds)[1:]) for rounds in together(engine, [ids] * at_once, seeded))
     return chi_square(counts, joint_distribution(target, ids, options), trials)
 
 
 @pytest.mark.parametrize(
-    ("rule", "drafter", "together"),
+    ("rule", "drafter", "at_once"),
     grid(
         ("coupled", "token", "block"),
         ("model", "lookup", "branching"),
@@ -168,8 +166,8 @@ def deviation(
         ],
     ),
 )
-def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule, drafter, together):
-    assert deviation(rule, drafter, together=together) < 4
+def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule, drafter, at_once):
+    assert deviation(rule, drafter, at_once=at_once) < 4
 
 
 def test_mutant_trees_whose_rows_all_share_their_noise_are_caught(monkeypatch):
@@ -234,7 +232,7 @@ def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, broken):
     "filters", [{}, {"top_k": 4, "top_p": 0.9, "min_p": 0.05}], ids=["plain", "filtered"]
 )
 def test_the_loop_emits_the_joint_distribution_over_many_runs(rule, drafter, filters):
-    assert deviation(rule, drafter, 10_000, together=1, **filters) < 4
+    assert deviation(rule, drafter, 10_000, at_once=1, **filters) < 4
 
 
 class AtRandom(Fixed):

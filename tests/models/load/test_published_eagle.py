@@ -21,14 +21,15 @@ from models.errors import BrokenFiles
 from models.load.drafters import with_bits
 from models.load.eagle import load_eagle
 from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
 from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
 from tests.mlx_spec.grid import grid
-from tests.mlx_spec.heads import KNOWN, head_for, target, trained
+from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, settled, text, tokens
+from tests.mlx_spec.tiny_models import VOCAB, settled, text, tokens
 from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
 
-PROMPT, LENGTH, SIZES = prompt(9, 1), 24, Sizes(heads=4, kv_heads=2)
+SIZES = Sizes(heads=4, kv_heads=2)
 ENTERED = {
     "SafeAILab": [2, 2, 1],  # 2, L / 2, L - 3 of 4 layers
     "SGLang": [1, 2, 3],
@@ -40,14 +41,8 @@ DEPTH = 3
 
 
 @pytest.fixture(scope="module")
-def written() -> list[list[int]]:
-    plain = Engine(target(), context_limit=400)
-    return [PROMPT + text(plain, PROMPT, max_tokens=LENGTH, temperature=t, seed=2) for t in (0.0, 0.8)]
-
-
-@pytest.fixture(scope="module")
-def head(written: list[list[int]]) -> EagleHead:
-    return trained(written)
+def head() -> EagleHead:
+    return model(LEARNT["eagle"])  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -126,13 +121,10 @@ def rates(folder: Path) -> list[float]:
     return [float(np.mean([one.read.accepted > i for one in rounds])) for i in range(DEPTH)]
 
 
-FLOOR = (0.8, 0.7, 0.5)
-
-
 @pytest.mark.parametrize("packaging", ["SGLang", "speculators", "DeepSpec"])
 def test_a_trained_head_is_as_often_right_in_every_packaging(tmp_path, head, packaging):
     found = rates(publish(tmp_path / "head", head, packaging))
-    assert all(rate >= least for rate, least in zip(found, FLOOR, strict=True))
+    assert min(found) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -141,7 +133,7 @@ def test_a_trained_head_is_as_often_right_in_every_packaging(tmp_path, head, pac
 )
 def test_layers_counted_the_other_way_are_seen_in_the_acceptance(tmp_path, head, packaging, key, ids):
     found = rates(publish(tmp_path / "head", head, packaging, **{key: ids}))
-    assert found[0] < FLOOR[0]
+    assert found[-1] < 0.5
 
 
 @pytest.mark.parametrize(
