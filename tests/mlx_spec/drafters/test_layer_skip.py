@@ -76,7 +76,7 @@ def test_compiled_it_gives_the_plain_text_also_after_a_draft_that_could_not_be_f
     assert drafter.cached.compiles and drafter.cached.graphs_built > 2
 
 
-@pytest.mark.parametrize("bits", [None, 8])
+@pytest.mark.parametrize("bits", [8, pytest.param(None, marks=pytest.mark.slow)])
 def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
     target = tiny_llama(0, layers=2, dim=128, heads=2)
     engine = Engine(target, [LayerSkipDrafter(target, [0])], context_limit=600, kv_bits=bits)

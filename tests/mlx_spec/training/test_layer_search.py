@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
-from mlx_spec.training.layer_search import LONGEST, Costs, Judge, _alive, search, timed
+from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search, timed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, prompt, text, tiny_llama
 
 COSTS = Costs({1: 1.0, 8: 1.2}, one_layer=0.3, layers=6)
@@ -52,11 +51,6 @@ def test_what_it_says_of_each_token_is_what_rounds_of_one_do():
                 seen.add(read.accepted)
             place += len(read.tokens)
     assert seen == {0, 1}
-
-
-def test_acceptance_counts_runs_of_right_choices():
-    alive = _alive([np.array([True, True, False, True]), np.array([True, False])])
-    assert alive[:4].tolist() == [1.0, pytest.approx(4 / 6), pytest.approx(1 / 4), 0.0]
 
 
 def test_passes_are_timed_where_nothing_else_is_given():
