@@ -59,6 +59,8 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
 
 
 def test_openais_client_has_several_answers_and_is_told_what_cannot_be(tiny_server: RunningServer) -> None:
+    import openai
+
     with openai_client(tiny_server) as client:
         asked: Any = {"model": "target", "messages": SAID, "max_tokens": 8, "temperature": 0.9}
         found = client.chat.completions.create(**asked, n=2, seed=3)
