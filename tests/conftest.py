@@ -61,7 +61,10 @@ def _types_are_checked_anew() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _a_home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Settings and files of the person who runs the tests stay out of them."""
+    """Settings and files of the person who runs the tests stay out of them. All workers have one share."""
+    own = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
+        share = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+        patch.setenv("MLX_SPEC_TESTS_SHARE", str(share))
         patch.setenv("MLX_SPEC_HOME", str(tmp_path_factory.mktemp("home")))
         yield

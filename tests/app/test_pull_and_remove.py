@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import main
 from tests.models.conftest import own_home, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
@@ -39,20 +40,22 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, input="")
 
 
-def test_a_pulled_pair_answers_and_can_be_removed(hub: HubServer) -> None:
-    pulled = run("pull", *PAIR)
+def test_a_pulled_pair_answers_and_can_be_removed(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        read_tokenizers_quickly(patch)
+        pulled = run("pull", *PAIR)
     assert (pulled.returncode, pulled.stdout) == (0, "")
     assert "downloaded" in pulled.stderr
     assert run("generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2").returncode == 0
-    asked = run("remove", *PAIR)
-    assert asked.returncode == 2
-    assert "--yes" in asked.stderr
+    assert main(["remove", *PAIR]) == 2
+    assert "--yes" in capfd.readouterr().err
     removed = run("remove", *PAIR, "--yes", "--json")
     assert removed.returncode == 0
     assert json.loads(removed.stdout)["freed_bytes"] > 0
-    gone = run("generate", *PAIR, "--prompt", "x")
-    assert gone.returncode == 2
-    assert "mlx-spec pull --target org/target --draft org/draft" in gone.stderr
+    assert main(["generate", *PAIR, "--prompt", "x"]) == 2
+    assert "mlx-spec pull --target org/target --draft org/draft" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("quick_tokenizers")

@@ -45,7 +45,7 @@ class Whole:
         return (places[None, None, None] >= self._missing) & (places[:, None] >= places)[None, None]
 
 
-def trained(shape: DFlashShape, texts: list[list[int]], first: int, rounds: int = 80) -> DFlashHead:
+def trained(shape: DFlashShape, texts: list[list[int]], first: int, rounds: int) -> DFlashHead:
     """A head that has learnt what follows each place of these texts, from `first` on."""
     head, room = settled(DFlashHead(shape, target()), 5, spread=1.0), shape.room
     assert isinstance(head, DFlashHead)

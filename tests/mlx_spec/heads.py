@@ -33,7 +33,7 @@ def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(ra
     return settled(EagleHead(EagleShape(args, 32, TAPS, tokens, fc_norm=True), model), seed, spread=1.0)  # type: ignore[return-value]
 
 
-def trained(texts: list[list[int]], rounds: int = 120) -> EagleHead:
+def trained(texts: list[list[int]], rounds: int) -> EagleHead:
     """A head that has learnt these texts of `target` by heart, more or less."""
     head = head_for(target())
     studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]
@@ -63,16 +63,6 @@ def states_of(text: list[int]) -> list[mx.array]:
     """What the target makes of each token, `[1, tokens, dim]` by tapped layer: by one plain pass."""
     output = tapped().forward(Pass(mx.array([text]), Length.exact(0)))
     return [output.hidden[layer] for layer in TAPS]
-
-
-def greedy_draft(head: EagleHead, text: list[int], depth: int) -> list[int]:
-    """The head's draft after `text`, by whole passes of the head without any cache."""
-    hidden, ids, drafted = head.features(states_of(text[:-1])), text[1:], []
-    for _ in range(depth):
-        states = head(mx.array([ids]), hidden=hidden)
-        drafted.append(int(mx.argmax(head.logits(states[:, -1:])[0, 0])))
-        hidden, ids = mx.concatenate([hidden, states[:, -1:]], axis=1), [*ids, drafted[-1]]
-    return drafted
 
 
 def drafts(

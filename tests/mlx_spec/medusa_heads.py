@@ -31,7 +31,7 @@ def head_for(
     return settled(MedusaHead(shape, model), 5, spread=1.0)  # type: ignore[return-value]
 
 
-def trained(texts: list[list[int]], rounds: int = 300) -> MedusaHead:
+def trained(texts: list[list[int]], rounds: int) -> MedusaHead:
     """Heads that know these texts of `target`, more or less."""
     model = target()
     head, tapped = head_for(model, layers=2), Model(target(), taps=medusa_taps(model))
@@ -46,10 +46,10 @@ def trained(texts: list[list[int]], rounds: int = 300) -> MedusaHead:
     return head
 
 
-def ranked(head: MedusaHead, text: list[int]) -> list[list[int]]:
-    """All that each head knows after `text`, likeliest first: by the paper's equations and a plain pass."""
+def guesses(head: MedusaHead, text: list[int]) -> np.ndarray:
+    """Logits `[heads, vocab]` after `text`, -inf for what heads do not know: by the paper's equations."""
     model: Any = target()
-    state, found = np.array(model.model(mx.array([text[:-1]]))[0, -1]), []
+    state, found = np.array(model.model(mx.array([text[:-1]]))[0, -1]), np.full((HEADS, VOCAB), -np.inf)
     for i in range(HEADS):
         layers: list[Any] = list(head.heads[i])
         x = state
@@ -57,6 +57,10 @@ def ranked(head: MedusaHead, text: list[int]) -> list[list[int]]:
         for layer in layers:
             z = np.array(layer.linear.weight) @ x + np.array(layer.linear.bias)
             x = x + z / (1 + np.exp(-z))
-        order = np.argsort(-(np.array(rows.weight) @ x))
-        found.append([head.shape.tokens[place] for place in order])
+        found[i, list(head.shape.tokens)] = np.array(rows.weight) @ x
     return found
+
+
+def ranked(head: MedusaHead, text: list[int]) -> list[list[int]]:
+    """Tokens that each head guesses after `text`, likeliest first."""
+    return np.argsort(-guesses(head, text)).tolist()

@@ -1,12 +1,13 @@
 """Several texts in one loop: each is the text of its own run, whatever the others do."""
 
-import mlx.core as mx
 import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.batch import Batch
 from mlx_spec.target.view import View
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.proof_drafters import BINARY, LOPSIDED, Branching
+from tests.mlx_spec.test_rows import all_grow_alike, one_mask_for_all
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     engine_of,
@@ -16,10 +17,12 @@ from tests.mlx_spec.tiny_models import (
     quantizable,
     text,
     tiny_llama,
+    together,
+    tokens,
 )
 
 PROMPTS = [prompt(40, 1), prompt(17, 2) * 2, prompt(29, 3)]
-LENGTHS = [20, 7, 32]
+LENGTHS = [20, 7, 26]
 """The second ends early."""
 
 
@@ -30,23 +33,22 @@ def alone(engine: Engine, **options) -> list[list[int]]:
     ]
 
 
-def together(engine: Engine, **options) -> list[list[int]]:
-    texts: list[list[int]] = [[], [], []]
+def written(engine: Engine, **options) -> list[list[int]]:
     each = [Options(max_tokens=count, **options) for count in LENGTHS]
-    for i, read in engine.generate_batch(PROMPTS, each):
-        texts[i] += read.tokens
-    return texts
+    return [tokens(rounds) for rounds in together(engine, PROMPTS, each)]
 
 
 @pytest.mark.parametrize(
-    ("make", "temperature"), [*((make, 0.0) for make in ARCHITECTURES.values()), (tiny_llama, 0.8)]
+    ("name", "temperature"),
+    grid(ARCHITECTURES, (0.0, 0.8), usual=[("llama", 0.8), ("gemma3", 0.0), ("qwen3", 0.0)]),
 )
-def test_three_ragged_texts_are_those_of_single_runs(make, temperature):
+def test_three_ragged_texts_are_those_of_single_runs(name, temperature):
+    make = ARCHITECTURES[name]
     engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=512)
     sampled = {"temperature": temperature, "seed": 4}
     wanted = alone(engine, **sampled)
     for drafter, length in (("none", None), ("model", 3), ("lookup", 3), ("auto", None)):
-        assert together(engine, drafter=drafter, draft_length=length, **sampled) == wanted
+        assert written(engine, drafter=drafter, draft_length=length, **sampled) == wanted
     assert alone(engine, **sampled) == wanted, "a single text goes on as before"
 
 
@@ -62,17 +64,7 @@ def test_three_ragged_texts_are_those_of_single_runs(make, temperature):
 def test_three_ragged_texts_take_trees(shape, make, kv_bits, temperature):
     engine = Engine(make(0), [Branching(nearly(make, noise=0.1), shape)], context_limit=512, kv_bits=kv_bits)
     sampled = {"temperature": temperature, "seed": 4}
-    assert together(engine, drafter="branching", draft_length=8, **sampled) == alone(engine, **sampled)
-
-
-def one_mask_for_all(self, count, first, last, window):
-    return mx.arange(first, last) <= (mx.array(self.at.value)[:1, None] + mx.arange(count))[:, :, None]
-
-
-def all_grow_alike(self, draft, verdict, honest=Batch.append):
-    same = mx.broadcast_to(verdict.accepted[:1], verdict.accepted.shape)
-    object.__setattr__(verdict, "accepted", same)
-    return honest(self, draft, verdict)
+    assert written(engine, drafter="branching", draft_length=8, **sampled) == alone(engine, **sampled)
 
 
 @pytest.mark.parametrize(
@@ -82,4 +74,4 @@ def test_a_broken_batch_is_caught(monkeypatch, owner, name, mutant):
     engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
     wanted = alone(engine)
     monkeypatch.setattr(owner, name, mutant)
-    assert together(engine, drafter="model", draft_length=3) != wanted
+    assert written(engine, drafter="model", draft_length=3) != wanted

@@ -10,6 +10,7 @@ from mlx_spec.arrays import Length
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     draft_model,
@@ -42,12 +43,17 @@ def furthest(model: Model, ids: list[int], bits: int | None = None) -> float:
 
 
 @pytest.mark.parametrize(
-    ("make", "bits"), [*((make, None) for make in ARCHITECTURES.values()), (quantizable, 8)]
+    ("name", "bits"),
+    [
+        *grid(ARCHITECTURES, (None,), usual=[(name, None) for name in ("llama", "gemma3", "gemma4_shared")]),
+        ("quantizable", 8),
+    ],
 )
-def test_caches_after_many_rollbacks_equal_a_fresh_prefill(make, bits):
+def test_caches_after_many_rollbacks_equal_a_fresh_prefill(name, bits):
+    make = quantizable if bits else ARCHITECTURES[name]
     engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=2048, kv_bits=bits)
     ids = prompt(13, 2)
-    whole = ids + text(engine, ids, max_tokens=50, drafter="model", draft_length=4)
+    whole = ids + text(engine, ids, max_tokens=40, drafter="model", draft_length=4)
     target, draft = engine.target, draft_model(engine)
     assert list(target.texts[0]) == whole and target.seen[0] >= len(whole) - 1
     assert draft.seen[0] >= len(whole) - 4
@@ -63,11 +69,11 @@ def rows_left(buffer: Buffer, keys: mx.array, start) -> int:
     return buffer.capacity - last
 
 
-def test_every_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(monkeypatch):
+def test_a_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(monkeypatch):
     """A write past the end would corrupt memory: MLX checks no start that lives on the device."""
     target, ids, margins = one_layer(), prompt(230, 3), []
     engine = engine_of(target, nearly(one_layer), context_limit=4096)
-    wanted = reference(target, ids, 300)
+    wanted = reference(target, ids, 60)
 
     def checked(self, keys, values, start, end):
         HONEST_WRITE(self, keys, values, start, end)
@@ -75,7 +81,7 @@ def test_every_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(mo
 
     monkeypatch.setattr(Buffer, "write", checked)
     for length in (1, 7):
-        assert text(engine, ids, max_tokens=300, drafter="model", draft_length=length) == wanted
+        assert text(engine, ids, max_tokens=60, drafter="model", draft_length=length) == wanted
     assert min(margins) < 8, "no write came near a border"
 
 
@@ -87,7 +93,7 @@ def test_mutant_capacity_bound_that_forgets_the_round_in_flight_is_caught(monkey
     engine = engine_of(one_layer(), one_layer(), context_limit=4096)
     monkeypatch.setattr(Buffer, "write", forgetful)
     with pytest.raises((AssertionError, ValueError)):
-        text(engine, prompt(230, 3), max_tokens=100, drafter="model", draft_length=7)
+        text(engine, prompt(230, 3), max_tokens=60, drafter="model", draft_length=7)
 
 
 def test_a_round_copies_no_cache():
@@ -125,8 +131,7 @@ def test_a_held_handle_makes_the_copy_that_the_peak_would_show():
     assert held[0][0, 0, 5, 0].item() == 0
 
 
-@pytest.mark.parametrize("bits", [8, 4])
-@pytest.mark.parametrize("make", [quantizable, quantizable_with_a_window])
+@pytest.mark.parametrize(("make", "bits"), [(quantizable, 4), (quantizable_with_a_window, 8)])
 def test_quantized_caches_give_the_same_text_drafted_or_not(make, bits):
     engine, ids = engine_of(make(0), nearly(make), context_limit=2048, kv_bits=bits), prompt(20, 5)
     wanted = text(engine, ids, max_tokens=40, drafter="none")
@@ -134,9 +139,7 @@ def test_quantized_caches_give_the_same_text_drafted_or_not(make, bits):
         assert text(engine, ids, max_tokens=40, drafter=drafter, draft_length=length) == wanted
 
 
-@pytest.mark.parametrize(
-    "settings", [*({"bits": bits} for bits in (2, 3, 4, 6, 8)), {"mode": "mxfp4"}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"bits": 3}, {"bits": 4}, {"mode": "mxfp4"}], ids=str)
 def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
     target, draft = one_layer(), nearly(one_layer)
     for model in (target, draft):

@@ -44,7 +44,14 @@ def twice(engine: Engine, **options) -> list[list[int]]:
     return [text(engine, prompt(225, 1), max_tokens=48, **options) for _ in range(2)]
 
 
-@pytest.mark.parametrize(("make", "kv_bits"), [(tiny_llama, None), (tiny_gemma3, None), (quantizable, 8)])
+@pytest.mark.parametrize(
+    ("make", "kv_bits"),
+    [
+        (tiny_gemma3, None),
+        pytest.param(tiny_llama, None, marks=pytest.mark.slow),
+        pytest.param(quantizable, 8, marks=pytest.mark.slow),
+    ],
+)
 def test_compiled_passes_give_the_same_text(make, kv_bits):
     engine = engine_of(make(0), make(0), context_limit=1000, kv_bits=kv_bits)
     assert engine.target.compiles and draft_model(engine).compiles
@@ -73,7 +80,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text():
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     answers, built = [], [0]
     for _ in range(3):
-        answers.append(text(engine, prompt(20, 1), max_tokens=200, **DRAFTED))
+        answers.append(text(engine, prompt(20, 1), max_tokens=100, **DRAFTED))
         built.append(engine.graphs_built)
     assert answers[0] == answers[1] == answers[2]
     # The second time its first pass is one token wide.
@@ -111,7 +118,7 @@ def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
     assert twice(asking) == twice(engine)
 
 
-@pytest.mark.parametrize("of", ["target", "draft"])
+@pytest.mark.parametrize("of", ["draft", pytest.param("target", marks=pytest.mark.slow)])
 def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, of):
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     wanted = twice(engine, drafter="none")
@@ -141,7 +148,7 @@ def block() -> DFlashDrafter:
     return DFlashDrafter(random_head(SHAPE), "dflash")
 
 
-@pytest.mark.parametrize("make", [pard, block])
+@pytest.mark.parametrize("make", [block, pytest.param(pard, marks=pytest.mark.slow)])
 def test_drafts_of_one_pass_are_the_same_compiled(make):
     """Rows of the text and of masks, whose number changes with what was accepted."""
 

@@ -74,14 +74,14 @@ def test_a_recurrent_model_drafts_for_one_with_attention_and_the_other_way_round
         assert text(engine, IDS, **DRAFTED) == reference(target, IDS, TOKENS)
 
 
-@pytest.mark.parametrize(("name", "think"), [("qwen3_next", []), ("mamba", []), ("qwen3_next", [7, 8])])
+@pytest.mark.parametrize(("name", "think"), [("mamba", []), ("qwen3_next", [7, 8])])
 def test_every_turn_goes_on_where_the_last_one_ended(name, think):
     """Also where a chat template drops earlier marks that ended a prompt, such as `<think>`."""
     engine, conversation = pair(name), []
     for turn in range(3):
         conversation += prompt(40, 30 + turn)
-        out = text(engine, conversation + think, max_tokens=12, drafter="model", draft_length=1 + turn)
-        assert out == reference(engine.target.model, conversation + think, 12)
+        out = text(engine, conversation + think, max_tokens=8, drafter="model", draft_length=1 + turn)
+        assert out == reference(engine.target.model, conversation + think, 8)
         if turn:
             read_again = 10 + 16 if think else 1
             assert engine.stats([]).cached_tokens >= len(conversation) - 40 - read_again

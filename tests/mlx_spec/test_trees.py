@@ -40,9 +40,8 @@ def branching(make, shape: str, noise: float = 0.1, **options) -> Engine:
 
 
 USUAL = {
-    ("llama", "chain", 0.0), ("llama", "binary", 0.9), ("llama_sliding", "lopsided", 0.0),
-    ("qwen3", "binary", 0.0), ("gemma3", "chain", 0.9), ("gemma3", "lopsided", 0.9),
-    ("gemma4_shared", "binary", 0.0), ("gemma4_shared", "lopsided", 0.9),
+    ("llama", "chain", 0.0), ("llama_sliding", "lopsided", 0.0), ("qwen3", "binary", 0.0),
+    ("gemma3", "lopsided", 0.9), ("gemma4_shared", "binary", 0.9),
 }  # fmt: skip
 """Every architecture and shape, hot and cold; the other combinations are for `make slow`."""
 
@@ -53,7 +52,7 @@ USUAL = {
 def test_a_tree_of_any_shape_gives_the_plain_text(name, shape, temperature):
     """Windows of 24 and 32 are not filled after 5 tokens and are after 40."""
     engine = branching(ARCHITECTURES[name], shape)
-    options = {"max_tokens": 36, "seed": 4, "temperature": temperature}
+    options = {"max_tokens": 30, "seed": 4, "temperature": temperature}
     for length in (5, 40):
         ids = prompt(length, 3)
         assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)

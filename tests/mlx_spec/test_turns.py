@@ -43,12 +43,12 @@ def test_d1_a_sliding_window_stays_right_when_it_fills(start):
     assert text(engine, ids, max_tokens=40, drafter="model", draft_length=3) == reference(target, ids, 40)
 
 
-@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma3, tiny_gemma4])
+@pytest.mark.parametrize("make", [tiny_gemma3, tiny_gemma4])
 def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
     target = make(0)
     engine = engine_of(target, nearly(make, noise=0.05), context_limit=2048)
     conversation: list[int] = []
-    for turn in range(5):
+    for turn in range(4):
         conversation += prompt(6, 20 + turn)
         out = text(engine, conversation, max_tokens=11 + turn, drafter="model", draft_length=1 + turn)
         assert out == reference(target, conversation, 11 + turn)
@@ -112,7 +112,7 @@ def test_d8_a_quantized_cache_holds_the_same_rows_drafted_or_not():
 def test_max_tokens_is_exact(engine, drafter):
     ids = prompt(9, 1)
     wanted = reference(engine.target.model, ids, 20)
-    for limit in (1, 2, 3, 4, 5, 9, 20):
+    for limit in (1, 2, 4, 9, 20):
         rounds = list(engine.generate(ids, Options(max_tokens=limit, drafter=drafter, draft_length=3)))
         assert tokens(rounds) == wanted[:limit]
         assert [r.stop for r in rounds] == [None] * (len(rounds) - 1) + ["length"]
@@ -124,7 +124,7 @@ def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine, in_flig
     engine.drafts_in_flight = bool(in_flight)
     ids, model, places = prompt(9, 1), engine.target.model, set()
     wanted = reference(model, ids, 40)
-    for stop in list(dict.fromkeys(wanted[1:30]))[in_flight::2]:
+    for stop in list(dict.fromkeys(wanted[1:30]))[in_flight::3]:
         upto = wanted[: wanted.index(stop) + 1]
         options = Options(drafter="model", draft_length=4, stop_tokens=frozenset([stop]))
         rounds = list(engine.generate(ids, options))
@@ -141,7 +141,7 @@ def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine, in_flig
 @pytest.mark.parametrize("drafter", ["none", "model", "auto"])
 def test_cancelling_at_any_round_leaves_the_next_turn_right(engine, drafter):
     ids = prompt(9, 1)
-    for read in range(6):
+    for read in range(4):
         rounds = engine.generate(ids, Options(max_tokens=60, drafter=drafter, draft_length=3))
         kept = [t for _ in range(read) for t in next(rounds).tokens]
         if read % 2:

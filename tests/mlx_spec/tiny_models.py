@@ -1,6 +1,7 @@
 """Tiny random models of mlx-lm's own architectures, and drafts that are nearly right."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -117,6 +118,25 @@ def tokens(rounds: Iterable[Round]) -> list[int]:
 def text(engine: Engine, ids: list[int], **options) -> list[int]:
     """The whole answer to `ids` with these `Options`."""
     return tokens(engine.generate(ids, Options(**options)))
+
+
+def together(engine: Engine, prompts: list[list[int]], options: list[Options]) -> list[list[Round]]:
+    """The rounds of each text of a batch."""
+    rounds: list[list[Round]] = [[] for _ in prompts]
+    for i, read in engine.generate_batch(prompts, options):
+        rounds[i].append(read)
+    return rounds
+
+
+def ragged(engine: Engine, drafter: str, draft_length: int = 3) -> int:
+    """Three unlike texts written together are those of single runs; how many drafted tokens were accepted."""
+    prompts = [prompt(9, 1), prompt(20, 2), prompt(4, 3)]
+    sampled = [Options(max_tokens=n, seed=n, temperature=t) for n, t in ((20, 0.0), (9, 0.8), (24, 0.8))]
+    drafted = [replace(each, drafter=drafter, draft_length=draft_length) for each in sampled]
+    found = together(engine, prompts, drafted)
+    for ids, each, rounds in zip(prompts, sampled, found, strict=True):
+        assert tokens(rounds) == tokens(engine.generate(ids, replace(each, drafter="none")))
+    return sum(read.accepted for rounds in found for read in rounds)
 
 
 def reference(model: nn.Module, ids: list[int], count: int, **processors) -> list[int]:

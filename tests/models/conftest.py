@@ -21,6 +21,14 @@ def own_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_measured_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the tests of the app."""
+    from app.engine import drafting_state
+
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.0)
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own_home(tmp_path, monkeypatch)

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import parse_qs, urlsplit
@@ -225,6 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
 
+@cache
 def _etag(name: str, body: bytes) -> str:
     """The Hub names large files by their SHA-256, others as Git does."""
     if name.endswith(".safetensors"):

@@ -12,18 +12,8 @@ from models.training import job
 from tests.app.tiny_pair import TinyPair
 from tests.models.drafter_folders import EAGLE, make_drafter
 
+pytestmark = pytest.mark.usefixtures("small_training")
 GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny target has few tokens, and writes on to the end of its context; all answers tell acceptance."""
-    monkeypatch.setattr(job, "TEXTS", 4)
-    monkeypatch.setattr(job, "EPOCHS", 1)
-    monkeypatch.setattr("mlx_spec.training.own_text.ROWS", 4)
-    monkeypatch.setattr("mlx_spec.training.own_text.ASKED", 8)
-    monkeypatch.setattr("mlx_spec.training.own_text.ANSWERED", 24)
-    monkeypatch.setattr("mlx_spec.training.own_text.TEMPERATURES", (0.0,))
 
 
 def drafter_of(pair: TinyPair, kind: str = "eagle") -> Path:

@@ -13,21 +13,13 @@ from app.cli import main
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder
-from models.training import job
 from tests.app.tiny_pair import TinyPair
+
+pytestmark = pytest.mark.usefixtures("small_training")
 
 
 class Killed(BaseException):
     """Nothing runs after it."""
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny target has few tokens, and writes on to the end of its context."""
-    monkeypatch.setattr(job, "TEXTS", 4)
-    monkeypatch.setattr(job, "EPOCHS", 1)
-    for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
-        monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)
 
 
 def train(pair: TinyPair, kind: str) -> int:
@@ -61,8 +53,10 @@ def killed_at(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     return lambda: bool(seen)
 
 
-@pytest.mark.parametrize("kind", ["eagle", "model"])
-@pytest.mark.parametrize("phase", ["texts", "fit", "model"])
+@pytest.mark.parametrize(
+    ("kind", "phase"),
+    [("eagle", "texts"), ("eagle", "fit"), ("eagle", "model"), ("model", "fit"), ("model", "model")],
+)
 def test_a_cut_file_is_not_used(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, kind: str, phase: str
 ) -> None:
@@ -76,27 +70,29 @@ def test_a_cut_file_is_not_used(
     check_made(tiny_pair, kind)
 
 
-@pytest.mark.parametrize("moves", [0, 1, 2])
 def test_a_kill_while_a_drafter_takes_the_place_of_the_old_one_loses_neither(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, moves: int
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert train(tiny_pair, "eagle") == 0
-    honest, moved = Path.rename, []
+    honest = Path.rename
+    for moves in range(3):
+        moved: list[Path] = []
 
-    def rename(path: Path, to: Path) -> Path:
-        if len(moved) == moves:
-            raise Killed
-        moved.append(path)
-        return honest(path, to)
+        def rename(path: Path, to: Path, moved: list[Path] = moved, moves: int = moves) -> Path:
+            if len(moved) == moves:
+                raise Killed
+            moved.append(path)
+            return honest(path, to)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", rename)
-        if moves == 2:
-            patch.setattr("shutil.rmtree", fails_once_moved(moved))
-        with pytest.raises(Killed):
-            train(tiny_pair, "eagle")
-    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 0
-    assert "eagle" in own_drafters(Source(str(tiny_pair.target)))[0], "the old one or the new one"
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", rename)
+            if moves == 2:
+                patch.setattr("shutil.rmtree", fails_once_moved(moved))
+            with pytest.raises(Killed):
+                train(tiny_pair, "eagle")
+        assert len(moved) == moves
+        assert main(["train", str(tiny_pair.target), "--dry-run"]) == 0
+        assert "eagle" in own_drafters(Source(str(tiny_pair.target)))[0], "the old one or the new one"
     assert train(tiny_pair, "eagle") == 0
     check_made(tiny_pair, "eagle")
 

@@ -12,7 +12,7 @@ import pytest
 from app.cli import main
 from mlx_spec.training.layer_search import Found
 from models.paths import own_drafters_folder
-from models.training import job, layer_skip
+from models.training import layer_skip
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 from tests.models.drafter_folders import EAGLE, make_drafter
 from tests.models.tiny_models import make_model, make_tokenizer
@@ -23,13 +23,7 @@ SLOWER = Found((0,), (0.25, 0.0), 1.0, 1, 0.75, 1.5)
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny target has few tokens, and writes on to the end of its context; all answers tell acceptance."""
-    monkeypatch.setattr(job, "TEXTS", 4)
-    monkeypatch.setattr(job, "EPOCHS", 1)
-    monkeypatch.setattr("mlx_spec.training.own_text.TEMPERATURES", (0.0,))
-    for name, count in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 24)):
-        monkeypatch.setattr(f"mlx_spec.training.own_text.{name}", count)
+def small(small_training: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layer_skip, "TOKENS", 60)
 
 

@@ -1,27 +1,36 @@
-"""The clients that people use, against the running server."""
+"""The clients that people use, against the running server.
+
+They take seconds to import: tests do it, as not every one of pytest's workers runs them.
+"""
 
 import asyncio
 import json
 import shutil
 import subprocess
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
 
 from tests.app.server.running_server import RunningServer, chat_body
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
 
 SAID: list[Any] = [{"role": "user", "content": "hello there"}]
 SAMPLED: Any = {"seed": 3, "temperature": 0.9}
 
 
-def openai_client(server: RunningServer, **more: Any) -> openai.OpenAI:
+def openai_client(server: RunningServer, **more: Any) -> "openai.OpenAI":
+    import openai
+
     return openai.OpenAI(base_url=server.url, api_key="none", timeout=60, **more)
 
 
-def anthropic_client(server: RunningServer) -> anthropic.Anthropic:
+def anthropic_client(server: RunningServer) -> "anthropic.Anthropic":
+    import anthropic
+
     return anthropic.Anthropic(base_url=server.url.removesuffix("/v1"), api_key="none", timeout=60)
 
 
@@ -50,6 +59,8 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
 
 
 def test_openais_client_has_several_answers_and_is_told_what_cannot_be(tiny_server: RunningServer) -> None:
+    import openai
+
     with openai_client(tiny_server) as client:
         asked: Any = {"model": "target", "messages": SAID, "max_tokens": 8, "temperature": 0.9}
         found = client.chat.completions.create(**asked, n=2, seed=3)
@@ -81,6 +92,8 @@ def test_openais_client_steers_drafting_and_the_text_stays(tiny_server: RunningS
 
 
 def test_openais_client_raises_what_it_raises_for_openai(scripted_server: RunningServer) -> None:
+    import openai
+
     with openai_client(scripted_server) as client:
         with pytest.raises(openai.NotFoundError, match="no model"):
             client.chat.completions.create(model="gpt", messages=SAID)
@@ -98,6 +111,8 @@ def test_openais_client_raises_what_it_raises_for_openai(scripted_server: Runnin
 def test_openais_client_waits_out_a_full_line(
     scripted_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import openai
+
     waits: list[float] = []
     answers: list[str | None] = []
 
@@ -126,6 +141,8 @@ def test_openais_client_waits_out_a_full_line(
 async def test_an_editor_that_cancels_half_of_its_requests_gets_the_other_half(
     tiny_server: RunningServer,
 ) -> None:
+    import openai
+
     async with openai.AsyncOpenAI(base_url=tiny_server.url, api_key="none", max_retries=0) as client:
 
         async def complete(number: int) -> str:
@@ -166,6 +183,8 @@ def test_openais_client_sends_tools_and_reads_calls(scripted_server: RunningServ
 
 
 def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> None:
+    import anthropic
+
     text = tiny_server.chat("hello there", max_tokens=12, **SAMPLED).json["choices"][0]["message"]["content"]
     with anthropic_client(tiny_server) as client:
         asked: Any = {

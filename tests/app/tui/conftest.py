@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
@@ -27,6 +30,22 @@ from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _styles_are_parsed_once() -> Iterator[None]:
+    """Textual parses them anew for every app and screen: a tenth of what these tests cost."""
+    honest, parsed = Stylesheet._parse_rules, dict[Any, list[RuleSet]]()
+
+    def parse(self: Stylesheet, *given: Any, **named: Any) -> list[RuleSet]:
+        key = (*self._variables.items(), *given, *named.items())
+        if key not in parsed:
+            parsed[key] = honest(self, *given, **named)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parse)
+        yield
 
 
 @pytest.fixture

@@ -101,8 +101,7 @@ async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_
         await chat.until(lambda: chat.area.text == "a\nb")
 
 
-@pytest.mark.parametrize("chip", ["M4 Pro", None])
-@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
+@pytest.mark.parametrize(("size", "chip"), [((80, 24), "M4 Pro"), ((40, 20), "M4 Pro"), ((40, 20), None)])
 async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_downloaded(
     open_chat: OpenChat,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,14 +1,14 @@
 """Every text of every screen can be read in every theme: its contrast is computed as it is drawn."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from textual.app import App
 from textual.color import Color
 from textual.geometry import Region
 from textual.screen import ModalScreen
-from textual.theme import BUILTIN_THEMES
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Input, OptionList
 
 from app.tui.screens.compare import CompareScreen
@@ -93,9 +93,13 @@ def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colo
         assert found["text-success"] == own.hex
 
 
-@pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: theme.name)
+@pytest.mark.parametrize(
+    "theme",
+    [pytest.param(theme, marks=() if theme.dark else pytest.mark.slow) for theme in OWN_THEMES],
+    ids=lambda theme: theme.name,
+)
 async def test_every_screen_can_be_read(
-    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch, theme
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch, theme: Theme
 ) -> None:
     mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
     monkeypatch.setattr("app.tui.screens.hub_search.this_machine", lambda: mac)
@@ -200,17 +204,27 @@ async def test_another_theme_leaves_no_colour_of_the_one_before(open_chat: OpenC
         await chat.until(lambda: dark.isdisjoint(colours()))
 
 
-async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(open_chat: OpenChat) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("nord", "textual-light", "catppuccin-latte"),
+        pytest.param([theme.name for theme in COLOURED], marks=pytest.mark.slow),
+    ],
+    ids=["a few", "all"],
+)
+async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(
+    open_chat: OpenChat, names: Sequence[str]
+) -> None:
     async with open_chat((100, 40), toasts=True) as chat:
         await chat.type("/use org/name")
         await chat.ask("markdown")
-        for theme in COLOURED:
-            chat.app.theme = theme.name
-            await assert_readable(chat, f"the chat in {theme.name}")
+        for name in names:
+            chat.app.theme = name
+            await assert_readable(chat, f"the chat in {name}")
             chat.app.chat.view.show_marks(True)
-            await assert_readable(chat, f"the marks in {theme.name}")
+            await assert_readable(chat, f"the marks in {name}")
             chat.app.chat.view.show_marks(False)
         await open_pairs(chat, "qwen3-8b")
-        for theme in COLOURED:
-            chat.app.theme = theme.name
-            await assert_readable(chat, f"the pairs in {theme.name}")
+        for name in names:
+            chat.app.theme = name
+            await assert_readable(chat, f"the pairs in {name}")

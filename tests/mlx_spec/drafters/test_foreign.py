@@ -14,7 +14,7 @@ from mlx_spec.errors import UnsupportedModel
 from mlx_spec.verify.batch import BatchVerifier
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, reference, text, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, ragged, reference, text, tiny_llama, tokens
 from tests.mlx_spec.verify.test_sampled_text import deviation, few_tokens
 
 STRANGE = range(0, VOCAB, 29)
@@ -107,13 +107,13 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
     engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
-    options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
-    for length in (1, 4, 9, None):
+    options = {"max_tokens": 32, "temperature": temperature, "seed": 2}
+    for length in (1, 9, None):
         rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
         assert tokens(rounds) == text(engine, ids, drafter="none", **options)
         ids = ids + tokens(rounds) + prompt(3, length or 0)
         accepted += sum(each.accepted for each in rounds)
-    assert kind == "digits" or accepted > 10, "drafts that are all wrong prove little"
+    assert kind == "digits" or accepted > 3, "drafts that are all wrong prove little"
 
 
 def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_but_for_strange_tokens():
@@ -171,20 +171,7 @@ def test_a_draft_that_keeps_rows_of_rejected_tokens_is_caught(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["vocabulary", "digits"])
 def test_three_ragged_texts_are_as_single_ones(kind):
-    engine = engine_with(KINDS[kind]())
-    prompts = [prompt(9, 1), prompt(20, 2), prompt(4, 3)]
-    each = [
-        Options(max_tokens=count, temperature=0.8, seed=count, drafter="foreign", draft_length=3)
-        for count in (20, 9, 24)
-    ]
-    texts: list[list[int]] = [[], [], []]
-    for i, read in engine.generate_batch(prompts, each):
-        texts[i] += read.tokens
-    alone = [
-        text(engine, ids, max_tokens=o.max_tokens, temperature=0.8, seed=o.seed, drafter="none")
-        for ids, o in zip(prompts, each, strict=True)
-    ]
-    assert texts == alone
+    ragged(engine_with(KINDS[kind]()), "foreign")
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])

@@ -11,7 +11,8 @@ from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.token_store import TokenStore, arranged
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
-from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama, tokens
+from tests.mlx_spec.grid import grid
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama, together, tokens
 
 
 def drafter_of(*stores: list[list[int]]) -> GroundedDrafter:
@@ -65,11 +66,20 @@ def stores(kind: str, answer: list[int]) -> list[list[int]]:
     }[kind]
 
 
-@pytest.mark.parametrize("kind", ["right", "wrong", "another vocabulary"])
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("length", [1, 7, None])
+@pytest.mark.parametrize(
+    ("kind", "temperature", "length"),
+    grid(
+        ("right", "wrong", "another vocabulary"),
+        (0.0, 0.8),
+        (1, 7, None),
+        usual=[
+            ("right", 0.0, 7), ("right", 0.8, None), ("wrong", 0.8, 7), ("wrong", 0.0, 1),
+            ("another vocabulary", 0.0, None), ("another vocabulary", 0.8, 7),
+        ],
+    ),
+)  # fmt: skip
 def test_text_is_the_plain_one_whatever_the_store_holds(kind, temperature, length):
-    options = {"max_tokens": 80, "temperature": temperature, "seed": 3}
+    options = {"max_tokens": 40, "temperature": temperature, "seed": 3}
     wanted = text(Engine(TARGET, context_limit=400), IDS, **options)
     engine = Engine(TARGET, [LookupDrafter(), drafter_of(stores(kind, wanted))], context_limit=400)
     for drafter in ("grounded", "auto"):
@@ -78,11 +88,11 @@ def test_text_is_the_plain_one_whatever_the_store_holds(kind, temperature, lengt
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_a_store_that_holds_the_answer_makes_it_cheap(temperature):
-    options = {"max_tokens": 80, "temperature": temperature, "seed": 3}
+    options = {"max_tokens": 40, "temperature": temperature, "seed": 3}
     wanted = text(Engine(TARGET, context_limit=400), IDS, **options)
     engine = Engine(TARGET, [drafter_of(stores("right", wanted))], context_limit=400)
     rounds = list(engine.generate(IDS, Options(drafter="grounded", draft_length=7, **options)))
-    assert tokens(rounds) == wanted and len(rounds) < 30
+    assert tokens(rounds) == wanted and len(rounds) < 15
 
 
 def test_three_texts_copy_each_from_what_it_needs():
@@ -91,9 +101,7 @@ def test_three_texts_copy_each_from_what_it_needs():
     wanted = {i: text(plain, ids, max_tokens=40, seed=i) for i, ids in enumerate(prompts)}
     engine = Engine(TARGET, [drafter_of([prompts[i] + wanted[i] for i in (0, 2)])], context_limit=200)
     options = [Options(max_tokens=40, seed=seed, draft_length=5) for seed in range(3)]
-    read: dict[int, list[int]] = {0: [], 1: [], 2: []}
-    accepted = [0, 0, 0]
-    for which, played in engine.generate_batch(prompts, options):
-        read[which] += played.tokens
-        accepted[which] += played.accepted
-    assert read == wanted and accepted[0] > 20 and accepted[2] > 20
+    found = together(engine, prompts, options)
+    assert [tokens(rounds) for rounds in found] == list(wanted.values())
+    accepted = [sum(read.accepted for read in rounds) for rounds in found]
+    assert accepted[0] > 20 and accepted[2] > 20

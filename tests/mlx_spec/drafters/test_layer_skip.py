@@ -20,11 +20,11 @@ from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     VOCAB,
     prompt,
+    ragged,
     reference,
     text,
     tiny_gemma3,
     tiny_llama,
-    tiny_qwen3,
     tiny_sliding_llama,
     tokens,
 )
@@ -39,11 +39,11 @@ KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [1, 2, 3]
 )
 def test_text_is_the_plain_one_at_every_length(name, temperature):
     target, ids = ARCHITECTURES[name](0), prompt(40, 3)
-    options = {"max_tokens": 60, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 40, "temperature": temperature, "seed": 2}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [LayerSkipDrafter(target, KEPT[name])], context_limit=400)
     accepted = set()
-    for length in (1, 3, 7, None):
+    for length in (1, 7, None):
         rounds = list(engine.generate(ids, Options(drafter="layer_skip", draft_length=length, **options)))
         assert tokens(rounds) == wanted
         accepted |= {r.accepted for r in rounds}
@@ -51,24 +51,12 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_compiled_passes_with_layers_left_out_give_the_plain_text(monkeypatch):
+def test_compiled_it_gives_the_plain_text_also_after_a_draft_that_could_not_be_finished(monkeypatch):
+    """Such a draft leaves no row that is taken for read."""
     monkeypatch.setattr(cached_model, "COMPILES", True)
     mx.enable_compile()
-    target, ids = tiny_qwen3(0), prompt(40, 3)
-    drafter = LayerSkipDrafter(target, [0, 2])
-    engine = Engine(target, [drafter], context_limit=400)
-    for _ in range(2):
-        assert text(engine, ids, max_tokens=60, draft_length=3) == reference(target, ids, 60)
-    mx.disable_compile()
-    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_a_draft_that_could_not_be_finished_leaves_no_row_that_is_taken_for_read(monkeypatch):
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    target, ids = tiny_qwen3(0), prompt(40, 3)
-    drafter = LayerSkipDrafter(target, [0, 2])
+    target, ids = tiny_llama(0), prompt(40, 3)
+    drafter = LayerSkipDrafter(target, [0])
     engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 30)
     honest = Model._pass
 
@@ -82,11 +70,13 @@ def test_a_draft_that_could_not_be_finished_leaves_no_row_that_is_taken_for_read
         context.setattr(Model, "_pass", interrupted)
         with pytest.raises(KeyboardInterrupt):
             text(engine, ids, max_tokens=30, draft_length=3)
-    assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
+    for _ in range(2):
+        assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
     mx.disable_compile()
+    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
 
 
-@pytest.mark.parametrize("bits", [None, 8])
+@pytest.mark.parametrize("bits", [8, pytest.param(None, marks=pytest.mark.slow)])
 def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
     target = tiny_llama(0, layers=2, dim=128, heads=2)
     engine = Engine(target, [LayerSkipDrafter(target, [0])], context_limit=600, kv_bits=bits)
@@ -95,11 +85,7 @@ def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
         out = text(engine, ids, max_tokens=30, draft_length=3)
         assert out == text(plain, ids, max_tokens=30)
         ids = ids + out + prompt(3, turn)
-    prompts, options = [prompt(5, 1), prompt(9, 2)], [Options(max_tokens=30, draft_length=3)] * 2
-    read: dict[int, list[int]] = {0: [], 1: []}
-    for which, played in engine.generate_batch(prompts, options):
-        read[which] += played.tokens
-    assert read == {i: text(plain, each, max_tokens=30) for i, each in enumerate(prompts)}
+    ragged(engine, "layer_skip")
 
 
 def test_it_shares_weights_and_the_rows_of_what_it_keeps_and_leaves_the_target_whole():

@@ -7,34 +7,27 @@ from mlx_spec import Engine, Options
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from tests.mlx_spec.grid import grid
-from tests.mlx_spec.tiny_models import prompt, settled, text, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tiny_llama, tokens
 
 
 @pytest.mark.parametrize(
     ("length", "temperature"),
-    grid((1, 3, 7, None), (0.0, 0.8), usual=[(1, 0.8), (3, 0.0), (7, 0.8), (None, 0.0)]),
+    grid((1, 3, 7, None), (0.0, 0.8), usual=[(1, 0.8), (3, 0.0), (None, 0.0)]),
 )
 def test_text_is_the_plain_one_and_tokens_that_come_again_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)
     for seed in (1, 2):  # the second answer begins with the table of the first
         ids = prompt(6, seed)
-        options = {"max_tokens": 120, "temperature": temperature, "seed": seed}
+        options = {"max_tokens": 80, "temperature": temperature, "seed": seed}
         rounds = list(engine.generate(ids, Options(drafter="recycling", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
-        assert length is None or temperature or sum(r.accepted for r in rounds) > 20
+        assert length is None or temperature or sum(r.accepted for r in rounds) > 10
 
 
 def test_three_texts_share_the_table_and_are_those_of_single_runs():
     target = settled(tiny_llama(0), 0, spread=0.7)
-    prompts = [prompt(5, 1), prompt(9, 2), prompt(7, 3)]
-    options = [Options(max_tokens=40, seed=seed, draft_length=3) for seed in range(3)]
-    engine = Engine(target, [RecyclingDrafter()], context_limit=200)
-    read: dict[int, list[int]] = {0: [], 1: [], 2: []}
-    for which, played in engine.generate_batch(prompts, options):
-        read[which] += played.tokens
-    alone = Engine(target, context_limit=200)
-    assert read == {i: text(alone, ids, max_tokens=40, seed=i) for i, ids in enumerate(prompts)}
+    ragged(Engine(target, [RecyclingDrafter()], context_limit=200), "recycling")
 
 
 def test_while_it_rests_its_table_is_written_and_not_left_as_a_graph():
@@ -43,6 +36,6 @@ def test_while_it_rests_its_table_is_written_and_not_left_as_a_graph():
     engine = Engine(target, [LookupDrafter(), drafter], context_limit=2000)
     memory = []
     for _ in range(3):
-        list(engine.generate(prompt(6, 1), Options(max_tokens=200, drafter="auto", draft_length=None)))
+        list(engine.generate(prompt(6, 1), Options(max_tokens=120, drafter="auto", draft_length=None)))
         memory.append(mx.get_active_memory())
     assert memory[2] <= memory[1] * 1.05

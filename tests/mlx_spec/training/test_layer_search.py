@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
-from mlx_spec.training.layer_search import LONGEST, Costs, Judge, _alive, search, timed
+from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search, timed
 from tests.mlx_spec.tiny_models import ARCHITECTURES, prompt, text, tiny_llama
 
 COSTS = Costs({1: 1.0, 8: 1.2}, one_layer=0.3, layers=6)
@@ -24,7 +23,7 @@ def of_six_layers():
 
 def answers(target, count: int = 3):
     prompts = [prompt(9, seed) for seed in range(count)]
-    return [(ids + text(Engine(target, context_limit=99), ids, max_tokens=40), len(ids)) for ids in prompts]
+    return [(ids + text(Engine(target, context_limit=99), ids, max_tokens=30), len(ids)) for ids in prompts]
 
 
 def test_layers_that_are_not_missed_are_left_out_and_nothing_else():
@@ -45,18 +44,13 @@ def test_what_it_says_of_each_token_is_what_rounds_of_one_do():
     seen = set()
     for (ids, start), wanted in zip(texts, right, strict=True):
         place = 0
-        options = Options(max_tokens=40, draft_length=1, drafter="layer_skip")
+        options = Options(max_tokens=30, draft_length=1, drafter="layer_skip")
         for read in engine.generate(ids[:start], options):
-            if read.drafted and place < 39:
+            if read.drafted and place < 29:
                 assert bool(read.accepted) == bool(wanted[place])
                 seen.add(read.accepted)
             place += len(read.tokens)
     assert seen == {0, 1}
-
-
-def test_acceptance_counts_runs_of_right_choices():
-    alive = _alive([np.array([True, True, False, True]), np.array([True, False])])
-    assert alive[:4].tolist() == [1.0, pytest.approx(4 / 6), pytest.approx(1 / 4), 0.0]
 
 
 def test_passes_are_timed_where_nothing_else_is_given():

@@ -10,7 +10,7 @@ from mlx_lm.models.llama import ModelArgs
 from mlx_spec import Engine
 from mlx_spec.target.model import Model
 from mlx_spec.training import study
-from mlx_spec.training.fit import Fit, _is_matrix
+from mlx_spec.training.fit import Fit
 from mlx_spec.training.small_model import learner, narrowed, small_model
 from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, text, tiny_llama
 
@@ -62,12 +62,13 @@ def test_what_it_is_shown_it_learns(file: Path, tmp_path: Path) -> None:
     fit = Fit(
         learner(small_model(target(), args(16)), VOCAB, VOCAB, 1.0),
         [file],
-        30_000,
+        20_000,
         tmp_path / "fit.safetensors",
     )
     before, losses = fit.acceptance([file]), []
     fit.run(lambda progress: losses.append(progress.loss))
-    assert losses[-1] < losses[0] - 1 and fit.acceptance([file])[0] > 3 * before[0]
+    after = fit.acceptance([file])
+    assert losses[-1] < losses[0] - 0.7 and after[0] > 2 * before[0]
 
 
 def test_of_the_targets_width_it_begins_with_the_targets_own_rows_and_layers() -> None:
@@ -82,16 +83,3 @@ def test_of_the_targets_width_it_begins_with_the_targets_own_rows_and_layers() -
 def test_narrowed_rows_keep_their_products_where_they_can() -> None:
     rows = mx.random.normal((50, 4), key=mx.random.key(1)) @ mx.random.normal((4, 32), key=mx.random.key(2))
     assert mx.allclose(narrowed(rows, 4) @ narrowed(rows, 4).T, rows @ rows.T, rtol=1e-3, atol=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("path", "shape", "by_muon"),
-    [
-        ("model.layers.0.mlp.up_proj.weight", (4, 4), True),
-        ("model.embed_tokens.weight", (4, 4), False),
-        ("lm_head.weight", (4, 4), False),
-        ("model.norm.weight", (4,), False),
-    ],
-)
-def test_rows_of_tokens_learn_by_themselves(path: str, shape: tuple[int, ...], by_muon: bool) -> None:
-    assert _is_matrix(path, mx.zeros(shape)) == by_muon

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from app.cli import main
 from models.hub.download import Progress, pull
 from models.pairs.pair import PairSpec, Source
 from tests.models.tiny_models import files_of, make_model
@@ -17,3 +18,11 @@ def last(spec: PairSpec = SPEC) -> Progress:
 def widened(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
     """The same model with a vocabulary of so many rows that its weights take a while to come."""
     return files | files_of(make_model(folder, vocab_size=60_000))
+
+
+def check(folder: Path, *arguments: str) -> int:
+    """The exit code of `mlx-spec check` of org/target and these, on one short prompt."""
+    prompts = folder / "prompts.jsonl"
+    prompts.write_text('{"id": "a", "category": "one", "prompt": "abcd abcd"}\n')
+    given = ["--target", "org/target", "--prompts", str(prompts), "--max-tokens", "8"]
+    return main(["check", *given, *arguments])

@@ -23,11 +23,12 @@ from models.pairs.pair import PairSpec, Source
 from models.training.kinds import eagle_shape
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
-from tests.models.hub.pulling import SPEC, last
+from tests.models.hub.pulling import SPEC, check, last
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.load.test_mtp import head_for, original, publish
 from tests.models.tiny_models import files_of, make_tokenizer
 
+pytestmark = pytest.mark.usefixtures("quick_tokenizers")
 HEADED = PairSpec("headed", Source("org/target"), Source("org/head"))
 
 
@@ -53,7 +54,7 @@ def test_a_head_is_pulled_beside_its_target_and_drafts(hub: HubServer, head: Pat
 
 
 def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
-    hub: HubServer, head: Path, capfd: pytest.CaptureFixture[str]
+    hub: HubServer, home: Path, head: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = json.loads((head / "config.json").read_text())
     inner = {k: x for k, x in config.items() if k not in ("architectures", "eagle_config")}
@@ -66,8 +67,8 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     hub.models["org/head"] = HostedModel(files_of(head))
     pair = ["--target", "org/target", "--draft", "org/head"]
     assert main(["pull", *pair]) == 0
-    assert main(["check", *pair, "--drafter", "eagle", "--drafter-bits", "8", "--max-tokens", "12"]) == 0
-    assert main(["check", *pair, "--drafter-bits", "7"]) == 2
+    assert check(home, *pair[2:], "--drafter", "eagle", "--drafter-bits", "8") == 0
+    assert check(home, *pair[2:], "--drafter-bits", "7") == 2
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
 
 
@@ -94,7 +95,7 @@ def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     assert kind in engine.drafter_names
     rounds = list(engine.generate([1, 2, 3], Options(max_tokens=20, drafter=kind, draft_length=3)))
     assert {read.drafter for read in rounds} >= {kind}
-    assert main(["check", *pair, "--drafter", kind, "--max-tokens", "12"]) == 0
+    assert check(home, *pair[2:], "--drafter", kind) == 0
 
 
 def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_proved(
@@ -126,7 +127,6 @@ def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
     assert last(HEADED).phase == "done" and installed(HEADED)
 
 
-@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_drafter_of_an_unknown_family_is_refused_before_its_weights_come(hub: HubServer) -> None:
     hub.models["org/draft"].files["config.json"] = b'{"speculators_model_type": "peagle"}'
     with pytest.raises(BadChoice, match="org/draft holds a drafter of the family peagle, which this version"):
@@ -134,7 +134,6 @@ def test_a_drafter_of_an_unknown_family_is_refused_before_its_weights_come(hub: 
     assert "model.safetensors" not in hub.downloads()
 
 
-@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_head_is_no_target(hub: HubServer, head: Path) -> None:
     with pytest.raises(BadChoice, match=r"holds a drafter \(eagle\) and no model"):
         last(PairSpec("head", Source("org/head"), None))
@@ -142,7 +141,6 @@ def test_a_head_is_no_target(hub: HubServer, head: Path) -> None:
         load(PairSpec("head", Source(str(head)), None))
 
 
-@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_model_without_a_tokenizer_is_refused_before_its_weights_come(hub: HubServer) -> None:
     del hub.models["org/draft"].files["tokenizer.json"]
     with pytest.raises(BadChoice, match="org/draft holds no tokenizer.json"):

@@ -11,7 +11,7 @@ from mlx_spec import Options
 from models.errors import BadChoice
 from models.load.engine import load
 from models.pairs.installed import installed
-from tests.models.hub.pulling import SPEC, last
+from tests.models.hub.pulling import SPEC, check, last
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
 
@@ -25,7 +25,9 @@ def draft(hub: HubServer, home: Path) -> Path:
     return folder
 
 
-def test_it_is_pulled_drafts_under_its_own_name_and_changes_no_word(hub: HubServer, draft: Path) -> None:
+def test_it_is_pulled_drafts_under_its_own_name_and_changes_no_word(
+    hub: HubServer, home: Path, draft: Path
+) -> None:
     assert last(SPEC).phase == "done" and installed(SPEC)
     loaded = load(SPEC)
     assert loaded.engine.drafter_names == ["lookup", "pard"]
@@ -36,22 +38,7 @@ def test_it_is_pulled_drafts_under_its_own_name_and_changes_no_word(hub: HubServ
         written[drafter] = [token for read in rounds for token in read.tokens]
     assert written["none"] == written["pard"]
     assert {read.drafter for read in rounds} == {"none", "pard"}
-    assert (
-        main(
-            [
-                "check",
-                "--target",
-                "org/target",
-                "--draft",
-                "org/draft",
-                "--drafter",
-                "pard",
-                "--max-tokens",
-                "12",
-            ]
-        )
-        == 0
-    )
+    assert check(home, "--draft", "org/draft", "--drafter", "pard") == 0
 
 
 def test_one_of_another_tokenizer_is_refused_before_its_weights_come(hub: HubServer, draft: Path) -> None:
@@ -87,19 +74,8 @@ def test_it_takes_the_place_of_the_draft_model(home: Path, capfd: pytest.Capture
     target, draft = make_pair(home)
     pard = make_model(home / "pard", num_hidden_layers=1, pard_token=MASK)
     make_tokenizer(pard)
-    given = [
-        "generate",
-        "--target",
-        str(target),
-        "--drafter",
-        str(pard),
-        "--prompt",
-        "x",
-        "--max-tokens",
-        "9",
-        "--draft-length",
-        "3",
-    ]
+    given = ["generate", "--target", str(target), "--drafter", str(pard)]
+    given += ["--prompt", "x", "--max-tokens", "9", "--draft-length", "3"]
     assert main([*given, "--draft-head", "40", "--json"]) == 0
     assert "pard" in json.loads(capfd.readouterr().out)["stats"]["rounds_by_drafter"]
     assert main([*given, "--drafter", str(draft)]) == 2

@@ -21,13 +21,15 @@ from models.errors import BrokenFiles
 from models.load.drafters import with_bits
 from models.load.eagle import load_eagle
 from models.pairs.drafter_folder import check_drafter
+from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
 from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
-from tests.mlx_spec.heads import KNOWN, head_for, target, trained
+from tests.mlx_spec.grid import grid
+from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, settled, text, tokens
+from tests.mlx_spec.tiny_models import VOCAB, settled, text, tokens
 from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
 
-PROMPT, SIZES = prompt(9, 1), Sizes(heads=4, kv_heads=2)
+SIZES = Sizes(heads=4, kv_heads=2)
 ENTERED = {
     "SafeAILab": [2, 2, 1],  # 2, L / 2, L - 3 of 4 layers
     "SGLang": [1, 2, 3],
@@ -39,14 +41,8 @@ DEPTH = 3
 
 
 @pytest.fixture(scope="module")
-def written() -> list[list[int]]:
-    plain = Engine(target(), context_limit=400)
-    return [PROMPT + text(plain, PROMPT, max_tokens=60, temperature=t, seed=2) for t in (0.0, 0.8)]
-
-
-@pytest.fixture(scope="module")
-def head(written: list[list[int]]) -> EagleHead:
-    return trained(written)
+def head() -> EagleHead:
+    return model(LEARNT["eagle"])  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +98,17 @@ def variant(flags: dict[str, bool], few: bool) -> EagleHead:
     return head
 
 
-@pytest.mark.parametrize("few", [True, False])
-@pytest.mark.parametrize(("packaging", "flags"), VARIANTS)
-def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, packaging, flags, few):
+@pytest.mark.parametrize(
+    ("which", "few"),
+    grid(range(len(VARIANTS)), (True, False), usual=[(i, i % 2 == 0) for i in range(len(VARIANTS))]),
+)
+def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, which, few):
+    packaging, flags = VARIANTS[which]
     folder = publish(tmp_path / "head", variant(flags, few), packaging, **flags)
     named = {flag: flags.get(flag, False) for flag in ("norm_before_residual", "norm_output")}
     eagle, drafter = by_hand(folder, of_target, **named), loaded(folder)
     assert drafter.name == "eagle" and drafter.taps == tuple(i - 1 for i in ENTERED[packaging])
-    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=24, draft_length=DEPTH)
+    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=12, draft_length=DEPTH)
     assert len(rounds) > 3
     assert all(is_right(eagle, of_target, ENTERED[packaging], one) for one in rounds)
     for flag in named:  # the flag says something here
@@ -118,17 +117,14 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, packaging, f
 
 
 def rates(folder: Path) -> list[float]:
-    rounds = proposed(engine_with(loaded(folder)), PROMPT, "eagle", max_tokens=48, draft_length=DEPTH)
+    rounds = proposed(engine_with(loaded(folder)), PROMPT, "eagle", max_tokens=LENGTH, draft_length=DEPTH)
     return [float(np.mean([one.read.accepted > i for one in rounds])) for i in range(DEPTH)]
-
-
-FLOOR = (0.8, 0.7, 0.5)
 
 
 @pytest.mark.parametrize("packaging", ["SGLang", "speculators", "DeepSpec"])
 def test_a_trained_head_is_as_often_right_in_every_packaging(tmp_path, head, packaging):
     found = rates(publish(tmp_path / "head", head, packaging))
-    assert all(rate >= least for rate, least in zip(found, FLOOR, strict=True))
+    assert min(found) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -137,16 +133,18 @@ def test_a_trained_head_is_as_often_right_in_every_packaging(tmp_path, head, pac
 )
 def test_layers_counted_the_other_way_are_seen_in_the_acceptance(tmp_path, head, packaging, key, ids):
     found = rates(publish(tmp_path / "head", head, packaging, **{key: ids}))
-    assert found[0] < FLOOR[0]
+    assert found[-1] < 0.5
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("packaging", PACKAGINGS)
+@pytest.mark.parametrize(
+    ("packaging", "temperature"),
+    grid(PACKAGINGS, (0.0, 0.8), usual=[(name, 0.8 * (i % 2)) for i, name in enumerate(PACKAGINGS)]),
+)
 def test_the_text_is_that_of_plain_decoding(tmp_path, head, packaging, temperature):
     engine = engine_with(loaded(publish(tmp_path / "head", head, packaging)))
-    options = {"max_tokens": 48, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": LENGTH, "temperature": temperature, "seed": 2}
     wanted = text(engine, PROMPT, drafter="none", **options)
-    for length in (1, 4, 7):
+    for length in (1, 5):
         rounds = list(engine.generate(PROMPT, Options(drafter="eagle", draft_length=length, **options)))
         assert tokens(rounds) == wanted and any(r.drafted for r in rounds)
 

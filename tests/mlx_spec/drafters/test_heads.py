@@ -1,0 +1,75 @@
+"""What is said of heads on hidden states one by one: their vocabularies, output rows and shadow drafts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.arrays import Length, Pass
+from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.medusa import MedusaDrafter
+from mlx_spec.drafters.medusa_head import final_norm, medusa_taps
+from mlx_spec.target.model import Model
+from tests.mlx_spec import heads, medusa_heads
+from tests.mlx_spec.drafters.learnt import LEARNT, PROMPT
+from tests.mlx_spec.heads import KNOWN, drafts
+from tests.mlx_spec.medusa_heads import ranked
+from tests.mlx_spec.tiny_models import ARCHITECTURES, one_layer, prompt, text
+
+
+def eagle(**more: Any) -> Engine:
+    model = heads.target()
+    return Engine(model, [EagleDrafter(heads.head_for(model, **more))], context_limit=400)
+
+
+def medusa(**more: Any) -> Engine:
+    model = medusa_heads.target()
+    return Engine(model, [MedusaDrafter(medusa_heads.head_for(model, **more))], context_limit=400)
+
+
+@pytest.mark.parametrize("make", [eagle, medusa])
+def test_a_trimmed_vocabulary_is_all_it_drafts(make: Callable[..., Engine]) -> None:
+    engine = make(tokens=KNOWN)
+    rounds = engine.generate(PROMPT, Options(max_tokens=24, drafter=make.__name__, draft_length=4))
+    drafted = {token for read in rounds for token in read.drafted}
+    assert drafted and drafted <= set(KNOWN)
+
+
+@pytest.mark.parametrize("given", [{"shared": True}, {"shared": False}, {"tokens": KNOWN}])
+def test_medusa_heads_may_share_their_output_rows_or_not_and_know_few_tokens(given: dict[str, Any]) -> None:
+    engine: Any = medusa(**given)
+    found = drafts(engine, PROMPT, "medusa", max_tokens=12, draft_length=4)
+    assert len(found) > 3
+    for before, drafted in found:
+        best = [tokens[0] for tokens in ranked(engine.drafters[0].head, before)]
+        assert list(drafted) == best[: len(drafted)]
+
+
+def test_rested_it_tells_what_it_would_have_drafted() -> None:
+    """The controller asks for it: `shadow` drafts of the latest tokens."""
+    engine, asked = LEARNT["eagle"].engine(), []
+    shadow = engine.controller.shadow
+    engine.controller.shadow = lambda t, c, right: (asked.append(c.drafter), shadow(t, c, right))[1]  # type: ignore[method-assign]
+    text(engine, PROMPT, max_tokens=60, drafter="eagle")
+    assert "eagle" in asked
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_what_medusa_heads_read_is_what_the_targets_own_output_rows_read(name: str) -> None:
+    model: Any = ARCHITECTURES[name](0)
+    ids = mx.array([prompt(12, 1)])
+    wanted = model.model(ids)
+    [layer] = medusa_taps(model)
+    state = Model(model, taps=[layer]).forward(Pass(ids, Length.exact(0))).hidden[layer]
+    assert mx.allclose(final_norm(model)(state), wanted, atol=1e-5)
+
+
+def test_targets_without_the_layers_that_heads_read_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedModel, match="reads layer 1, and the target has 1 layers"):
+        Engine(one_layer(), [EagleDrafter(heads.head_for(one_layer()))], context_limit=400)
+    model: Any = one_layer()
+    model.model.other_norm = model.model.norm
+    with pytest.raises(UnsupportedModel, match="llama has 2 layers that could be its last norm"):
+        medusa_taps(model)  # before anything is read for a training

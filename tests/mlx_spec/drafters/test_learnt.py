@@ -1,0 +1,131 @@
+"""Drafters that learnt some texts draft what they should, whatever was accepted, and change no word."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mlx_spec import Options, UnsupportedModel
+from mlx_spec.drafters.dflash_head import DFlashHead
+from mlx_spec.drafters.eagle_head import EagleHead
+from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
+from mlx_spec.drafters.pard import PardDrafter
+from tests.mlx_spec.dflash_heads import SHAPE
+from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, MUTANTS, PROMPT, SEED
+from tests.mlx_spec.grid import grid
+from tests.mlx_spec.heads import KNOWN, Uneven, head_for, target
+from tests.mlx_spec.proposals import Proposed, proposed
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, tokens
+
+FAMILIES = ("eagle", "medusa", "pard", "dflash")
+ROOM = {"medusa": 4, "dflash": 4, "dflash2": 4, "dspark": 5}
+"""Tokens that may be drafted at once."""
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    grid(
+        LEARNT,
+        (1, 3, 7),
+        usual=[*((name, 3) for name in LEARNT), ("eagle", 7), ("medusa", 7), ("pard", 7), ("dflash", 1)],
+    ),
+)
+def test_its_drafts_are_those_of_its_equations_after_any_acceptance(name, length):
+    learnt = LEARNT[name]
+    rounds = proposed(learnt.engine(), PROMPT, name, max_tokens=2 * LENGTH, draft_length=length)
+    assert max(len(one.read.drafted) for one in rounds) == min(length, ROOM.get(name, 7))
+    assert len({one.read.accepted for one in rounds}) >= min(length + 1, 3), "acceptances of several kinds"
+    assert all(map(learnt.is_right, rounds))
+
+
+@pytest.mark.parametrize("name", LEARNT)
+def test_one_that_is_fed_or_read_wrongly_drafts_something_else_and_is_accepted_less_often(name):
+    learnt = LEARNT[name]
+    honest = rate(learnt.known())
+    assert honest > 0.5, "as it was taught"
+    for broken in MUTANTS[name]:
+        rounds = learnt.known(broken(learnt.kind))
+        assert not all(map(learnt.is_right, rounds)) and rate(rounds) < 0.85 * honest, broken
+
+
+def rate(rounds: list[Proposed]) -> float:
+    """The share of a draft that is accepted."""
+    return float(np.mean([one.read.accepted / len(one.read.drafted) for one in rounds]))
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature", "length"),
+    grid(
+        LEARNT,
+        (0.0, 0.8),
+        (1, 3, 7),
+        usual=[
+            *((name, 0.8 * (i % 2), 3) for i, name in enumerate(LEARNT)),
+            ("eagle", 0.8, 7), ("medusa", 0.0, 7), ("pard", 0.8, 7), ("dflash", 0.8, 1), ("dspark", 0.0, 7),
+        ],
+    ),
+)  # fmt: skip
+def test_the_text_is_that_of_plain_decoding(name, temperature, length):
+    engine = LEARNT[name].engine()
+    options = {"max_tokens": 40, "temperature": temperature, "seed": SEED}
+    drafted = list(engine.generate(PROMPT, Options(drafter=name, draft_length=length, **options)))
+    assert tokens(drafted) == text(engine, PROMPT, drafter="none", **options)
+    assert any(r.accepted for r in drafted) and any(r.accepted < len(r.drafted) for r in drafted)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    grid(
+        LEARNT, ("token", "block"), usual=[(name, ("token", "block")[i % 2]) for i, name in enumerate(LEARNT)]
+    ),
+)
+def test_it_drafts_under_the_other_rules_too(name, rule):
+    options = Options(max_tokens=24, temperature=0.8, verify=rule, drafter=name, draft_length=3)
+    assert len(tokens(LEARNT[name].engine().generate(PROMPT, options))) == 24
+
+
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
+def test_a_second_turn_goes_on_with_what_was_read(name):
+    learnt = LEARNT[name]
+    engine = learnt.engine()
+    first = text(engine, PROMPT, max_tokens=20, drafter=name, draft_length=3)
+    for longer in (PROMPT + first[:12] + prompt(7, 3), PROMPT[:5]):
+        assert learnt.all_right(engine, longer, max_tokens=12, draft_length=3)
+
+
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("medusa",), ("pard",), ("dflash2",)]))
+def test_after_rounds_of_others_it_reads_what_it_missed(name):
+    learnt = LEARNT[name]
+    engine = learnt.engine()
+    engine.controller = Uneven([0, 0, 0, 2, 4, 0, 0, 1, 0, 3])  # type: ignore[assignment]
+    assert learnt.all_right(engine, max_tokens=40)
+
+
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
+def test_three_ragged_texts_are_as_single_ones(name):
+    assert ragged(LEARNT[name].engine(), name) > 5, "the batch does not spoil its drafts"
+
+
+WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: EagleHead(replace(head_for(target()).shape, target_hidden=48), target()),
+            "48 numbers.*and 32",
+        ),
+        (lambda: DFlashHead(WIDE, target()), "120 tokens and 48 numbers.*has 120 and 32"),
+        (lambda: DFlashHead(replace(SHAPE, mask=VOCAB), target()), "mask is token 120.*target has 120"),
+        (
+            lambda: MedusaHead(MedusaShape(4, 1, 48, 120, KNOWN), target()),
+            "120 tokens and 48.*has 120 and 32",
+        ),
+        (lambda: MedusaHead(MedusaShape(4, 1, 32, 99, KNOWN), target()), "99 tokens and 32.*has 120 and 32"),
+        (lambda: PardDrafter(tiny_llama(7, layers=1), VOCAB), "mask is token 120, and it has 120 tokens"),
+    ],
+)
+def test_one_that_was_made_for_another_target_is_refused_by_its_sizes(make, message):
+    with pytest.raises(UnsupportedModel, match=message):
+        make()
