@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks import heads_on_macs
+from benchmarks import blocks_on_macs, heads_on_macs
 from models.speed.chips import Chip, find_chip
 from models.speed.roofline import (
     Constants,
@@ -167,6 +167,9 @@ def document() -> str:
         drafted_error=_covering([abs(error) for error in of_drafted]),
         drafted_lines="\n".join(map(_drafted_line, drafted)),
         head_lines="\n".join(heads_on_macs.lines()),
+        block_summary=blocks_on_macs.summary(),
+        block_error=_block_error(),
+        block_lines="\n".join(blocks_on_macs.lines()),
         left_out="\n".join(f"- {left['what']}: {left['why']}." for left in _tables()["left_out"]),
     )
 
@@ -179,15 +182,20 @@ def fitted_text() -> str:
     return f"""# Written by `python -m benchmarks.calibration`. Do not edit.
 
 # How far predictions are off at most, relative to the published speed, for four of five of these: plain by
-# constants fitted without their chip, drafted by the constants below.
+# constants fitted without their chip, drafted by the constants below, block: gains of blocks and MTP layers.
 plain_error = {_covering([abs(row.held_out_error) for row in plain]):.2f}
 drafted_error = {_covering([abs(row.error) for row in drafted]):.2f}
+block_error = {_block_error():.2f}
 
 [constants]
 bandwidth_share = {constants.bandwidth_share}
 layer_seconds = {constants.layer_seconds:.7f}
 special_layer_seconds = {constants.special_layer_seconds:.7f}
 """
+
+
+def _block_error() -> float:
+    return _covering([abs(row.error) for row in blocks_on_macs.rows()])
 
 
 def _covering(errors: Sequence[float]) -> float:

@@ -9,12 +9,10 @@ from models.pairs.installed import find_folder, installed
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import Fit, fit
-from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
+from models.speed.fitting_drafters import NOTICEABLE, FittingDrafter, fitting_drafters
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 
-NOTICEABLE = 0.02
-"""Gains below this share are called none."""
 NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from memory."
 
 
@@ -96,7 +94,9 @@ def drafter_row(drafter: FittingDrafter) -> str:
         known.append(f"{drafter.gain:.2f}x expected" if drafter.gain > 1 + NOTICEABLE else "no gain expected")
     if drafter.accepted is not None:
         known.append(f"first token accepted {drafter.accepted:.0%}")
-    return one_line(f"{drafter.kind}: {' · '.join(known)}{'' if drafter.here else ' · not here yet'}")
+    if not drafter.here:
+        known.append(f"not here yet, named in {drafter.named_in}" if drafter.named_in else "not here yet")
+    return one_line(f"{drafter.kind}: {' · '.join(known)}")
 
 
 NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"

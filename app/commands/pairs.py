@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from app.chat.may_draft import as_json as may_draft_json
+from app.chat.may_draft import may_draft
 from app.chat.pair_facts import NOT_VERIFIED
 from app.commands import arguments as args
 from app.shell.errors import BadInput
@@ -17,6 +19,7 @@ from models.pairs.own_drafters import own_drafters
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import fit
+from models.speed.fitting_drafters import fitting_drafters
 from models.speed.roofline import expect
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show qwen3-8b --chip "M4 Pro"'
@@ -55,14 +58,15 @@ def show(
     chip: ChipName = None,
     json: args.Json = False,
 ) -> None:
-    """Show everything known about one pair.
+    """Show everything known about one pair, and what may draft for its target.
 
-    With the speed to expect on a Mac.
+    With the speed to expect on a Mac, the best drafter first.
     """
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)
+    ranked = fitting_drafters(pair, known)
     if json:
-        json_data(facts)
+        json_data(facts | {"may_draft": [may_draft_json(pair, drafter) for drafter in ranked]})
         return
     del facts["expected"]
     width = max(map(len, facts))
@@ -72,9 +76,10 @@ def show(
     if known is None:
         data(f"{why_none()} {ASK}")
     elif expected := expect(pair, known):
-        data("\n".join(lines(expected)))
+        data("\n".join(lines(pair, expected)))
     else:
-        data(f"No speed is predicted: we do not know {pair.name}'s layers.")
+        data(f"No speed is predicted: we do not know {pair.name}'s layers or format.")
+    data("\n".join(may_draft(pair, ranked)))
 
 
 def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:

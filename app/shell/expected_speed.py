@@ -24,12 +24,21 @@ def why_none() -> str:
     return "No speed is predicted: this machine is no Mac."
 
 
-def lines(expected: Expectation) -> list[str]:
+def lines(pair: Pair, expected: Expectation) -> list[str]:
     """A prediction for people."""
-    chip, acceptance = expected.chip, expected.acceptance
+    chip = expected.chip
     lines = [
         f"On an {chip.name} ({chip.bandwidth:g} GB/s), {CONTEXT} tokens into a chat, {SOURCE}:",
         f"  plain    {with_range(expected.plain, expected.plain_range, 'tokens/s')}",
+    ]
+    if pair.draft:
+        lines += _drafted_lines(expected)
+    lines.append("  In brackets: as close as four of five published speeds came to their predictions.")
+    return lines
+
+
+def _drafted_lines(expected: Expectation) -> list[str]:
+    lines = [
         f"  drafted  {with_range(expected.drafted, expected.drafted_range, 'tokens/s')}, "
         f"{_length(expected.length)}",
     ]
@@ -39,12 +48,12 @@ def lines(expected: Expectation) -> list[str]:
             f"    {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, "
             f"{_length(known.length)} ({known.source})"
         )
+    acceptance = expected.acceptance
     if not acceptance.published:
         lines.append(
             f"    No acceptance is published for this family; others have {acceptance.low:.0%} to "
             f"{acceptance.high:.0%}."
         )
-    lines.append("  In brackets: as close as four of five published speeds came to their predictions.")
     return lines
 
 

@@ -1,7 +1,7 @@
 """Which drafters a target has, of what size, and what they should bring on a Mac.
 
-Draft models of the catalogue, heads that ship or were trained here. Reads small files;
-imports no MLX.
+Draft models of the catalogue, drafters that others published, heads that ship or were trained here. Reads
+small files; imports no MLX.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,16 +11,22 @@ from typing import Any
 
 from models.errors import ModelsError
 from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft
-from models.pairs.folder import MODEL, check_folder, read_json
+from models.pairs.drafter_kinds import MODEL, PARD
+from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
+from models.pairs.published import Published, published_for
 from models.paths import shipped_drafters_folder
 from models.speed.chips import Chip
 from models.speed.heads import Head, best
-from models.speed.roofline import Model, expect, find_shape, format_bits, pass_seconds
+from models.speed.published_rounds import predicted, weight_bytes
+from models.speed.roofline import Model, drafted_range, expect, find_shape, format_bits, pass_seconds
 
 EAGLE = "eagle"
+NO_CHIP = "not predicted: no chip is named, and this machine is no Mac that we know"
+_NO_SHAPES = "not predicted: we do not know the models' layers or format"
+_NO_RATES = "not predicted: its training measured no acceptance, or it is of another kind than EAGLE-3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,35 @@ class FittingDrafter:
     """Predicted speed relative to plain decoding; None where nothing is predicted. 1: no gain."""
     accepted: float | None = None
     """How often its first token was accepted on texts that its training left out."""
+    speed: float | None = None
+    """Predicted, tokens per second."""
+    range: tuple[float, float] | None = None
+    """As close as four of five published speeds came to their predictions."""
+    why: str = ""
+    """Its place: what the prediction rests on, or why there is none."""
+    named_in: str = ""
+    """Where the name of a repository that nobody here has fetched stands; empty: nothing to fetch."""
+    licence: str = ""
+    """Of its weights; empty where no source says one."""
+
+
+NOTICEABLE = 0.02
+"""Gains below this share are called none."""
+_BY_KIND = ("dspark", "dflash2", "dflash", "mtp", EAGLE, PARD, MODEL)
+"""The order of those that are not predicted (docs/drafters.md)."""
 
 
 def fitting_drafters(pair: Pair, chip: Chip | None) -> list[FittingDrafter]:
-    """Of the pair's target: its own draft model first, then others of the catalogue, then heads."""
-    return [*_models(pair, chip), *_own(pair, chip)]
+    """Of the pair's target, the one to try first at the head: by predicted gain, then those without a
+    prediction by kind, then those that should bring nothing."""
+    return sorted([*_models(pair, chip), *_own(pair, chip), *_published(pair, chip)], key=_place)
+
+
+def _place(drafter: FittingDrafter) -> tuple[int, float]:
+    if drafter.gain is None:
+        kind = _BY_KIND.index(drafter.kind) if drafter.kind in _BY_KIND else len(_BY_KIND)
+        return 1, kind - drafter.here / 2
+    return (0 if drafter.gain > 1 + NOTICEABLE else 2), -drafter.gain
 
 
 def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
@@ -49,9 +79,64 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
     sources = [pair.draft, *others, Source(suggested) if suggested else None]
     for draft in dict.fromkeys(source for source in sources if source is not None):
         expected = expect(replace(pair, draft=draft), chip) if chip else None
-        gain = expected.drafted / expected.plain if expected else None
         name = Path(draft.repo).name if draft.is_local else str(draft)
-        yield FittingDrafter(MODEL, name, is_installed(draft), _model_bytes(draft, pair), gain)
+        found = FittingDrafter(
+            MODEL, name, is_installed(draft), _model_bytes(draft, pair), why=_NO_SHAPES if chip else NO_CHIP
+        )
+        if expected:
+            of = "its family's" if expected.acceptance.published else "other families'"
+            found = replace(
+                found,
+                gain=expected.drafted / expected.plain,
+                speed=expected.drafted,
+                range=expected.drafted_range,
+                why=f"{_drafted(expected.length)} at the middle of {of} published acceptances",
+            )
+        yield found if draft.is_local else replace(found, named_in="the catalogue")
+
+
+def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
+    for drafter in published_for(pair.target):
+        target = _target(pair)
+        gain = predicted(drafter, target, chip) if chip and target else None
+        found = FittingDrafter(
+            drafter.kind,
+            drafter.repo,
+            is_installed(Source(drafter.repo)),
+            weight_bytes(drafter),
+            why=_why_none(drafter, target) if chip else NO_CHIP,
+            named_in=drafter.source,
+            licence=drafter.licence,
+        )
+        if chip and target and gain:
+            found = replace(
+                found,
+                gain=gain.speed * pass_seconds(target, chip),
+                speed=gain.speed,
+                range=gain.range,
+                why=f"{_drafted(gain.length)}: {_acceptances(drafter)}",
+            )
+        yield found
+
+
+def _acceptances(drafter: Published) -> str:
+    """`accepted on MT-Bench, at temperature 0 (vLLM, test_acceptance_length.py)`."""
+    texts = ", ".join(dict.fromkeys(each.text for each in drafter.rounds))
+    heat = " and ".join(dict.fromkeys(f"{each.temperature:g}" for each in drafter.rounds))
+    sources = ", ".join(dict.fromkeys(each.source for each in drafter.rounds))
+    return f"accepted on {texts}, at temperature {heat} ({sources})"
+
+
+def _why_none(drafter: Published, target: Model | None) -> str:
+    if not drafter.rounds:
+        return "not predicted: no acceptance of it is known to be published"
+    if target is None:
+        return _NO_SHAPES
+    return "not predicted: we do not know its layers"
+
+
+def _drafted(length: int) -> str:
+    return f"{length} drafted per round" if length else "no gain"
 
 
 def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
@@ -62,9 +147,22 @@ def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
         rates = facts.get("acceptance") if isinstance(facts, dict) else None
         accepted = tuple(rates) if isinstance(rates, list) and all(type(r) is float for r in rates) else ()
         head = _head(config, accepted) if kind == EAGLE and accepted else None
-        gain = _head_gain(pair, head, chip) if chip and head else None
         first = accepted[0] if accepted else None
-        yield FittingDrafter(kind, origin, True, check_folder(folder), gain, first)
+        found = FittingDrafter(kind, origin, True, check_folder(folder), None, first, why=NO_CHIP)
+        if chip:
+            target = _target(pair)
+            found = (
+                _with_head(found, target, head, chip) if target and head else replace(found, why=_NO_RATES)
+            )
+        yield found
+
+
+def _with_head(found: FittingDrafter, target: Model, head: Head, chip: Chip) -> FittingDrafter:
+    speed, length = best(target, head, chip)
+    plain = 1 / pass_seconds(target, chip)
+    why = f"{_drafted(length)}: accepted on texts that its training left out, at temperature 0"
+    within = drafted_range(plain, speed, speed, speed)
+    return replace(found, gain=speed / plain, speed=speed, range=within, why=why)
 
 
 def _model_bytes(draft: Source, pair: Pair) -> int | None:
@@ -103,10 +201,11 @@ def _head(config: Mapping[str, Any], accepted: tuple[float, ...]) -> Head | None
         return None
 
 
-def _head_gain(pair: Pair, head: Head, chip: Chip) -> float | None:
+def _target(pair: Pair) -> Model | None:
+    """None where we do not know its shape or format."""
     shape = find_shape(f"builtin/{Path(pair.target.repo).name}" if pair.target.is_local else pair.target.repo)
     shape = shape or find_shape(pair.name)
-    if shape is None:
+    try:
+        return Model(shape, format_bits(pair.quantization)) if shape else None
+    except KeyError:
         return None
-    target = Model(shape, format_bits(pair.quantization))
-    return best(target, head, chip)[0] * pass_seconds(target, chip)

@@ -15,7 +15,7 @@ from models.speed.chips import Chip
 from models.speed.roofline import CONTEXT, ROUND_SECONDS, Model, Shape, pass_seconds
 
 TAPS = 3
-"""Layers of the target that an EAGLE-3 head reads."""
+"""Layers of the target that an EAGLE-3 head reads, where it does not say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,11 @@ class Head:
     """How often draft position i is accepted, with all before it."""
     source: str
     """Where `accepted` is from."""
+    taps: int = TAPS
 
     @property
     def fc_parameters(self) -> int:
-        return TAPS * self.hidden * self.hidden
+        return self.taps * self.hidden * self.hidden
 
     @property
     def step_parameters(self) -> int:

@@ -129,18 +129,27 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
         plain = 1 / pass_seconds(target, chip)
         return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
-    drafted_range = plain_range
+    within = plain_range
     if length:
-        low, high = _around(drafted, _table("fitted")["drafted_error"])
         lowest, highest = (_best(target, draft, chip, r)[0] for r in (rate.low, rate.high))
-        drafted_range = (max(min(low, lowest), plain_range[0]), max(high, highest))
+        within = drafted_range(1 / pass_seconds(target, chip), drafted, lowest, highest)
     categories = tuple(
         Category(a.category, a.rate, *_best(target, draft, chip, a.rate), a.source)
         for a in all_acceptances()
         if a.family == pair.family
     )
     plain = 1 / pass_seconds(target, chip)
-    return Expectation(chip, plain, plain_range, drafted, drafted_range, length, rate, categories)
+    return Expectation(chip, plain, plain_range, drafted, within, length, rate, categories)
+
+
+def drafted_range(
+    plain: float, drafted: float, lowest: float, highest: float, error: str = "drafted_error"
+) -> tuple[float, float]:
+    """As wide as this error of fitted.toml and as the speeds of the least and the most acceptance, and not
+    below plain's."""
+    low, high = _around(drafted, _table("fitted")[error])
+    least = _around(plain, _table("fitted")["plain_error"])[0]
+    return max(min(low, lowest), least), max(high, highest)
 
 
 def _around(predicted: float, error: float) -> tuple[float, float]:
@@ -221,11 +230,11 @@ def expected_tokens(rate: float, length: int) -> float:
 
 def rate_of_share(share: float, length: int) -> float:
     """The rate at which `share` of an answer's tokens are drafted ones, with rounds of this length."""
-    return _rate_of(1 / (1 - share), length)
+    return rate_of_tokens(1 / (1 - share), length)
 
 
-def _rate_of(tokens: float, length: int) -> float:
-    """The rate at which a round brings this many tokens, by bisection."""
+def rate_of_tokens(tokens: float, length: int) -> float:
+    """The rate at which a round that drafts `length` brings this many tokens, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -244,7 +253,7 @@ def _rate(table: dict[str, Any]) -> float:
     if "share" in table:
         return round(rate_of_share(table["share"], table["length"]), 3)
     if "accepted" in table:
-        return round(_rate_of(1 + table["accepted"], table["length"]), 3)
+        return round(rate_of_tokens(1 + table["accepted"], table["length"]), 3)
     return table["rate"]
 
 

@@ -84,7 +84,7 @@ def _speeds(facts: Facts) -> str:
     """Plain, then with the pair's draft or the target's own head, whichever is faster."""
     if (expected := facts.expected) is None:
         return "unknown"
-    heads = [one.gain * expected.plain for one in facts.drafters if one.gain and one.kind != MODEL]
+    heads = [one.speed for one in facts.drafters if one.speed and one.here and one.kind != MODEL]
     return f"{expected.plain:.0f} → {max(expected.drafted, *heads, 0):.0f}"
 
 

@@ -1,0 +1,55 @@
+"""What may draft for a pair's target, ranked: for people and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app.chat.pair_facts import NO_FILES
+from app.shell.expected_speed import with_range
+from app.shell.printable import one_line
+from models.pairs.catalogue import Pair
+from models.size_text import size_text
+from models.speed.fitting_drafters import FittingDrafter
+
+LIMITS = (
+    "? Not verified: nobody here has fetched it. Its name stands in the source, its size is computed from "
+    "its layout where none is published, and its acceptance was measured on other machines and formats."
+)
+
+
+def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
+    """Lines: each drafter with its size, what it should bring, why it stands there, and how to get it."""
+    yield "May draft for its target, the one to try first at the head:"
+    for place, drafter in enumerate(ranked, start=1):
+        mark = " ?" if drafter.named_in and not drafter.here else ""
+        yield one_line(f"{place}. {drafter.kind}: {drafter.source}{mark}, {_known(drafter)}")
+        yield f"   {one_line(drafter.why)}"
+        yield f"   {one_line(pull_command(pair, drafter) or 'here')}"
+    yield f"{len(ranked) + 1}. {NO_FILES}"
+    if any(drafter.named_in and not drafter.here for drafter in ranked):
+        yield LIMITS
+
+
+def as_json(pair: Pair, drafter: FittingDrafter) -> dict[str, Any]:
+    """One drafter's fields; `verified` is false where nobody here has fetched it."""
+    command = pull_command(pair, drafter)
+    return asdict(drafter) | {"verified": drafter.here or not drafter.named_in, "pull": command or None}
+
+
+def pull_command(pair: Pair, drafter: FittingDrafter) -> str:
+    """What brings a drafter of the Hub; empty where it is here, or nothing can be fetched."""
+    if drafter.here or not drafter.named_in:
+        return ""
+    return f"mlx-spec pull --target {pair.target} --draft {drafter.source}"
+
+
+def _known(drafter: FittingDrafter) -> str:
+    known = [size_text(drafter.bytes) if drafter.bytes else "size not known"]
+    if drafter.speed and drafter.range and drafter.gain:
+        known.append(
+            f"{with_range(drafter.speed, drafter.range, 'tokens/s')}, {drafter.gain:.2f}x, predicted"
+        )
+    if drafter.named_in:
+        known.append(f"named in {drafter.named_in}")
+        known.append(f"licence: {drafter.licence}" if drafter.licence else "licence not known")
+    return "; ".join(known)
