@@ -57,8 +57,8 @@ def summary() -> str:
 def lines() -> Iterator[str]:
     """The table, in Markdown."""
     yield (
-        "| chip | target | drafter, drafted per round | measured by others | predicted | gain, theirs | predicted "
-        "| error | acceptance | source |"
+        "| chip | target | drafter, drafted per round | measured by others | predicted | gain, theirs "
+        "| predicted | error | acceptance | source |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     yield from map(_line, rows())
@@ -95,6 +95,6 @@ def _line(row: Row) -> str:
     whose = f"{accepted}, not theirs: {table['of']}" if "of" in table else accepted
     return (
         f"| {table['chip']} | {table['model']} {table['format']} | {table['kind']}, {length} | {measured} "
-        f"| {row.plain:.1f} → {row.drafted:.1f} | {row.gain:.2f} | {row.drafted / row.plain:.2f} | {row.error:+.0%} "
-        f"| {whose} | {table['source']} |"
+        f"| {row.plain:.1f} → {row.drafted:.1f} | {row.gain:.2f} | {row.drafted / row.plain:.2f} "
+        f"| {row.error:+.0%} | {whose} | {table['source']} |"
     )

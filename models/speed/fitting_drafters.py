@@ -92,7 +92,8 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
                 range=expected.drafted_range,
                 why=f"{_drafted(expected.length)} at the middle of {of} published acceptances",
             )
-        yield found if draft.is_local else replace(found, named_in="the catalogue")
+        licence = next((other.licence for other in all_pairs() if other.draft == draft), "")
+        yield found if draft.is_local else replace(found, named_in="the catalogue", licence=licence)
 
 
 def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:

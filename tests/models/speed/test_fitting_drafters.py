@@ -45,7 +45,35 @@ def test_of_a_head_trained_here_without_a_measured_acceptance_nothing_is_expecte
 
 
 def test_a_draft_model_has_the_gain_of_its_pair_and_the_size_that_is_known() -> None:
-    (draft,) = fitting_drafters(find("qwen3-32b"), find_chip("M4 Max"))
+    draft = fitting_drafters(find("qwen3-32b"), find_chip("M4 Max"))[0]
     assert (draft.kind, draft.source, draft.here) == ("model", "mlx-community/Qwen3-0.6B-4bit", False)
+    assert draft.licence == "Apache-2.0"
     assert draft.gain is not None and draft.gain > 1.5
     assert draft.bytes == pytest.approx(335e6, rel=0.01)
+
+
+def test_those_with_a_predicted_gain_come_first_then_those_without_a_prediction() -> None:
+    ranked = fitting_drafters(find("qwen3-8b"), find_chip("M4 Pro"))
+    gains = [drafter.gain for drafter in ranked if drafter.gain is not None]
+    assert gains == sorted(gains, reverse=True) and len(gains) >= 4
+    assert [drafter.gain for drafter in ranked[len(gains) :]] == [None]
+    assert ranked[-1].kind == "pard" and ranked[-1].why.startswith("not predicted: no acceptance")
+    for drafter in ranked[: len(gains)]:
+        assert drafter.range and drafter.speed and drafter.range[0] < drafter.speed < drafter.range[1]
+
+
+def test_those_that_should_bring_nothing_come_last() -> None:
+    ranked = fitting_drafters(find("qwen3-8b"), find_chip("M1"))
+    assert ranked[0].gain is None and ranked[-1].gain == pytest.approx(1)
+
+
+def test_without_a_chip_nothing_is_predicted_and_blocks_come_before_layers_and_heads() -> None:
+    ranked = fitting_drafters(find("qwen3.8-27b"), None)
+    assert [drafter.kind for drafter in ranked] == ["dspark", "dflash2", "mtp"]
+    assert all(drafter.gain is None and "no chip" in drafter.why for drafter in ranked)
+
+
+def test_a_published_drafter_says_where_its_name_stands_and_its_licence_only_if_a_source_does() -> None:
+    ranked = {drafter.kind: drafter for drafter in fitting_drafters(find("qwen3.8-27b"), None)}
+    assert (ranked["dflash2"].licence, ranked["mtp"].licence) == ("Apache-2.0", "")
+    assert all(drafter.named_in and not drafter.here for drafter in ranked.values())
