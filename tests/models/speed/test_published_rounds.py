@@ -1,0 +1,108 @@
+"""Published drafters: their sizes, and what their rounds cost, from tables alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from models.load.drafters import LOADERS
+from models.pairs.published import Layout, Published, Round, all_published
+from models.speed.chips import find_chip
+from models.speed.published_rounds import (
+    BLOCK_LAYERS,
+    TABLE_RANK,
+    best,
+    predicted,
+    round_seconds,
+    tokens,
+    weight_bytes,
+)
+from models.speed.roofline import ROUND_SECONDS, Model, Shape, expected_tokens, find_shape, pass_seconds
+
+LAYOUT = Layout(hidden=8, intermediate=16, heads=2, kv_heads=1, head_dim=4, vocab=100)
+LAYER = 8 * (4 + 2) * 4 + 3 * 8 * 16
+"""Queries, keys, values, output; gate, up, down."""
+KNOWN = Round("prose", "a table", 0.0, drafted=3, tokens=2.5)
+BLOCK = Published("a/block", "dflash", ("llama-3.1-8b",), "a list", LAYOUT, rounds=(KNOWN,))
+M4 = find_chip("M4 Pro")
+
+
+def target() -> Model:
+    shape = find_shape("llama-3.1-8b")
+    assert shape is not None
+    return Model(shape, 4.5)
+
+
+def test_sizes_are_computed_from_the_layout_with_two_bytes_per_weight() -> None:
+    block = BLOCK_LAYERS * (8 * 8 + LAYER)
+    assert weight_bytes(BLOCK) == 2 * block
+    assert weight_bytes(replace(BLOCK, copies=2)) == 2 * (block + 2 * 100 * 8)
+    assert weight_bytes(replace(BLOCK, kind="dspark")) == 2 * (block + 2 * TABLE_RANK * 100)
+    gate = 8 * 2 * 4
+    assert weight_bytes(replace(BLOCK, kind="mtp")) == 2 * (2 * 8 * 8 + LAYER + gate)
+    assert weight_bytes(replace(BLOCK, bytes=7)) == 7
+    assert weight_bytes(replace(BLOCK, layout=None)) is None
+
+
+def test_sizes_agree_with_those_that_were_published() -> None:
+    known = {drafter.repo: drafter for drafter in all_published()}
+    eight = weight_bytes(known["z-lab/Qwen3-8B-DFlash-b16"])
+    assert eight == pytest.approx(2 * 1.05e9, rel=0.01)
+    layer = weight_bytes(replace(known["mlx-community/Qwen3.8-27B-MTP-4bit"], bytes=None))
+    assert layer and layer * 4.5 / 16 == pytest.approx(0.24e9, rel=0.01)
+    block = weight_bytes(replace(known["incoai/Qwen3.8-27B-DFlash2"], bytes=None))
+    assert block == pytest.approx(3.85e9, rel=0.12)  # convolutions and codebooks are left out
+
+
+def test_a_block_is_one_pass_however_many_it_drafts_and_an_mtp_layer_one_for_each() -> None:
+    def drafting(drafter: Published, length: int) -> float:
+        verify = pass_seconds(target(), M4, rows=length + 1)
+        return round_seconds(drafter, target(), M4, length) - verify - ROUND_SECONDS
+
+    kv = 2 * 1 * 4 * 2
+    block = Model(Shape([], (BLOCK_LAYERS * (64 + LAYER) + 800) / 1e9, BLOCK_LAYERS, kv * BLOCK_LAYERS), 4.5)
+    assert drafting(BLOCK, 3) == pytest.approx(pass_seconds(block, M4, rows=4))
+    mtp = replace(BLOCK, kind="mtp")
+    layer = Model(Shape([], (128 + LAYER + 64 + 800) / 1e9, 1, kv), 4.5)
+    steps = pass_seconds(layer, M4, rows=4) + 2 * pass_seconds(layer, M4)
+    assert drafting(mtp, 3) == pytest.approx(steps)
+
+
+def test_dspark_reads_its_table_once_more_for_every_token() -> None:
+    wide = replace(BLOCK, layout=replace(LAYOUT, vocab=150_000))
+    dspark = replace(wide, kind="dspark")
+    more = [
+        round_seconds(dspark, target(), M4, length) - round_seconds(wide, target(), M4, length)
+        for length in (1, 3)
+    ]
+    assert more[1] == pytest.approx(3 * more[0]) and more[0] > 0
+
+
+def test_tokens_of_a_round_are_the_published_ones_at_the_published_length() -> None:
+    assert tokens(KNOWN, 3) == pytest.approx(2.5)
+    assert 1 < tokens(KNOWN, 1) < tokens(KNOWN, 2) < 2.5
+    by_share = Round("prose", "a table", 0.0, drafted=2, rate=0.7)
+    assert tokens(by_share, 2) == pytest.approx(2.4)
+    by_position = Round("prose", "a table", 0.0, accepted=(0.6, 0.3))
+    assert tokens(by_position, 2) == pytest.approx(1.9)
+    assert expected_tokens(0.5, 1) == 1.5
+
+
+def test_the_prediction_lies_between_those_of_the_least_and_the_most_acceptance() -> None:
+    rounds = tuple(replace(KNOWN, tokens=each) for each in (1.2, 2.0, 3.5))
+    found = predicted(replace(BLOCK, rounds=rounds), target(), M4)
+    speeds = [best(BLOCK, each, target(), M4)[0] for each in rounds]
+    assert found and found.speed == pytest.approx(speeds[1])
+    assert found.range[0] <= speeds[0] and found.range[1] >= speeds[2]
+    assert predicted(replace(BLOCK, rounds=()), target(), M4) is None
+    assert predicted(replace(BLOCK, layout=None), target(), M4) is None
+
+
+def test_every_published_drafter_is_of_a_kind_that_loads_and_names_its_source() -> None:
+    for drafter in all_published():
+        assert drafter.kind in LOADERS and drafter.source and drafter.targets, drafter.repo
+        assert "/" in drafter.repo
+        for each in drafter.rounds:
+            assert each.source and each.text, drafter.repo
+            assert each.accepted or (each.drafted and (each.tokens or each.rate)), drafter.repo
+    repos = [drafter.repo for drafter in all_published()]
+    assert len(set(repos)) == len(repos)
