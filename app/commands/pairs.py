@@ -58,7 +58,7 @@ def show(
     chip: ChipName = None,
     json: args.Json = False,
 ) -> None:
-    """Show everything known about one pair, and what may draft for its target.
+    """Show all about one pair, and what may draft for its target.
 
     With the speed to expect on a Mac, the best drafter first.
     """

@@ -122,8 +122,10 @@ def is_first_run() -> bool:
 
 
 def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
-    """The smallest and the largest real pairs that fit, small ones first."""
-    real = sorted((p for p in all_pairs() if p.download_bytes and not p.own), key=lambda p: p.memory_bytes)
+    """The smallest and the largest real pairs that fit, small ones first; of those that nobody here has
+    fetched, only those that bring a draft model."""
+    real = (p for p in all_pairs() if p.download_bytes and not p.own and (p.draft or p.verified))
+    real = sorted(real, key=lambda p: p.memory_bytes)
     fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
     chosen = fitting if len(fitting) <= SUGGESTED else [fitting[0], *fitting[1 - SUGGESTED :]]
     return [Facts(p, installed(p.spec), expected=expect(p, chip) if chip else None) for p in chosen]

@@ -81,10 +81,12 @@ def memory_bar(fit: Fit) -> Content:
 
 
 def _speeds(facts: Facts) -> str:
-    """Plain, then with the pair's draft or the target's own head, whichever is faster."""
+    """Plain, then with the pair's draft or another drafter that is here, whichever is faster."""
     if (expected := facts.expected) is None:
         return "unknown"
     heads = [one.speed for one in facts.drafters if one.speed and one.here and one.kind != MODEL]
+    if facts.pair.draft is None and not heads:
+        return f"{expected.plain:.0f}"
     return f"{expected.plain:.0f} → {max(expected.drafted, *heads, 0):.0f}"
 
 

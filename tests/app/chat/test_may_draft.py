@@ -1,0 +1,48 @@
+"""`pairs show` ranks what may draft for a target, and says how to get it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["pairs", "show", "qwen3.8-27b", "--chip", "M4 Pro"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("1. "))
+    assert lines[first].startswith("1. dflash2: incoai/Qwen3.8-27B-DFlash2 ?, 3.9 GB; 27 tokens/s (")
+    assert "x, predicted; named in mlx-dspark 0.20.3; licence: Apache-2.0" in lines[first]
+    assert "temperature 0 and 1 (Blaizzy/mlx-vlm#2014)" in lines[first + 1]
+    command = "mlx-spec pull --target mlx-community/Qwen3.8-27B-4bit --draft incoai/Qwen3.8-27B-DFlash2"
+    assert lines[first + 2] == f"   {command}"
+    assert lines[first + 4] == "   not predicted: no acceptance of it is known to be published"
+    assert lines[-1].startswith("? Not verified")
+    assert not any(line.startswith("  drafted") for line in lines), "the pair has no draft model to predict"
+
+
+def test_json_has_the_same_list_and_nothing_unfetched_is_verified(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["pairs", "show", "qwen3-8b", "--chip", "M4 Pro", "--json"]) == 0
+    ranked = json.loads(capfd.readouterr().out)["may_draft"]
+    assert [each["verified"] for each in ranked] == [False] * len(ranked)
+    assert {"dspark", "dflash", "eagle", "model", "pard"} == {each["kind"] for each in ranked}
+    assert all(each["pull"].endswith(f"--draft {each['source']}") for each in ranked)
+    assert all((each["gain"] is None) == each["why"].startswith("not predicted") for each in ranked)
+
+
+def test_what_ships_is_here_and_needs_no_command(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["pairs", "show", "smollm2-135m", "--chip", "M4 Max", "--json"]) == 0
+    (head,) = json.loads(capfd.readouterr().out)["may_draft"]
+    assert (head["kind"], head["here"], head["verified"], head["pull"]) == ("eagle", True, True, None)
+    assert main(["pairs", "show", "smollm2-135m", "--chip", "M4 Max"]) == 0
+    out = capfd.readouterr().out
+    assert "\n   here\n" in out and "? Not verified" not in out
