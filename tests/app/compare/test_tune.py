@@ -85,7 +85,7 @@ def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) ->
     def pair(letter: str) -> Any:
         controller = SimpleNamespace(as_json=lambda: {"costs": letter * 20_000})
         return SimpleNamespace(
-            spec=spec, memory_bytes=1, engine=SimpleNamespace(controller=controller, drafter_names=())
+            spec=spec, macs=1, memory_bytes=1, engine=SimpleNamespace(controller=controller, drafter_names=())
         )
 
     def keep_often(letter: str) -> bool:
