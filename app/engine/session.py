@@ -11,24 +11,18 @@ from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
 from app.engine.events import (
-    DraftRound,
-    FinishReason,
-    Mark,
     PairInfo,
-    Piece,
     PrefillProgressed,
-    TextAdded,
-    ToolCall,
     TurnEnded,
     TurnEvent,
     TurnsDropped,
-    merged,
 )
 from app.engine.fill_in import fill_in_ids, fill_in_stops
 from app.engine.same_text import first_difference
 from app.engine.tool_calls import ToolCallReader
+from app.engine.turn import Turn
 from app.shell.errors import BadInput
-from app.shell.machine import device_name, memory_in_use, versions
+from app.shell.machine import device_name, versions
 from app.shell.runtime import blas
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round
@@ -101,7 +95,7 @@ class Session:
             stats = summarise((), prompt_tokens=counted + len(begun_ids))
             yield TurnEnded("", (), "length", options.seed, stats)
             return
-        turn = _Turn(options, AnswerText(self._decode, stop_texts, begun_ids), calls, self._token_text)
+        turn = Turn(options, AnswerText(self._decode, stop_texts, begun_ids), calls, self._token_text)
         try:
             limit = None if whole else options.max_tokens
             ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, tools)
@@ -125,7 +119,7 @@ class Session:
 
     def _write(
         self,
-        turn: "_Turn",
+        turn: Turn,
         ids: list[int],
         options: Options,
         documents: list[list[int]],
@@ -215,96 +209,3 @@ class Session:
     def _read_token(self, token: int) -> str:
         """A token by itself. Read after its own like: some tokenizers drop a blank at the beginning."""
         return self._decode([token, token])[len(self._decode([token])) :]
-
-
-class _Turn:
-    def __init__(
-        self, options: Options, text: AnswerText, calls: ToolCallReader, token_text: Callable[[int], str]
-    ) -> None:
-        self.text = text
-        self.tool_calls: tuple[ToolCall, ...] = ()
-        self._calls = calls
-        self.rounds: list[Round] = []
-        self.finish_reason: FinishReason | None = None
-        self._stop_tokens = options.stop_tokens
-        self._token_text = token_text
-        self._last = TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, ())
-        self._mark: Mark = "plain"
-
-    def add(self, played: Round) -> TextAdded:
-        begin, (pieces, taken) = self.text.decoded, self._pieces(played)
-        pieces = self._calls.add(pieces)
-        if self.text.stopped:
-            played = _cut(played, taken)
-        self.rounds.append(played)
-        self.finish_reason = played.stop
-        own = played.tokens[played.accepted :]
-        described = DraftRound(
-            drafter=played.drafter,
-            drafted=tuple(map(self._token_text, accepted_first(played))),
-            accepted=played.accepted,
-            own=self._token_text(own[0]) if own else "",
-            seconds=played.seconds,
-            draft_seconds=played.draft_seconds,
-            begin=begin,
-            end=self.text.decoded,
-            tree_depth=played.tree_depth,
-        )
-        first, last = self.rounds[0], self._last
-        tokens, seconds = last.tokens + len(played.tokens), last.seconds + played.seconds
-        later, time = tokens - len(first.tokens), seconds - first.seconds
-        self._last = TextAdded(
-            pieces=merged(pieces),
-            tokens=tokens,
-            seconds=seconds,
-            tokens_per_second=later / time if time > 0 else 0.0,
-            drafted=last.drafted + len(played.drafted),
-            accepted=last.accepted + played.accepted,
-            rounds=len(self.rounds),
-            memory_bytes=memory_in_use(),
-            played=(described,),
-        )
-        return self._last
-
-    def end(self) -> TextAdded | None:
-        last = self._calls.add(self.text.end(self._mark))
-        held, self.tool_calls = self._calls.end(self._mark)
-        if self.text.stopped:
-            self.finish_reason = "stop"
-        return replace(self._last, pieces=merged([*last, *held]), played=()) if last or held else None
-
-    def _pieces(self, played: Round) -> tuple[list[Piece], int]:
-        """The round's text, and how many of its tokens were read until a stop text was found."""
-        pieces: list[Piece] = []
-        for position, token in enumerate(played.tokens):
-            last = position == len(played.tokens) - 1
-            if self.text.stopped:
-                return pieces, position
-            if last and played.stop == "stop" and token in self._stop_tokens:
-                break
-            self._mark = "plain"
-            if played.drafted:
-                self._mark = "accepted" if position < played.accepted else "bonus"
-            pieces += self.text.add(token, self._mark)
-        return pieces, len(played.tokens)
-
-
-def _cut(played: Round, taken: int) -> Round:
-    """The round up to the token that completed a stop text, as the engine cuts it at a stop token."""
-    return replace(
-        played,
-        drafted=played.drafted[:taken] if played.tree_depth is None else played.drafted,
-        accepted=min(played.accepted, taken),
-        tokens=played.tokens[:taken],
-        stop="stop",
-    )
-
-
-def accepted_first(played: Round) -> list[int]:
-    """What was drafted; of a tree the branch that was accepted comes first."""
-    if played.tree_depth is None:
-        return list(played.drafted)
-    accepted, others = list(played.tokens[: played.accepted]), list(played.drafted)
-    for token in accepted:
-        others.remove(token)
-    return accepted + others

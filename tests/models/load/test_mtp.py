@@ -1,7 +1,7 @@
 """Multi-token prediction layers as others publish them are read whole and draft what their equations say."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,18 @@ import pytest
 from mlx.utils import tree_flatten
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.drafters.draft_head import embedding_of, output_layer_of
+from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.errors import BrokenFiles
 from models.load.mtp import _layer, load_mtp
 from models.pairs.drafter_folder import check_drafter
-from tests.mlx_spec.equations import arrays, attended, by_head, mlp, normed, turned
+from tests.mlx_spec.equations import arrays
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import prompt, settled, text, tokens
+from tests.models.load.mtp_by_hand import ByHand, last_states
 
 PROMPT = prompt(12, 1)
 Weights = dict[str, mx.array]
@@ -158,52 +159,6 @@ def test_every_packaging_is_read_tensor_for_tensor(
     assert {played.drafter for played in drafted} == {"none", "mtp"}
 
 
-class ByHand:
-    """The layer in numpy, from Qwen3.5's equations, one whole pass over the text for each token."""
-
-    def __init__(self, weights: Mapping[str, np.ndarray], target: Any):
-        self.w, self.target, self.args = weights, target, target.language_model.args
-        self.norm = np.array(target.language_model.model.norm.weight)
-        self.embedding = np.array(embedding_of(target).weight)
-        self.rows = np.array(output_layer_of(target).weight)
-
-    def draft(self, written: list[int], depth: int) -> np.ndarray:
-        """Logits, `[depth, vocab]`, each after the likeliest token of the one before."""
-        last = np.array(last_states(self.target, written[:-1]))[0]
-        hidden, ids, logits = normed(last, self.norm, self.args.rms_norm_eps), written[1:], []
-        for _ in range(depth):
-            row = self._states(hidden, ids)[-1:]
-            logits.append((row @ self.rows.T)[0])
-            hidden, ids = np.concatenate([hidden, row]), [*ids, int(logits[-1].argmax())]
-        return np.stack(logits)
-
-    def _states(self, hidden: np.ndarray, ids: list[int]) -> np.ndarray:
-        w, eps, at = self.w, self.args.rms_norm_eps, "layers.0."
-        read = [
-            normed(self.embedding[ids], w["pre_fc_norm_embedding.weight"], eps),
-            normed(hidden, w["pre_fc_norm_hidden.weight"], eps),
-        ]
-        x = np.concatenate(read, axis=-1) @ w["fc.weight"].T
-        x = x + self._attention(normed(x, w[f"{at}input_layernorm.weight"], eps))
-        x = x + mlp(w, f"{at}mlp", normed(x, w[f"{at}post_attention_layernorm.weight"], eps))
-        return normed(x, w["norm.weight"], eps)
-
-    def _attention(self, x: np.ndarray) -> np.ndarray:
-        """Half of the query's product is a gate, and a part of each head turns."""
-        w, args, at, rows = self.w, self.args, "layers.0.self_attn.", np.arange(len(x))
-        both = (x @ w[f"{at}q_proj.weight"].T).reshape(len(x), args.num_attention_heads, 2, args.head_dim)
-        q, gate = both[:, :, 0].transpose(1, 0, 2), both[:, :, 1].reshape(len(x), -1)
-        k, v = (by_head(x @ w[f"{at}{name}_proj.weight"].T, args.num_key_value_heads) for name in "kv")
-        turns = int(args.head_dim * args.partial_rotary_factor)
-
-        def placed(y: np.ndarray, name: str) -> np.ndarray:
-            y = normed(y, w[f"{at}{name}_norm.weight"], args.rms_norm_eps)
-            return np.concatenate([turned(y[..., :turns], rows, args.rope_theta), y[..., turns:]], axis=-1)
-
-        found = attended(placed(q, "q"), placed(k, "k"), v, rows[:, None] >= rows)
-        return (found / (1 + np.exp(-gate))) @ w[f"{at}o_proj.weight"].T
-
-
 @cache
 def trained() -> MtpHead:
     """A layer that has learnt some of its target's texts."""
@@ -225,15 +180,6 @@ def trained() -> MtpHead:
         optimizer.update(head, change)
         mx.eval(head.parameters(), optimizer.state)
     return head
-
-
-def last_states(target: Any, written: list[int]) -> mx.array:
-    """What the target's last layer makes of each token, `[1, tokens, dim]`."""
-    found = target.language_model.model.embed_tokens(mx.array([written]))
-    for layer in target.layers:
-        mask = None if layer.is_linear else "causal"
-        found = layer(found, mask=mask)
-    return found
 
 
 @pytest.mark.parametrize("length", [1, 4])

@@ -1,0 +1,105 @@
+"""One answer's rounds as they come: marked text, calls of tools, and the numbers so far."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from app.engine.answer_text import AnswerText
+from app.engine.events import DraftRound, FinishReason, Mark, Piece, TextAdded, ToolCall, merged
+from app.engine.tool_calls import ToolCallReader
+from app.shell.machine import memory_in_use
+from mlx_spec.types import Options, Round
+
+
+class Turn:
+    """What an answer's rounds have brought, as text with marks."""
+
+    def __init__(
+        self, options: Options, text: AnswerText, calls: ToolCallReader, token_text: Callable[[int], str]
+    ) -> None:
+        self.text = text
+        self.tool_calls: tuple[ToolCall, ...] = ()
+        self._calls = calls
+        self.rounds: list[Round] = []
+        self.finish_reason: FinishReason | None = None
+        self._stop_tokens = options.stop_tokens
+        self._token_text = token_text
+        self._last = TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, ())
+        self._mark: Mark = "plain"
+
+    def add(self, played: Round) -> TextAdded:
+        begin, (pieces, taken) = self.text.decoded, self._pieces(played)
+        pieces = self._calls.add(pieces)
+        if self.text.stopped:
+            played = _cut(played, taken)
+        self.rounds.append(played)
+        self.finish_reason = played.stop
+        own = played.tokens[played.accepted :]
+        described = DraftRound(
+            drafter=played.drafter,
+            drafted=tuple(map(self._token_text, accepted_first(played))),
+            accepted=played.accepted,
+            own=self._token_text(own[0]) if own else "",
+            seconds=played.seconds,
+            draft_seconds=played.draft_seconds,
+            begin=begin,
+            end=self.text.decoded,
+            tree_depth=played.tree_depth,
+        )
+        first, last = self.rounds[0], self._last
+        tokens, seconds = last.tokens + len(played.tokens), last.seconds + played.seconds
+        later, time = tokens - len(first.tokens), seconds - first.seconds
+        self._last = TextAdded(
+            pieces=merged(pieces),
+            tokens=tokens,
+            seconds=seconds,
+            tokens_per_second=later / time if time > 0 else 0.0,
+            drafted=last.drafted + len(played.drafted),
+            accepted=last.accepted + played.accepted,
+            rounds=len(self.rounds),
+            memory_bytes=memory_in_use(),
+            played=(described,),
+        )
+        return self._last
+
+    def end(self) -> TextAdded | None:
+        last = self._calls.add(self.text.end(self._mark))
+        held, self.tool_calls = self._calls.end(self._mark)
+        if self.text.stopped:
+            self.finish_reason = "stop"
+        return replace(self._last, pieces=merged([*last, *held]), played=()) if last or held else None
+
+    def _pieces(self, played: Round) -> tuple[list[Piece], int]:
+        """The round's text, and how many of its tokens were read until a stop text was found."""
+        pieces: list[Piece] = []
+        for position, token in enumerate(played.tokens):
+            last = position == len(played.tokens) - 1
+            if self.text.stopped:
+                return pieces, position
+            if last and played.stop == "stop" and token in self._stop_tokens:
+                break
+            self._mark = "plain"
+            if played.drafted:
+                self._mark = "accepted" if position < played.accepted else "bonus"
+            pieces += self.text.add(token, self._mark)
+        return pieces, len(played.tokens)
+
+
+def _cut(played: Round, taken: int) -> Round:
+    """The round up to the token that completed a stop text, as the engine cuts it at a stop token."""
+    return replace(
+        played,
+        drafted=played.drafted[:taken] if played.tree_depth is None else played.drafted,
+        accepted=min(played.accepted, taken),
+        tokens=played.tokens[:taken],
+        stop="stop",
+    )
+
+
+def accepted_first(played: Round) -> list[int]:
+    """What was drafted; of a tree the branch that was accepted comes first."""
+    if played.tree_depth is None:
+        return list(played.drafted)
+    accepted, others = list(played.tokens[: played.accepted]), list(played.drafted)
+    for token in accepted:
+        others.remove(token)
+    return accepted + others
