@@ -39,8 +39,9 @@ class Speeds:
         self.found.setdefault((rows, side), []).append(speed)
 
     def ratio(self, rows: int, side: str, other: str) -> float:
-        """Of medians: repeats have other prompts, which all sides share."""
-        return median(self.found[rows, side]) / median(self.found[rows, other])
+        """Median over repeats, of which each has prompts of its own, that all sides share."""
+        pairs = zip(self.found[rows, side], self.found[rows, other], strict=True)
+        return median(a / b for a, b in pairs)
 
 
 def main(
