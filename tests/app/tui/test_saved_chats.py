@@ -123,7 +123,7 @@ async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_ch
         opened.app.chat.prompt.fill("half a th")
         await opened.press("ctrl+q")
     async with open_chat() as opened:
-        await opened.until(lambda: opened.app.chat.prompt.past._place > 0)
+        await opened.until(lambda: opened.app.chat.prompt.past._texts[-1:] == ["half a th"])
         opened.app.chat.prompt.fill("new")
         await up("half a th", "waits\na line")
         await opened.press("up", "up")
