@@ -60,7 +60,7 @@ def main(
     from models.pairs.resolve import resolve
 
     wanted = sorted(int(context) for context in contexts.split(","))
-    builtin = load(resolve()).engine
+    builtin = load(resolve("builtin")).engine
     draft = draft_model(builtin)
     drafters = [] if draft is None else [ModelDrafter(draft)]
     costs: list[Cost] = []

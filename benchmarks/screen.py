@@ -192,7 +192,7 @@ def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> No
     """The screen's process: runs on whatever terminal it was given."""
     steady = (sys.executable, "-m", "benchmarks.screen", "serve")
     real = scenario in SHARES
-    pair = resolve(None, None, None) if real else PairSpec("steady", Source("/target"), Source("/draft"))
+    pair = resolve("builtin") if real else PairSpec("steady", Source("/target"), Source("/draft"))
     link = EngineLink(EngineClient(result.parent / "engine.log", COMMAND if real else steady), pair)
     link.start()
     tokens = ENGINE_TOKENS if real else max(1, round(seconds * TOKENS_PER_SECOND))

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class MlxLmSide:
     """`generate_step` (way `plain`) and `speculative_generate_step` (way `speculative`)."""
 
-    def __init__(self, target: str | None, draft: str | None, pair: str | None = None) -> None:
+    def __init__(self, target: str | None, draft: str | None, pair: str = "builtin") -> None:
         from models.load.engine import load
         from models.pairs.resolve import resolve
 
-        engine = load(resolve(pair, target, draft)).engine
+        engine = load(resolve(None if target else pair, target, draft)).engine
         self.target, self.draft = engine.target.model, draft_model(engine)
 
     def answer(self, ask: Ask) -> Answer:

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class OurSide:
-    """The engine on a pair, by its name or its parts. With `tune`, rounds are measured first, as at a pair's
-    first use.
+    """The engine on a pair, by its parts or else its name. With `tune`, rounds are measured first, as at a
+    pair's first use.
     """
 
-    def __init__(self, target: str | None, draft: str | None, tune: bool, pair: str | None = None) -> None:
+    def __init__(self, target: str | None, draft: str | None, tune: bool, pair: str = "builtin") -> None:
         from mlx_spec.calibrate import calibrate
         from models.load.engine import load
         from models.pairs.resolve import resolve
 
-        self.pair = load(resolve(pair, target, draft))
+        self.pair = load(resolve(None if target else pair, target, draft))
         if tune:
             calibrate(self.pair.engine)
 

@@ -22,6 +22,7 @@ from benchmarks.peers.ratios import Ratio, best, ratios, speeds, worst
 from benchmarks.peers.readme import tables
 from benchmarks.peers.records import Record, Records
 from benchmarks.peers.sides import Side
+from models.pairs.catalogue import find
 from tests.app.tiny_pair import TinyPair
 from tests.benchmarks.echo_side import Echo
 from train_builtin.corpus import is_held_out
@@ -190,6 +191,13 @@ def test_all_engines_write_the_same_greedy_text_on_the_same_weights(
     again, _ = load_model(written)
     tokens = mx.array([list(ids)])
     assert mx.allclose(again(tokens), ours.pair.engine.target.model(tokens), atol=1e-5)
+
+
+def test_without_a_target_the_built_in_pair_is_measured_whatever_else_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("models.pairs.resolve.default_pair", lambda: find("smollm2-135m"))
+    assert OurSide(None, None, False).pair.spec.name == "builtin"
 
 
 def test_texts_to_repeat_were_drawn_not_chosen() -> None:
