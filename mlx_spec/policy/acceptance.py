@@ -7,6 +7,7 @@ accepted with that probability if all before it are.
 """
 
 from collections.abc import Collection, Iterable
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
 EXPECTED = np.cumsum(ALIVE, axis=1)
 """[levels, lengths], tokens of rounds that draft 0, 1, ... k, the target's own one included."""
 SWITCH = 0.01
-"""Share of the usual mixed in again after a round that drafted, or a token that was reviewed."""
+"""Share of the usual mixed in again after a round that drafted, or a run of shadowed tokens that were all right
+or all wrong."""
 IDLE = 0.002
 """The same after a token without a draft: in time drafting is tried again."""
 LEARN = 0.15
@@ -46,15 +48,19 @@ class Acceptance:
         """What the text that ended last was like."""
         self._texts: dict[int, np.ndarray] = {}
         self._seen: set[int] = set()
+        self._shadows: dict[int, list[bool]] = {}
+        """Of each text, which tokens would have been drafted: taken together when they are asked for."""
 
     @property
     def now(self) -> np.ndarray:
         """The mean of the texts: what follows from it is the mean of what follows for each."""
+        self._take_shadows()
         weights = list(self._texts.values())
         return self._last if not weights else weights[0] if len(weights) == 1 else np.mean(weights, axis=0)
 
     def begin(self, texts: Collection[int]) -> None:
         """These are written from here on: what those that ended were like joins the usual."""
+        self._take_shadows()
         for ended in self._texts.keys() - texts:
             self._last = self._texts.pop(ended)
             if ended in self._seen:
@@ -67,17 +73,24 @@ class Acceptance:
 
     def count(self, text: int, drafted: int, accepted: int) -> None:
         """Take a round of a text; positions after the first rejection tell nothing."""
+        self._take_shadows()
         self._learn(text, ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
 
     def shadow(self, text: int, right: Iterable[bool]) -> None:
         """Take tokens of plain rounds: whether each would have been drafted."""
-        for accepted in right:
-            self._learn(text, LEVELS if accepted else 1 - LEVELS)
+        self._shadows.setdefault(text, []).extend(right)
 
     def idle(self, tokens: int) -> None:
         """`tokens` were written in each text of which nothing is known."""
+        self._take_shadows()
         for text, weights in self._texts.items():
             self._texts[text] = _mix(weights, self.usual, 1 - (1 - IDLE) ** tokens)
+
+    def _take_shadows(self) -> None:
+        for text, tokens in self._shadows.items():
+            for right, run in groupby(tokens):
+                self._learn(text, (LEVELS if right else 1 - LEVELS) ** len(list(run)))
+        self._shadows.clear()
 
     def _learn(self, text: int, likelihood: np.ndarray) -> None:
         if text in self._texts:  # else it has ended

@@ -71,10 +71,10 @@ class Controller:
         """Drafter and length that are run until their time was read."""
         self._look_left, self._looks, self._look_after, self._quiet = 0, 0, LOOK_FIRST, 0
         """Rounds of the look that are left, looks so far, rounds between two, rounds since the last."""
-        self._rests, self._idle = 0, 0
-        """Plain rounds to come that need no weighing; those since it was last weighed."""
-        self._weighed: set[str] = set()
-        """Kinds that were weighed when rest began."""
+        self._rests: dict[str, float] = {}
+        """Up to how many tokens of this answer candidates of a kind need no weighing."""
+        self._idle = 0
+        """Plain rounds since it was last weighed."""
 
     def of(self, texts: int) -> "Controller":
         """For rounds of so many texts: with costs and a budget of its own, and the same acceptance."""
@@ -89,7 +89,8 @@ class Controller:
     def begin(self, texts: Collection[int]) -> None:
         """Texts begin, or join others, or leave them."""
         self._live = list(texts)
-        self._look_left, self._rests, self._idle = 0, 0, 0
+        self._look_left, self._idle = 0, 0
+        self._rests.clear()
         self._written, self._review_after = 0.0, REVIEW_FIRST
         if self.costs.plain:
             self.budget.begin(self.costs.of(PLAIN, 0))
@@ -105,7 +106,7 @@ class Controller:
             for candidate in (NO_CANDIDATE, *candidates):
                 if candidate.costs_as == self._look[0]:
                     return candidate, min(self._look[1], candidate.limit)
-        if self._rests and all(candidate.kind in self._weighed for candidate in candidates):
+        if all(self._written < self._rests.get(candidate.kind, 0) for candidate in candidates):
             return NO_CANDIDATE, 0
         pace = self.costs.of(PLAIN, 0, length)
         if (left := self.budget.left(pace)) <= 0:
@@ -124,10 +125,9 @@ class Controller:
         if k:
             for text, each in read.items():
                 self._known(candidate).count(text, each.draft_length, each.accepted)
-            self._rests = 0
+            self._rests.clear()
         elif candidate is NO_CANDIDATE:
             self._idle += 1
-            self._rests = max(0, self._rests - 1)
         else:
             self._review_after *= 2
         if one.steady:
@@ -204,12 +204,12 @@ class Controller:
         """A plain round, beside a shadow draft where one is due and pays."""
         for value in values:
             asked = value.candidate.shadows >= self._review_after
-            covered = value.step / value.seconds[0] + value.risk(0) <= left
+            covered = value.step / value.seconds[0] + value.reading <= left
             if asked and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
         due = self._review_after - max(value.candidate.shadows for value in values)
-        self._weighed = {value.candidate.kind for value in values}
-        self._rests = min(max(int(self._written) // RESTS, due), RESTS)
+        until = self._written + min(max(int(self._written) // RESTS, due), RESTS)
+        self._rests |= {value.candidate.kind: until for value in values}
         return NO_CANDIDATE, 0
 
     def _next_look(
@@ -227,7 +227,7 @@ class Controller:
         if not j:
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
-        return (value.candidate, j) if pays and min(value.risk(j), START) <= left else None
+        return (value.candidate, j) if pays and min(value.risk(j) + value.reading, START) <= left else None
 
     def _look_at(self, drafter: str, k: int) -> None:
         self._look, self._look_left, self._quiet = (drafter, k), LOOK_ROUNDS, 0

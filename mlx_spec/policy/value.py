@@ -9,6 +9,10 @@ from mlx_spec.candidate import Candidate
 from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
 from mlx_spec.policy.budget import START
 
+STAKE = 1 / 6
+"""Share of what may be lost that one draft may risk: after a refusal there is enough left to try again, with
+shorter drafts, and to find out (fractional betting, Kelly 1956)."""
+
 
 @dataclass
 class Value:
@@ -35,18 +39,24 @@ class Value:
         return float(self.seconds[-1] - self.seconds[-2])
 
     def risk(self, k: int) -> float:
-        """Plain rounds that a draft is expected to lose where it loses; half an answer's for reading."""
-        plain = float(self.seconds[0])
-        lost = float(self.seconds[k]) / plain - 1
+        """Plain rounds that a draft is expected to lose where it loses."""
+        lost = float(self.seconds[k] / self.seconds[0]) - 1
         alive = self.alive.tolist()
         ends = [(a - b) * (lost - j) for j, (a, b) in enumerate(pairwise(alive[: k + 1])) if j < lost]
-        return sum(ends) + alive[k] * max(0.0, lost - k) + min(self.once / plain, START / 2)
+        return sum(ends) + alive[k] * max(0.0, lost - k)
+
+    @property
+    def reading(self) -> float:
+        """Plain rounds that are risked by what it reads first; half an answer's at most."""
+        return min(self.once / float(self.seconds[0]), START / 2)
 
     def best(self, left: float, ahead: float) -> int:
-        """The best length whose risk `left` plain rounds cover; 0 if none, or if reading does not pay."""
+        """The best length that stakes no more than its share of the `left` plain rounds; 0 if none does, or if
+        reading does not pay."""
         pace = self.pace.copy()
         pace[0] = np.inf
-        while self.risk(k := int(pace.argmin())) > left:
+        stake = min(STAKE * left, left - self.reading)
+        while self.risk(k := int(pace.argmin())) > stake:
             pace[k:] = np.inf  # a longer draft risks more
             if k <= 1:
                 return 0
