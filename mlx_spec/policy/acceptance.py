@@ -21,8 +21,7 @@ ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
 EXPECTED = np.cumsum(ALIVE, axis=1)
 """[levels, lengths], tokens of rounds that draft 0, 1, ... k, the target's own one included."""
 SWITCH = 0.01
-"""Share of the usual mixed in again after a round that drafted, or a run of shadowed tokens that were all right
-or all wrong."""
+"""Share of the usual mixed in again after a round that drafted, or a run of shadows all right or wrong."""
 IDLE = 0.002
 """The same after a token without a draft: in time drafting is tried again."""
 LEARN = 0.15

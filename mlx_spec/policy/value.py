@@ -51,8 +51,8 @@ class Value:
         return min(self.once / float(self.seconds[0]), START / 2)
 
     def best(self, left: float, ahead: float) -> int:
-        """The best length that stakes no more than its share of the `left` plain rounds; 0 if none does, or if
-        reading does not pay."""
+        """The best length that stakes no more than its share of the `left` plain rounds; 0 if none does, or
+        if reading does not pay."""
         pace = self.pace.copy()
         pace[0] = np.inf
         stake = min(STAKE * left, left - self.reading)
