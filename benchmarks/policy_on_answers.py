@@ -59,7 +59,7 @@ def write_answers(target: str | None, draft: str | None, temperature: float) -> 
         right: list[bool] = []
         for read in side.pair.engine.generate(ids, options):
             text += read.tokens
-            # After 8 that stood nothing was drafted: taken for right, as those around it.
+            # After 8 accepted tokens nothing was drafted: taken for right, as those around it.
             right += [True] * read.accepted + [read.accepted == len(read.drafted) > 0]
         yield Written(prompt.category, list(ids), text, right[: len(text)])
 
@@ -95,27 +95,31 @@ def play(planner: Policy, answer: Written, rng: random.Random) -> float:
         if len(text) == TOKENS:  # else it ends where nobody knows beforehand
             k = min(k, TOKENS - at)
         drafted: Sequence[int] = ()
-        stood = 0
+        accepted = 0
         if k and candidate.drafter == "lookup":
             drafted = lookup.copy(k)
-            while stood < len(drafted) and at + stood < len(text) and drafted[stood] == text[at + stood]:
-                stood += 1
+            while (
+                accepted < len(drafted)
+                and at + accepted < len(text)
+                and drafted[accepted] == text[at + accepted]
+            ):
+                accepted += 1
         elif k:
             drafted = [0] * k
-            while stood < k and at + stood < len(text) and answer.right[at + stood]:
-                stood += 1
+            while accepted < k and at + accepted < len(text) and answer.right[at + accepted]:
+                accepted += 1
         used = candidate.drafter == "model"
         took = takes(candidate.drafter, len(drafted)) + (STEP if used and not drafted else 0.0)
         took = took * max(0.7, rng.gauss(1, NOISE)) + (READING if used and unread else 0.0)
         if used and not drafted:
             planner.shadow(id(answer), candidate, answer.right[at - rested : at])
-        gained = text[at : at + stood + 1]
+        gained = text[at : at + accepted + 1]
         if at + len(gained) == len(text):
             drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
         name = candidate.drafter if drafted else "none"
         steady = name == before and not (used and (unread or not drafted))
         before = name
-        read = Round(tuple(drafted), stood, tuple(gained), name, took, steady=steady)
+        read = Round(tuple(drafted), accepted, tuple(gained), name, took, steady=steady)
         planner.count({id(answer): read}, candidate, at)
         at += len(gained)
         for kind, right in lookup.read(answer.prompt + text[:at]):
@@ -171,12 +175,12 @@ def least_time(answer: Written) -> float:
     for at in range(len(text)):
         lookup.read(answer.prompt + text[:at])
         copied = lookup.copy(MAX_DRAFT_LENGTH)
-        copies.append(_stood([a == b for a, b in zip(copied, text[at:], strict=False)]))
+        copies.append(_accepted([a == b for a, b in zip(copied, text[at:], strict=False)]))
     least = [0.0] * (len(text) + 1)
     for at in range(len(text) - 1, 0, -1):
         found = [1 + least[at + 1]]
         for drafter, most in (
-            ("model", min(CANDIDATE.limit, _stood(answer.right[at:]))),
+            ("model", min(CANDIDATE.limit, _accepted(answer.right[at:]))),
             ("lookup", copies[at]),
         ):
             ends = [(k, min(at + k + 1, len(text))) for k in range(1, most + 1)]
@@ -185,7 +189,7 @@ def least_time(answer: Written) -> float:
     return least[1]
 
 
-def _stood(right: Sequence[bool]) -> int:
+def _accepted(right: Sequence[bool]) -> int:
     return next((place for place, is_right in enumerate(right) if not is_right), len(right))
 
 

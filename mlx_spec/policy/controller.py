@@ -21,7 +21,7 @@ AS_GOOD = 1.03
 """More rows than a fused kernel takes have to promise this much more than fewer."""
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts where costs were not measured."""
-REVIEW_FIRST = 3
+SHADOW_FIRST = 3
 """Tokens that a drafter rests before it shadows them; then twice as many, and so on."""
 LOOK_FIRST, LOOK_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
@@ -64,7 +64,7 @@ class Controller:
         """Seconds a drafter takes per token that it missed."""
         self._live: list[int] = []
         """The texts that are written."""
-        self._written, self._review_after = 0.0, REVIEW_FIRST
+        self._written, self._shadow_after = 0.0, SHADOW_FIRST
         """Tokens of this answer (the mean of several), and how many a drafter rests before it is asked
         about them."""
         self._look: tuple[str, int] | None = None
@@ -91,7 +91,7 @@ class Controller:
         self._live = list(texts)
         self._look_left, self._idle = 0, 0
         self._rests.clear()
-        self._written, self._review_after = 0.0, REVIEW_FIRST
+        self._written, self._shadow_after = 0.0, SHADOW_FIRST
         if self.costs.plain:
             self.budget.begin(self.costs.of(PLAIN, 0))
         for known in self.acceptance.values():
@@ -129,7 +129,7 @@ class Controller:
         elif candidate is NO_CANDIDATE:
             self._idle += 1
         else:
-            self._review_after *= 2
+            self._shadow_after *= 2
         if one.steady:
             self._learn(one, candidate.costs_as if k else PLAIN, length)
 
@@ -203,11 +203,11 @@ class Controller:
     def _rest(self, values: list[Value], left: float) -> tuple[Candidate, int]:
         """A plain round, beside a shadow draft where one is due and pays."""
         for value in values:
-            asked = value.candidate.shadows >= self._review_after
+            asked = value.candidate.shadows >= self._shadow_after
             covered = value.step / value.seconds[0] + value.reading <= left
             if asked and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
-        due = self._review_after - max(value.candidate.shadows for value in values)
+        due = self._shadow_after - max(value.candidate.shadows for value in values)
         until = self._written + min(max(int(self._written) // RESTS, due), RESTS)
         self._rests |= {value.candidate.kind: until for value in values}
         return NO_CANDIDATE, 0

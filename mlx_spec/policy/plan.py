@@ -22,7 +22,7 @@ class Policy(Protocol):
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         """Whose draft of how many tokens; may be asked more than once for a round.
 
-        0 is a plain round; a drafter named with it reviews the text.
+        0 is a plain round; the drafter of the candidate shadows it.
 
         Args:
             candidates: of the drafters that could draft, the surest first.

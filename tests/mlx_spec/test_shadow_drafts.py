@@ -22,11 +22,11 @@ TOKENS = 40
 
 
 class Asking(Fixed):
-    """Plans plain rounds, after every few a review or, by turns, a draft."""
+    """Plans plain rounds, after every few a shadow draft or, by turns, a draft."""
 
     def __init__(self, every: int):
         self.every = every
-        self.reviews: list[list[bool]] = []
+        self.shadows: list[list[bool]] = []
         self.accepted: list[tuple[int, int]] = []
 
     def begin(self, texts: Collection[int]) -> None:
@@ -36,7 +36,7 @@ class Asking(Fixed):
         if self.rounds < self.every:
             return NO_CANDIDATE, 0
         asked = next(candidate for candidate in candidates if candidate.drafter == "model")
-        return asked, 0 if len(self.reviews) <= len(self.accepted) else 3
+        return asked, 0 if len(self.shadows) <= len(self.accepted) else 3
 
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
         self.rounds = 0 if candidate != NO_CANDIDATE else self.rounds + 1
@@ -44,7 +44,7 @@ class Asking(Fixed):
             self.accepted += [(each.accepted, len(each.drafted))] if each.drafted else []
 
     def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
-        self.reviews.append(list(right))
+        self.shadows.append(list(right))
 
 
 class Copying(Asking):
@@ -61,19 +61,19 @@ def other() -> nn.Module:
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("prompt", [PROMPT, PROMPT * 6], ids=["short", "far behind"])
-def test_reviews_change_nothing_and_a_twin_of_the_target_was_right_every_time(temperature, prompt):
+def test_shadow_drafts_change_nothing_and_a_twin_of_the_target_was_right_every_time(temperature, prompt):
     engine, policy = engine_of(tiny_llama(1), tiny_llama(1), context_limit=512), Asking(5)
     options = {"max_tokens": TOKENS, "temperature": temperature, "seed": 7}
     wanted = text(engine, prompt, drafter="none", **options)
     engine.forget()
     engine.controller = policy  # type: ignore[assignment]
     assert text(engine, prompt, drafter="model", **options) == wanted
-    assert policy.reviews and all(all(right) for right in policy.reviews)
+    assert policy.shadows and all(all(right) for right in policy.shadows)
     assert policy.accepted and all(accepted == drafted for accepted, drafted in policy.accepted)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
-def test_a_review_tells_of_each_token_whether_it_would_have_been_drafted(temperature):
+def test_a_shadow_draft_tells_of_each_token_whether_it_would_have_been_drafted(temperature):
     engine = engine_of(tiny_llama(1), context_limit=512)
     options = Options(max_tokens=TOKENS, temperature=temperature, seed=3)
     written = PROMPT + tokens(engine.generate(PROMPT, options))
@@ -117,4 +117,4 @@ def test_what_lookup_drafted_itself_is_counted_once():
     engine.controller = policy  # type: ignore[assignment]
     text(engine, [1, 2, 3] * 8, max_tokens=TOKENS, drafter="lookup")
     drafts = len(policy.accepted)
-    assert drafts and len(policy.reviews) <= TOKENS - drafts
+    assert drafts and len(policy.shadows) <= TOKENS - drafts
