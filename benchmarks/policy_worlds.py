@@ -71,11 +71,17 @@ def mixed(rng: random.Random, tokens: int) -> list[float]:
     return [rng.choice([0.05, 0.3, 0.6, 0.92])] * tokens
 
 
+def late(rng: random.Random, tokens: int) -> list[float]:
+    """Nothing can be guessed at first, then nearly all."""
+    return [0.02] * 12 + [0.97] * (tokens - 12)
+
+
 TEXTS: dict[str, Rates] = {
     **{f"{rate:.2f}": constant(rate) for rate in RATES},
     "drifting": drifting,
     "switching": switching,
     "mixed": mixed,
+    "late": late,
 }
 
 
