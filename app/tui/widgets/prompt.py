@@ -11,9 +11,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
-from app.chat.past_prompts import PastFiles, PastPrompts
+from app.chat.past_prompts import PastPrompts
 from app.chat.slash_commands import completions, drafter_completions
 from app.history.records import Attachment
+from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.messages import CommandChosen
@@ -67,7 +68,6 @@ class Prompt(Vertical):
         self.area = PromptArea(self._takes_key, self._takes_paste)
         self.menu = CommandMenu()
         self.past = PastPrompts()
-        self.past_files = PastFiles()
         self.others_wait = False
         """Prompts wait for the answer in progress; Up takes the last of them back."""
         self.drafters: tuple[str, ...] = ()
@@ -88,10 +88,6 @@ class Prompt(Vertical):
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
 
-    def sent(self, text: str) -> None:
-        self.past.add(text)
-        self.past_files.sent(text)
-
     def put_back(self, text: str, others: int) -> None:
         self.fill(text)
         more = f" · Up: {others} more" if others else ""
@@ -103,12 +99,12 @@ class Prompt(Vertical):
         return self._given_back_title if self.area.text == self._given_back else ""
 
     def stash(self) -> bool:
-        """Empty the prompt; Up brings the text back. Return whether there was any."""
-        text = self.area.text
+        """Empty the prompt; Up brings its text and files back. Return whether there were any."""
+        text, files = self.area.text, self.take_attachments()
         self.area.clear()
-        if text.strip():
-            self.past.add(text)
-        return bool(text)
+        if text.strip() or files:
+            self.past.add(text, files or None)
+        return bool(text or files)
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -206,14 +202,14 @@ class Prompt(Vertical):
         return True
 
     def _walk(self, direction: int) -> None:
-        text = self.area.text
-        if direction < 0 and self.others_wait and not text:
+        shown = Unsent(self.area.text, self.attachments)
+        if direction < 0 and self.others_wait and not shown.text:
             self.post_message(self.QueueRequested())
             return
-        found = self.past.earlier(text) if direction < 0 else self.past.later(text)
+        found = self.past.earlier(shown) if direction < 0 else self.past.later(shown)
         if found is not None:
-            self._files.show(*self.past_files.walked(text, found, self.attachments))
-            self.fill(found)
+            self._files.show(*found.attachments)
+            self.fill(found.text)
 
     def _choose(self) -> None:
         choice = self.menu.chosen

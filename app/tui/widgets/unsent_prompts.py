@@ -17,7 +17,7 @@ class UnsentPrompts:
     def __init__(self, chat: OpenChat, prompt: Prompt) -> None:
         self._chat = chat
         self._prompt = prompt
-        self._aside = ""
+        self._aside = Unsent("")
         """What was being written when an earlier prompt came in its place."""
         self._being_written = BeingWritten()
         self._kept: object = None
@@ -30,13 +30,14 @@ class UnsentPrompts:
 
     def begin_editing(self, text: str) -> None:
         if self._chat.editing is None:
-            self._aside = self._prompt.area.text
+            self._aside = Unsent(self._prompt.area.text, self._prompt.take_attachments())
         self._prompt.fill(text)
 
     def leave_editing(self) -> None:
         """Return to what was written before; Up brings the edited text back."""
         self.stash()
-        self._prompt.fill(self._aside)
+        self._prompt.fill(self._aside.text)
+        self._prompt.attach(*self._aside.attachments)
 
     def return_prompts(self, waited: list[Unsent]) -> None:
         """Put what was not sent into an empty prompt, or behind Up."""
@@ -49,7 +50,8 @@ class UnsentPrompts:
     def keep(self, waited: list[Unsent]) -> None:
         if waited:
             self._keep([Unsent(one.text) for one in waited])
-            self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
+            for one in waited:
+                self._prompt.past.add(one.text, one.attachments or None)
             count = len(waited)
             what = "A prompt that waited was" if count == 1 else f"{count} prompts that waited were"
             files = ", with its files" if any(one.attachments for one in waited) else ""
@@ -81,7 +83,7 @@ class UnsentPrompts:
     def _now(self) -> list[Unsent]:
         if not self._chat.conversation.is_kept:
             return []
-        before = [Unsent(self._aside)] if self._chat.editing else []
+        before = [self._aside] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
         return _worth_keeping([*self._chat.queued, *before, written])
 
@@ -93,12 +95,12 @@ class UnsentPrompts:
         except AppError:
             return  # the history's thread has reported it
         if found and prompt.is_attached and not prompt.area.text:
-            *others, last = found
-            if written := [one for one in found if one.text]:
+            written = [one for one in found if one.text]
+            for one in written:
+                prompt.past.add(one.text, one.attachments)
+            if written:
                 prompt.put_back(written[-1].text, len(written) - 1)
-            if any(one.attachments for one in others):
-                prompt.past_files.keep({one.text: one.attachments for one in written})
-            prompt.attach(*last.attachments)
+            prompt.attach(*found[-1].attachments)
             self._chat.view.show()
             ask(lambda history: gave_back(history, chat_id))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.past_prompts import PastPrompts
+from app.history.unsent import Unsent
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 MARK = "not sent yet"
@@ -181,8 +182,8 @@ async def test_files_attached_to_no_prompt_are_back_too(open_chat: OpenChat, tmp
 def test_up_skips_the_text_that_was_given_back() -> None:
     past = PastPrompts()
     past.begin(["one", "two"])
-    assert past.earlier("two") == "one"
-    assert past.later("one") == "two"
+    assert past.earlier(Unsent("two")) == Unsent("one")
+    assert past.later(Unsent("one")) == Unsent("two")
 
 
 async def test_a_prompt_that_failed_while_another_was_written_is_behind_up(open_chat: OpenChat) -> None:
