@@ -106,7 +106,8 @@ class ChatScreen(Screen[None]):
         self.set_interval(KEEP_SECONDS, self.unsent_prompts.save)
 
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
-        self.prompt.sent(event.text)
+        self.prompt.past.add(event.text)
+        self.view.notices.clear_read(self.app)
         if event.text.startswith("/"):
             return  # A command: the app runs it.
         event.stop()
@@ -115,7 +116,7 @@ class ChatScreen(Screen[None]):
             files = await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(event.text)])
         except BadInput as error:
             text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
-            self.view.note(text, "error")
+            self.view.note(text, "mistake")
             self.prompt.fill(event.text)
             return
         for name in mistyped(event.text):

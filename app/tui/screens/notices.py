@@ -15,7 +15,7 @@ from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.notices import Notice
 
-STYLES: dict[Kind, str] = {"info": "", "warning": "$text-warning", "error": "bold $text-error"}
+STYLES: dict[Kind, str] = {"info": "", "mistake": "", "warning": "$text-warning", "error": "bold $text-error"}
 
 
 class NoticesScreen(ModalScreen[None], OpenedScreen[None]):
