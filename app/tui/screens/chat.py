@@ -138,11 +138,13 @@ class ChatScreen(Screen[None]):
                 for note in info.notes:
                     self.view.note(note)
             case TuningEnded(skipped=skipped):
-                self.view.note(
+                text = (
                     "Measuring was skipped: what drafting costs here is learned while answering."
                     if skipped
                     else "Measured what drafting costs here: from now on it adapts to the text."
                 )
+                # It would lie over the explanation of the first start.
+                self.view.note(text) if self.app.screen is self else self.view.notices.keep(text)
             case LoadFailed(text) if idle:  # an answer that waited for the pair says the same thing
                 self.view.note(text, "error")
             case EngineDied(text, while_answering=False):
@@ -192,7 +194,7 @@ class ChatScreen(Screen[None]):
         if self.state.logs:
             self.app.push_screen(InspectorScreen(self.state.logs))
         else:
-            self.view.note("There are no rounds to look at yet. Send a prompt first.", "warning")
+            self.view.note("There are no rounds to look at yet. Send a prompt first.", "mistake")
 
     def action_totals(self) -> None:
         setup = setup_rows(self.state.conversation.system, self.state.settings)

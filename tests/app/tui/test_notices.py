@@ -2,7 +2,9 @@
 
 import pytest
 
+from app.engine.protocol import TuningEnded
 from app.tui.app import ChatApp
+from app.tui.screens.first_run import FirstRunScreen
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -28,3 +30,18 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
         assert seconds[-1] > 20
         await chat.ask("hello")
         assert "scripted failure" in chat.screen, "an error stays until it was read"
+
+
+async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_start(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat((80, 24), pair="builtin", welcomes=True, toasts=True) as chat:
+        await chat.reached(FirstRunScreen)
+        chat.app.chat.take_pair_event(TuningEnded(skipped=False))
+        await chat.noticed("Measured what drafting costs here")
+        await chat.pilot.pause(0.2)
+        assert "Measured" not in chat.screen
+        await chat.press("escape")
+        await chat.back_in_chat()
+        chat.app.chat.take_pair_event(TuningEnded(skipped=True))
+        await chat.shows("Measuring was skipped")
