@@ -29,8 +29,8 @@ from app.tui.widgets.welcome import Welcome
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
-MEASURE = 106
-"""Columns of the conversation at most: lines of 100 characters, with their room at both sides."""
+MEASURE = 102
+"""Columns of the conversation at most: lines of 100 characters, and two before an answer."""
 KEEP_SECONDS = 1.0
 """How much of what is being written a sudden end may cost."""
 
