@@ -1,4 +1,4 @@
-"""Terminals of forty columns and of ten rows: what is typed and what is chosen stay in view; and wide ones."""
+"""Small terminals, where what is typed and what is chosen stay in view; and wide ones."""
 
 from textual.widgets import Input, OptionList
 
