@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.open_chat import NOT_KEPT
-from app.chat.pull_queue import KeptPulls, PullQueue
+from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.history.database import history_file
@@ -94,7 +94,7 @@ class ChatApp(Program):
             begins_anew=resume is None and is_kept, is_kept=is_kept, marks=self.config["marks"],
         )  # fmt: skip
         self.state = chat.state
-        self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
+        self.pulls = PullQueue(data_folder() / "downloads")
         self.saved = SavedChats(
             self.state, self.keys.fill_in, chat.unsent_prompts.put_back,
             self.config.export_folder,

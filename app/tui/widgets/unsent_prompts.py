@@ -1,14 +1,15 @@
 """Prompts that were written and not sent: the next run of the program gives them back to their chat."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from app.chat.open_chat import OpenChat
-from app.history.being_written import BeingWritten, take_over
 from app.history.store import History
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
+from app.shell.left_behind import LeftBehind
 from app.tui.widgets.prompt import Prompt
+from models.paths import data_folder
 
 
 class UnsentPrompts:
@@ -19,10 +20,10 @@ class UnsentPrompts:
         self._prompt = prompt
         self._aside = Unsent("")
         """What was being written when an earlier prompt came in its place."""
-        self._being_written = BeingWritten()
+        self._being_written = LeftBehind(data_folder() / "unsent")
         self._kept: object = None
         self._ended = False
-        chat.history.ask(take_over)
+        chat.history.ask(self._take_over)
 
     def stash(self) -> bool:
         self._keep([Unsent(self._prompt.area.text)])
@@ -59,10 +60,11 @@ class UnsentPrompts:
 
     def save(self) -> None:
         """Keep what is being written and what waits, for the case that the program is killed."""
-        now = self._now, self._chat.conversation.chat.id
+        prompts, chat_id = now = self._now, self._chat.conversation.chat.id
         if now != self._kept and not self._ended:
             self._kept = now
-            self._chat.history.ask(lambda _: self._being_written.keep(*now))
+            file, rows = self._being_written, [asdict(one) for one in prompts]
+            self._chat.history.ask(lambda _: file.keep([chat_id, rows]) if rows else file.drop())
 
     def end(self) -> None:
         prompts, chat_id = self._now, self._chat.conversation.chat.id
@@ -70,7 +72,7 @@ class UnsentPrompts:
 
         def end(history: History) -> None:
             keep_unsent(history, prompts, chat_id)
-            self._being_written.end()
+            self._being_written.drop()
 
         self._chat.history.ask(end)
 
@@ -103,6 +105,15 @@ class UnsentPrompts:
             prompt.attach(*found[-1].attachments)
             self._chat.view.show()
             ask(lambda history: gave_back(history, chat_id))
+
+    def _take_over(self, history: History) -> None:
+        """Give the history what programs left behind that were killed."""
+
+        def take(left: tuple[str, list[Unsent]]) -> None:
+            chat_id, prompts = left
+            keep_unsent(history, prompts, chat_id)
+
+        self._being_written.take_over(tuple[str, list[Unsent]], take)
 
     def _keep(self, prompts: list[Unsent]) -> None:
         if self._chat.conversation.is_kept and (kept := _worth_keeping(prompts)):

@@ -81,8 +81,8 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def left_behind() -> str:
-        (file,) = (tmp_path / "unsent").glob("*.json")
-        return file.read_text()
+        files = list((tmp_path / "unsent").glob("*.jsonl"))
+        return "".join(file.read_text().splitlines(keepends=True)[-1] for file in files)
 
     monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
     async with open_chat() as chat:
