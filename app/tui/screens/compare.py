@@ -22,7 +22,6 @@ from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
-from app.tui.widgets.key_line import KeyLine
 
 EXPORTED = (".json", ".csv", ".png")
 
@@ -63,9 +62,8 @@ The same prompts without and with drafting, one after the other on the same engi
         self._exports = False
         self._view = ComparisonView()
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield self._view
-        yield KeyLine()
 
     async def on_mount(self) -> None:
         if self.record is not None:

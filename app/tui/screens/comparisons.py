@@ -16,7 +16,6 @@ from app.tui.messages import ComparisonChosen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import ask
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 
 
 class ComparisonsScreen(OpenedScreen[None]):
@@ -33,11 +32,10 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     records: tuple[Record, ...] = ()
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Static(id="comparisons-title")
         yield ItemList(markup=False, id="comparisons")
         yield Static(id="comparison-summary")
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -12,7 +12,6 @@ from app.engine.events import DraftRound
 from app.shell.printable import one_line, printable
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.token_text import round_sentence, round_text
 
 REFRESH_SECONDS = 0.25
@@ -48,12 +47,11 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         row = self.query_one(OptionList).highlighted
         return None if row is None else self.answer.rounds[row]
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Static(id="rounds-title")
         yield Static(id="rounds-text")
         yield Static(id="rounds-sentence")
         yield OptionList(markup=False, id="rounds")
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -1,13 +1,17 @@
-"""What the screens that are opened over the chat have in common: they close once."""
+"""What the screens that are opened over the chat have in common: their keys below, and they close once."""
 
 from collections.abc import Callable, Coroutine
 from typing import ParamSpec
 
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.content import Content
 from textual.screen import Screen, ScreenResultType
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 
+from app.shell.printable import one_line
 from app.tui.program import Program
+from app.tui.widgets.key_line import KeyLine
 
 P = ParamSpec("P")
 
@@ -23,6 +27,19 @@ class OpenedScreen(Screen[ScreenResultType]):
 
     asks = False
     """A question is asked here, or its answer carried out."""
+
+    def compose(self) -> ComposeResult:
+        yield from self.parts()
+        yield KeyLine()
+
+    def parts(self) -> ComposeResult:
+        """What is above its keys."""
+        yield from ()
+
+    def show_message(self, text: str) -> None:
+        """Say it in the line that is there for it, unless the screen was closed meanwhile."""
+        if not self.was_closed:
+            self.query_one("#message", Static).update(Content(one_line(text)))
 
     @property
     def was_closed(self) -> bool:

@@ -27,7 +27,6 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
@@ -75,15 +74,14 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """Held, not looked up: both are asked for before the screen is drawn and while it is taken down."""
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         hint = "Filter: name, licence, installed, fits, ..."
         yield Input(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
         yield self._list
         yield self._details_view
         yield DownloadList(id="downloads")
-        yield Static(Content(self.hint), id="pull-line")
-        yield KeyLine()
+        yield Static(Content(self.hint), id="message")
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False
@@ -201,9 +199,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def action_remove(self) -> None:
         if (pair := self.chosen) is not None:
             self.ask_once(self._remove(pair))
-
-    def show_message(self, text: str) -> None:
-        self.query_one("#pull-line", Static).update(Content(text))
 
     def show_downloads(self) -> None:
         self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)

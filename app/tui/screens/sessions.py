@@ -17,7 +17,6 @@ from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
@@ -57,11 +56,10 @@ the chat at the message that was found."""
         """Id of the chat that is deleted and still in the list."""
         self.archived = False
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Input(self._text, placeholder="Search all chats", id="sessions-search")
         yield ItemList(markup=False)
-        yield Static(id="sessions-line")
-        yield KeyLine()
+        yield Static(id="message")
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -152,11 +150,6 @@ the chat at the message that was found."""
     def load(self) -> None:
         """Ask for the chats again; an answer that comes too late is dropped."""
         self.run_worker(self._load, exclusive=True, group="load")
-
-    def show_message(self, text: str) -> None:
-        """Say it in the line below the list, unless the screen was closed meanwhile."""
-        if not self.was_closed:
-            self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
     def _do(self, work: Awaitable[str]) -> None:
         self.show_message("")

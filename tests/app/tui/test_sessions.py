@@ -38,7 +38,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     )
     async with open_chat(size=(80, 24)) as opened:
         screen = await open_list(opened)
-        line = screen.query_one("#sessions-line", Static)
+        line = screen.query_one("#message", Static)
         await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
         await opened.shows("␛[31m")
         await opened.press("a")
