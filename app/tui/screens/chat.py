@@ -219,7 +219,7 @@ class ChatScreen(Screen[None]):
             self.action_back_to_prompt()
 
     def action_back_to_prompt(self) -> None:
-        self.transcript.select_entry(None)
+        self.transcript.select(None)
         self.transcript.follow()
         self.prompt.area.focus()
 
