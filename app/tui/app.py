@@ -211,9 +211,6 @@ class ChatApp(Program):
         copy(self, text)
         self.notify(f"Copied {counted(len(text), 'character')}.", timeout=COPIED_SECONDS)
 
-    def on_comparison_chosen(self, message: messages.ComparisonChosen) -> None:
-        self.opener.comparison(message.record)
-
     def applies(self, action: str) -> bool:
         return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)
 

@@ -7,7 +7,6 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from app.chat.engine_link import PairEvent, RequestEvent
-from app.compare.record import Record
 
 
 @dataclass
@@ -62,8 +61,3 @@ class ComparisonEnded(Message):
     """A comparison ran to its end; the text sums it up in one line."""
 
     text: str
-
-
-@dataclass
-class ComparisonChosen(Message):
-    record: Record

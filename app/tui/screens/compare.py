@@ -152,7 +152,7 @@ The same prompts without and with drafting, one after the other on the same engi
         if not self._exports:
             # The picture takes seconds: keys are heard meanwhile, and this screen may be left.
             self._exports = True
-            self.notify("Writing JSON, CSV and a picture…")
+            self.app.state.view.note("Writing JSON, CSV and a picture…")
             self.app.run_worker(self._export(self.record))
 
     async def _export(self, record: Record) -> None:
@@ -162,10 +162,10 @@ The same prompts without and with drafting, one after the other on the same engi
             for file in files:
                 await asyncio.to_thread(export, record, file)
         except AppError as error:
-            self._show_error(error)
+            self.app.state.view.note(str(error), "error")
         else:
-            written = f"Written: {', '.join(file.name for file in files)} in {place.parent}"
-            self.app.notify(printable(written), markup=False)
+            written = ", ".join(file.name for file in files)
+            self.app.state.view.note(f"Written: {written} in {place.parent}")
         finally:
             self._exports = False
 
@@ -212,8 +212,5 @@ The same prompts without and with drafting, one after the other on the same engi
             if self.app.state.conversation.is_kept:
                 store.keep(record)
         except AppError as error:
-            self._show_error(error)
+            self.app.state.view.note(str(error), "error")
         self.app.post_message(ComparisonEnded(sentence(record)))
-
-    def _show_error(self, error: AppError) -> None:
-        self.app.notify(printable(str(error)), severity="error", markup=False)

@@ -4,10 +4,10 @@ import asyncio
 import re
 from pathlib import Path
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Click
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
@@ -17,6 +17,7 @@ from app.history.records import Attachment
 from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
+from app.tui.keys.keymap import bind
 from app.tui.messages import CommandChosen
 from app.tui.program import Program
 from app.tui.widgets.command_menu import CommandMenu
@@ -36,12 +37,6 @@ class AttachmentList(Static):
     app: Program
     files: tuple[Attachment, ...] = ()
 
-    class Opened(Message):
-        """The person wants what was pasted in the prompt."""
-
-    def on_click(self) -> None:
-        self.post_message(self.Opened())
-
     def show(self, *files: Attachment) -> None:
         self.files = files
         self.display = bool(files)
@@ -60,6 +55,10 @@ def _chip(file: Attachment) -> str:
 
 
 class Prompt(Vertical):
+    BINDINGS = [
+        bind("ctrl+s", "open_pasted", "", "prompt.open", "Write a long text that was pasted into the prompt"),
+    ]
+
     class QueueRequested(Message):
         """Up in an empty prompt while others wait."""
 
@@ -118,18 +117,16 @@ class Prompt(Vertical):
         self._files.show()
         return files
 
-    def open_pasted(self) -> None:
-        """Write the long texts that were pasted into the prompt."""
+    def action_open_pasted(self) -> None:
         pasted = [file for file in self.attachments if file.name == PASTED]
         if pasted:
             self._files.show(*(file for file in self.attachments if file not in pasted))
             self.area.insert("\n".join(file.text for file in pasted))
+            self.area.focus()
 
-    @on(AttachmentList.Opened)
-    @on(PromptArea.PastedOpened)
-    def _open_pasted(self) -> None:
-        self.open_pasted()
-        self.area.focus()
+    def on_click(self, event: Click) -> None:
+        if event.widget is self._files:
+            self.action_open_pasted()
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -172,7 +169,7 @@ class Prompt(Vertical):
         if self.menu.is_open:
             return self._moves_in_menu(key)
         if key in self.area.app.keys.of("prompt.send") and not self.area.text.strip():
-            self.open_pasted()  # it is the prompt
+            self.action_open_pasted()  # it is the prompt
             return False
         if key == "backspace" and not self.area.text:
             self._files.show(*self.attachments[:-1])
