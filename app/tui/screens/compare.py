@@ -104,9 +104,9 @@ The same prompts without and with drafting, one after the other on the same engi
             self._view.show_message(f"Reading the prompt: {event.done} of {event.total} tokens.")
         elif isinstance(event, TextAdded):
             progress.pieces += event.pieces
-            self._view.add(progress.plan, run, event)
+            self._view.add(event)
         elif isinstance(event, TurnEnded) and progress.end_run(event):
-            self._view.end_run(progress.plan, run, event.stats)
+            self._view.end_run(event.stats)
             await self._go_on(progress)
         elif isinstance(event, TurnEnded):
             await self._explain(progress)

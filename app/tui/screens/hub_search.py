@@ -31,7 +31,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     BINDINGS = [
         bind("enter", "choose", "Take", "hub.choose", "Put a pair together with this model as its target"),
-        bind("/", "words", "Search", "hub.words", "Change the words of the search", priority=True),
+        bind("/", "search", "Search", "hub.words", "Change the words of the search", priority=True),
         bind("escape", "dismiss", "Back", "hub.back", "Back to the pairs"),
     ]
 
@@ -56,9 +56,6 @@ class HubSearchScreen(OpenedScreen[str | None]):
     def on_resize(self) -> None:
         self._draw()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "words" or not isinstance(self.focused, Input)
-
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.value.strip():
             self._search(event.value)
@@ -70,9 +67,6 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)
-
-    def action_words(self) -> None:
-        self.set_focus(self.query_one(Input))
 
     def _search(self, words: str) -> None:
         self.show_message(f"Searching the Hub for {words}…")

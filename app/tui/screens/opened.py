@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.screen import Screen, ScreenResultType
-from textual.widgets import OptionList, Static
+from textual.widgets import Input, OptionList, Static
 
 from app.shell.printable import one_line
 from app.tui.program import Program
@@ -49,6 +49,15 @@ class OpenedScreen(Screen[ScreenResultType]):
     def applies(self, action: str) -> bool:
         """Whether what a key of this screen does is of use now, as `Program.applies` has it."""
         return True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something now. The one that goes to a field is a letter within it."""
+        return action != "search" or not isinstance(self.focused, Input)
+
+    def action_search(self) -> None:
+        field = self.query_one(Input)
+        field.display = True
+        self.set_focus(field)
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()

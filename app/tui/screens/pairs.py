@@ -48,7 +48,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("space", "more", "More", "pairs.more",
              "Scroll the facts about the pair; from their end back to their beginning"),
         # A priority, so that letters typed right behind it are in the filter.
-        bind("slash", "filter", "Filter", "pairs.filter",
+        bind("slash", "search", "Filter", "pairs.filter",
              "Show only pairs with these words: a name, a licence, installed, fits, ...", priority=True),
         bind("c", "cancel_pull", "Cancel", "pairs.cancel",
              "Stop or give up the pair's download, or the one that runs; what came is kept"),
@@ -107,9 +107,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def hint(self) -> str:
         return self.app.keys.fill_in(HINT)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "filter" or not isinstance(self.focused, Input)
-
     def applies(self, action: str) -> bool:
         pulls, pair = self.app.pulls, self.chosen
         match action:
@@ -159,11 +156,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
         view = self._details_view
         scroll = view.scroll_page_down if view.scroll_y < view.max_scroll_y else view.scroll_home
         scroll(animate=False)
-
-    def action_filter(self) -> None:
-        words = self.query_one(Input)
-        words.display = True
-        self.set_focus(words)
 
     def action_back(self) -> None:
         words = self.query_one(Input)

@@ -85,17 +85,9 @@ the chat at the message that was found."""
         return action != "undo" or self.app.saved.can_undo
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that would do nothing now are not offered."""
-        match action:
-            case "search":
-                return not isinstance(self.focused, Input)
-            case "rename" | "archive" | "delete" | "export":
-                return bool(self.rows)
-            case _:
-                return True
-
-    def action_search(self) -> None:
-        self.set_focus(self.query_one(Input))
+        if action in ("rename", "archive", "delete", "export"):
+            return bool(self.rows)
+        return super().check_action(action, parameters)
 
     def action_rename(self) -> None:
         if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
