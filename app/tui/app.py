@@ -193,10 +193,10 @@ class ChatApp(Program):
 
     async def on_command_chosen(self, message: messages.CommandChosen) -> None:
         self.opener.return_to_chat()
-        if message.takes_value:
-            self.chat.prompt.fill(f"/{message.name} ")
+        if message.command.needs_value:
+            self.chat.prompt.fill(f"/{message.command.name} ")
         else:
-            await self.action_command(message.name)
+            await self.action_command(message.command.name)
 
     def on_copy_requested(self, message: messages.CopyRequested) -> None:
         self._copy(message.text)

@@ -7,6 +7,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from app.chat.engine_link import PairEvent, RequestEvent
+from app.chat.slash_commands import SlashCommand
 
 
 @dataclass
@@ -50,10 +51,9 @@ class CopyRequested(Message):
 
 @dataclass
 class CommandChosen(Message):
-    """A command was picked from the completion list."""
+    """A command was picked from a list."""
 
-    name: str
-    takes_value: bool
+    command: SlashCommand
 
 
 @dataclass

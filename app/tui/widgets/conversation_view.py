@@ -95,9 +95,7 @@ class ConversationView:
             return self._live
         message = self._chat.conversation.tree[message_id]
         if message.facts is None:
-            return UserMessage(
-                message.text, [file.name for file in message.attachments], self._branch(message)
-            )
+            return UserMessage(message, self._branch(message))
         pieces = self._pieces(message)
         return Answer(pieces, stored_line(message), self._branch(message), marks=self.marks)
 

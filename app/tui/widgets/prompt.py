@@ -217,7 +217,7 @@ class Prompt(Vertical):
             self._complete(choice)
         elif choice is not None:
             self.area.clear()
-            self.post_message(CommandChosen(choice.name, takes_value=choice.needs_value))
+            self.post_message(CommandChosen(choice))
 
     def _complete(self, path: str) -> None:
         """Write the path out where its beginning was typed; what is in a folder is offered next."""
