@@ -200,6 +200,9 @@ class ChatScreen(Screen[None]):
         setup = setup_rows(self.state.conversation.system, self.state.settings)
         self.app.push_screen(TotalsScreen(setup, self.state.logs))
 
+    def action_open_pasted(self) -> None:
+        self.prompt.open_pasted()
+
     def action_page(self, direction: int) -> None:
         if self.transcript.max_scroll_y > 0:
             page = self.transcript.scroll_page_up if direction < 0 else self.transcript.scroll_page_down

@@ -17,7 +17,6 @@ from app.history.records import Attachment
 from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
-from app.tui.keys.keymap import bind
 from app.tui.messages import CommandChosen
 from app.tui.program import Program
 from app.tui.widgets.command_menu import CommandMenu
@@ -55,10 +54,6 @@ def _chip(file: Attachment) -> str:
 
 
 class Prompt(Vertical):
-    BINDINGS = [
-        bind("ctrl+s", "open_pasted", "", "prompt.open", "Write a long text that was pasted into the prompt"),
-    ]
-
     class QueueRequested(Message):
         """Up in an empty prompt while others wait."""
 
@@ -117,7 +112,8 @@ class Prompt(Vertical):
         self._files.show()
         return files
 
-    def action_open_pasted(self) -> None:
+    def open_pasted(self) -> None:
+        """Write the long texts that were pasted into the prompt."""
         pasted = [file for file in self.attachments if file.name == PASTED]
         if pasted:
             self._files.show(*(file for file in self.attachments if file not in pasted))
@@ -126,7 +122,7 @@ class Prompt(Vertical):
 
     def on_click(self, event: Click) -> None:
         if event.widget is self._files:
-            self.action_open_pasted()
+            self.open_pasted()
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -169,7 +165,7 @@ class Prompt(Vertical):
         if self.menu.is_open:
             return self._moves_in_menu(key)
         if key in self.area.app.keys.of("prompt.send") and not self.area.text.strip():
-            self.action_open_pasted()  # it is the prompt
+            self.open_pasted()  # it is the prompt
             return False
         if key == "backspace" and not self.area.text:
             self._files.show(*self.attachments[:-1])

@@ -41,6 +41,8 @@ first line brings earlier prompts back."""
         bind("ctrl+b", "submit_at_once", "", "prompt.at_once",
              "Stop the answer in progress: the prompt, or what waits, is sent in its place"),
         bind("ctrl+g", "editor", "", "prompt.editor", "Write the prompt in your own editor ($EDITOR)"),
+        bind("ctrl+s", "screen.open_pasted", "", "prompt.open",
+             "Write a long text that was pasted into the prompt"),
         bind("ctrl+z", "app.suspend_process", "", "prompt.suspend", "Back to the shell; `fg` returns here"),
         bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
         bind("tab", "screen.browse", "", "prompt.browse",
