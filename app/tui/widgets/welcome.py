@@ -11,7 +11,7 @@ from app.tui.widgets.sample import sample
 from models.size_text import size_text
 
 TIPS = """\
-{app.help} help · {prompt.send} sends · {prompt.newline} new line
+{app.help} help · {prompt.send} sends · {prompt.newline} newline
 {chat.draft} draft · {chat.compare} compare · {app.pairs} pairs"""
 
 TALL = 22

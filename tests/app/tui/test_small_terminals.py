@@ -91,3 +91,8 @@ async def test_in_a_wide_terminal_lines_of_an_answer_have_a_hundred_columns_at_m
         await chat.until(lambda: answer.size.height > 5)
         lines = [answer.render_line(y).text.rstrip() for y in range(answer.size.height)]
         assert 95 < max(map(len, lines)) <= 100
+
+
+async def test_the_keys_of_an_empty_chat_fit_into_forty_columns(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.shows("F1 help · Enter sends · Ctrl+J newline")
