@@ -79,6 +79,7 @@ class PullQueue:
         """`folder` has what programs did not finish."""
         self.problem = ""
         """Why the queue will not outlive the program, until that was shown; empty while it will."""
+        self._folder = folder
         self._kept = LeftBehind(folder)
         self._ended = False
         self._kept_pairs: dict[PairSpec, str] | None = None
@@ -181,8 +182,10 @@ class PullQueue:
                 self._cannot_keep(error)
 
     def _cannot_keep(self, error: OSError) -> None:
-        where = f"{error.filename} cannot be written ({error.strerror})"
-        self.problem = f"Downloads that do not end will not be offered again: {where}."
+        self.problem = (
+            f"Downloads that do not end will not be offered again: {self._folder} cannot be written "
+            f"({error.strerror})."
+        )
 
 
 def _rows(pairs: Mapping[PairSpec, str]) -> object:
