@@ -8,7 +8,8 @@ from app.engine.events import Piece
 from app.history.records import ChatMessage
 from app.history.unsent import Unsent
 
-Kind = Literal["info", "warning", "error"]
+Kind = Literal["info", "mistake", "warning", "error"]
+"""A mistake is a person's: what was typed cannot be done, and is typed anew."""
 
 
 class ChatView(Protocol):

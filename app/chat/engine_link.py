@@ -3,17 +3,15 @@
 Events are collected on a timer, not one by one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.engine import protocol
-from app.engine.chat_prompt import Message
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
 from app.engine.protocol import Answered, Explained, Indexing, Loaded, LoadFailed, Tuning, TuningEnded
 from app.engine.server_client import ServerClient
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
 EngineState = Literal["loading", "ready", "failed", "dead"]
@@ -87,37 +85,13 @@ class EngineLink:
         if not self.wake():
             self._load()
 
-    def ask(
-        self,
-        asker: Asker,
-        messages: Sequence[Message],
-        options: Options,
-        *,
-        documents: Sequence[str] = (),
-        begun: str = "",
-    ) -> int:
-        """Request an answer. Its `Answered` and `RequestFailed` go to the asker, with the id returned.
-
-        `documents` are for the lookup drafter; `begun` is how the answer begins.
-        """
-        return self.send(
-            asker, protocol.Answer(0, tuple(messages), options, documents=tuple(documents), begun=begun)
-        )
-
     def send(self, asker: Asker, request: protocol.Answer | protocol.Explain) -> int:
-        """Send a request under a new id, which is returned; what comes of it goes to the asker."""
+        """Send a request under a new id, which is returned; what comes of it goes to the asker with that."""
         self.wake()
         self._last_id += 1
         self._askers[self._last_id] = asker
         self.client.send(replace(request, id=self._last_id))
         return self._last_id
-
-    def explain(
-        self, asker: Asker, messages: Sequence[Message], options: Options,
-        plain: Sequence[int], drafted: Sequence[int],
-    ) -> int:  # fmt: skip
-        """Ask where two answers part; an `Explained` or `RequestFailed` with this id goes to the asker."""
-        return self.send(asker, protocol.Explain(0, tuple(messages), options, tuple(plain), tuple(drafted)))
 
     def wake(self) -> bool:
         """Start a dead engine again; True if it was dead."""

@@ -11,7 +11,7 @@ from app.chat.conversation import Conversation
 from app.chat.engine_link import Asker, EngineLink, RequestEvent, RequestFailed
 from app.chat.settings import Settings
 from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
-from app.engine.protocol import Answered
+from app.engine.protocol import Answer, Answered
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
@@ -222,7 +222,8 @@ class OpenChat:
         if message.text:  # its own options, but how long it may become is what the person says now
             options = replace(options, max_tokens=self.settings.options.max_tokens)
         messages, documents = self.conversation.messages(prompt), self.conversation.documents(prompt)
-        request = self.link.ask(self._asker, messages, options, documents=documents, begun=message.text)
+        asked = Answer(0, tuple(messages), options, tuple(documents), begun=message.text)
+        request = self.link.send(self._asker, asked)
         self.running = AnswerInProgress(request, prompt, message, log, options.max_tokens)
         self.context.latest = None
         self.view.show()

@@ -76,9 +76,10 @@ def details(facts: Facts) -> str:
     if facts.fit:
         lines.append(f"Here: {facts.fit.verdict}, it {facts.fit.why}.")
     if expected:
-        plain = with_range(expected.plain, expected.plain_range, "tok/s")
-        drafted = with_range(expected.drafted, expected.drafted_range)
-        lines.append(f"Expected on an {expected.chip.name}: {plain}, drafted {drafted}; {SOURCE}.")
+        speeds = with_range(expected.plain, expected.plain_range, "tok/s")
+        if pair.draft:
+            speeds += f", drafted {with_range(expected.drafted, expected.drafted_range)}"
+        lines.append(f"Expected on an {expected.chip.name}: {speeds}; {SOURCE}.")
     lines.append(f"Measured here: {facts.measured}." if facts.measured else "Not measured here yet.")
     if not pair.verified:
         lines.append(f"? {NOT_VERIFIED}")

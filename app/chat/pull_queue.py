@@ -4,21 +4,14 @@ What an earlier run of the program did not finish is paused, or failed. It begin
 says so: the line may be a metered one, and a pair is gigabytes.
 """
 
-import fcntl
-import json
-import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Literal, TextIO
-from uuid import uuid4
+from typing import Literal
 
-from app.shell.errors import AppError, MachineFailed
+from app.shell.left_behind import LeftBehind
 from models.errors import ModelsError, PullCancelled
-from models.files import locked
 from models.hub.download import pull
 from models.hub.progress import Progress
 from models.pairs.installed import installed
@@ -79,96 +72,28 @@ class PullJob:
             self.state = "failed"
 
 
-class KeptPulls:
-    """Downloads that had not ended when a program did: in the file of this program, if there are any.
-
-    Each running program has one small file and a lock on it, which the system releases however the program
-    ends: a file without a lock belongs to none. A file has a line per change and the last whole one counts,
-    so that a kill while writing loses nothing.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._path = folder / f"{uuid4().hex}.jsonl"
-        self._file: TextIO | None = None
-
-    def take_over(self) -> dict[PairSpec, str]:
-        """The downloads of programs that are gone, with why they failed; they are this program's from now on.
-
-        Raises:
-            MachineFailed: it cannot be written here, and stays theirs.
-        """
-        found: dict[PairSpec, str] = {}
-        if not os.path.isdir(self._folder):
-            return found
-        with self._alone():
-            for path in sorted(self._folder.glob("*.jsonl")):
-                try:
-                    file = path.open("r+", encoding="utf-8", errors="replace")
-                except OSError:  # not this person's
-                    continue
-                with file:
-                    if _lock(file):
-                        found |= _last_whole(file.read())
-                        if found:
-                            self._append(found)
-                        path.unlink(missing_ok=True)
-        return found
-
-    def write(self, pairs: Mapping[PairSpec, str]) -> None:
-        """Keep these, with why they failed or nothing, and nothing else.
-
-        Raises:
-            MachineFailed: the disk is full, or the folder cannot be written.
-        """
-        if not pairs and self._file is None:
-            return
-        with self._alone():
-            if pairs:
-                self._append(pairs)
-            else:
-                self._path.unlink(missing_ok=True)
-                self.close()
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _append(self, pairs: Mapping[PairSpec, str]) -> None:
-        if self._file is None:
-            self._file = open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600))
-            _lock(self._file)
-        kept = [(asdict(pair), error) for pair, error in pairs.items()]
-        self._file.write(json.dumps(kept) + "\n")
-        self._file.flush()
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """No other program begins a file or takes one over meanwhile."""
-        try:
-            with locked(self._folder):
-                yield
-        except OSError as error:
-            raise MachineFailed(
-                f"Downloads that do not end will not be offered again: {self._path} cannot be written "
-                f"({error.strerror})."
-            ) from error
-
-
 class PullQueue:
     """Paused downloads, then those of this run of the program, in the order they were asked for."""
 
-    def __init__(self, kept: KeptPulls) -> None:
+    def __init__(self, folder: Path) -> None:
+        """`folder` has what programs did not finish."""
         self.problem = ""
         """Why the queue will not outlive the program, until that was shown; empty while it will."""
-        self._kept = kept
+        self._folder = folder
+        self._kept = LeftBehind(folder)
         self._ended = False
         self._kept_pairs: dict[PairSpec, str] | None = None
+        left: dict[PairSpec, str] = {}
+
+        def take(pairs: list[tuple[PairSpec, str]]) -> object:
+            left.update(pairs)
+            return _rows(left)
+
         try:
-            left = kept.take_over()
-        except AppError as error:
-            left, self.problem = {}, str(error)
+            self._kept.take_over(list[tuple[PairSpec, str]], take)
+        except OSError as error:
+            left.clear()
+            self._cannot_keep(error)
         self.jobs = [
             PullJob(pair, "failed" if why else "paused", why)
             for pair, why in left.items()
@@ -252,23 +177,17 @@ class PullQueue:
         if pairs != self._kept_pairs and not self._ended:
             self._kept_pairs = pairs
             try:
-                self._kept.write(pairs)
-            except AppError as error:
-                self.problem = str(error)
+                self._kept.keep(_rows(pairs)) if pairs else self._kept.drop()
+            except OSError as error:
+                self._cannot_keep(error)
+
+    def _cannot_keep(self, error: OSError) -> None:
+        self.problem = (
+            f"Downloads that do not end will not be offered again: {self._folder} cannot be written "
+            f"({error.strerror})."
+        )
 
 
-def _lock(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _last_whole(text: str) -> dict[PairSpec, str]:
-    from pydantic import TypeAdapter, ValidationError  # slow to load, and seldom needed
-
-    for line in reversed(text.splitlines()):
-        with suppress(ValidationError):
-            return dict(TypeAdapter(list[tuple[PairSpec, str]]).validate_json(line))
-    return {}
+def _rows(pairs: Mapping[PairSpec, str]) -> object:
+    """As JSON has them."""
+    return [(asdict(pair), error) for pair, error in pairs.items()]

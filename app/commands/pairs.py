@@ -126,8 +126,11 @@ def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
     for pair in facts:
         name, *cells = (_shown(key, pair[key]) for key in keys)
         if chip:
-            expected = pair["expected"]
-            cells[4:4] = [f"{expected[way]:.0f}" for way in ("plain", "drafted")] if expected else ["", ""]
+            plain, drafted = "", ""
+            if expected := pair["expected"]:
+                plain = f"{expected['plain']:.0f}"
+                drafted = f"{expected['drafted']:.0f}" if pair["draft"] else ""
+            cells[4:4] = [plain, drafted]
         grid.add_row(name if pair["verified"] else f"{name} *", *cells)
     print_table(grid)
     data(f"Tokens per second on an {chip.name}: {SOURCE}." if chip else f"{why_none()} {ASK}")

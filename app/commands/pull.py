@@ -57,7 +57,7 @@ def _print_expectation(name: str) -> None:
     if not_fitting := warning(fit(pair)):
         talk(not_fitting)
     if (chip := machine.this_chip()) and (expected := expect(pair, chip)):
-        talk(sentence(name, expected))
+        talk(sentence(pair, expected))
 
 
 def _text(progress: Progress) -> str:

@@ -6,6 +6,7 @@ from app.compare.plan import Plan, Run
 from app.compare.record import Record, shared_options
 from app.engine.difference import Difference
 from app.engine.events import Piece, TurnEnded
+from app.engine.protocol import Answer, Explain
 
 
 class ComparisonInProgress:
@@ -34,9 +35,8 @@ class ComparisonInProgress:
         if run is not None:
             self.pieces = []
             question, options = self.plan.questions[run.prompt], self.plan.options_of(run)
-            self.turn_id = self._link.ask(
-                self._asker, question.messages, options, documents=question.documents
-            )
+            asked = Answer(0, tuple(question.messages), options, tuple(question.documents))
+            self.turn_id = self._link.send(self._asker, asked)
         return run
 
     def _next_length(self) -> Run | None:
@@ -80,7 +80,8 @@ class ComparisonInProgress:
         prompt, setting = differing.place
         options = self.plan.settings[setting].options(self.plan.options)
         messages = self.plan.questions[prompt].messages
-        self.turn_id = self._link.explain(self._asker, messages, options, differing.plain, differing.drafted)
+        asked = Explain(0, tuple(messages), options, tuple(differing.plain), tuple(differing.drafted))
+        self.turn_id = self._link.send(self._asker, asked)
         return True
 
     def explained(self, difference: Difference | None) -> None:

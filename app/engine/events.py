@@ -18,7 +18,6 @@ class PairInfo:
     context_limit: int
     device: str
     memory_bytes: int
-    can_draft: bool
     drafters: tuple[str, ...] = ()
     """Names that `Options.drafter` may have."""
     batches: bool = True

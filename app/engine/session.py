@@ -26,7 +26,6 @@ from app.shell.machine import device_name, versions
 from app.shell.runtime import blas
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round
-from models.pairs.drafter_kinds import DRAFT_MODELS
 
 if TYPE_CHECKING:
     from mlx_spec.rows import Rows
@@ -50,7 +49,6 @@ class Session:
             context_limit=self._pair.context_limit,
             device=device_name(),
             memory_bytes=self._pair.memory_bytes,
-            can_draft=any(name in DRAFT_MODELS for name in self._pair.engine.drafter_names),
             drafters=tuple(self._pair.engine.drafter_names),
             batches=self._pair.engine.batches,
             notes=self._pair.notes,

@@ -57,10 +57,14 @@ def _drafted_lines(expected: Expectation) -> list[str]:
     return lines
 
 
-def sentence(name: str, expected: Expectation) -> str:
-    """A prediction in one line."""
-    gain = f"{expected.drafted:.0f} drafted" if expected.length else "no gain from drafting predicted"
-    return f"{name} on an {expected.chip.name}: about {expected.plain:.0f} tokens/s plain, {gain}; {SOURCE}."
+def sentence(pair: Pair, expected: Expectation) -> str:
+    """A prediction in one line; of a pair without a draft model nothing is said about drafting."""
+    speeds = [f"about {expected.plain:.0f} tokens/s plain"]
+    if expected.length:
+        speeds.append(f"{expected.drafted:.0f} drafted")
+    elif pair.draft:
+        speeds.append("no gain from drafting predicted")
+    return f"{pair.name} on an {expected.chip.name}: {', '.join(speeds)}; {SOURCE}."
 
 
 def as_json(pair: Pair, chip: Chip | None) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.open_chat import NOT_KEPT
-from app.chat.pull_queue import KeptPulls, PullQueue
+from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.history.database import history_file
@@ -94,7 +94,7 @@ class ChatApp(Program):
             begins_anew=resume is None and is_kept, is_kept=is_kept, marks=self.config["marks"],
         )  # fmt: skip
         self.state = chat.state
-        self.pulls = PullQueue(KeptPulls(data_folder() / "downloads"))
+        self.pulls = PullQueue(data_folder() / "downloads")
         self.saved = SavedChats(
             self.state, self.keys.fill_in, chat.unsent_prompts.put_back,
             self.config.export_folder,
@@ -193,10 +193,10 @@ class ChatApp(Program):
 
     async def on_command_chosen(self, message: messages.CommandChosen) -> None:
         self.opener.return_to_chat()
-        if message.takes_value:
-            self.chat.prompt.fill(f"/{message.name} ")
+        if message.command.needs_value:
+            self.chat.prompt.fill(f"/{message.command.name} ")
         else:
-            await self.action_command(message.name)
+            await self.action_command(message.command.name)
 
     def on_copy_requested(self, message: messages.CopyRequested) -> None:
         self._copy(message.text)
@@ -210,9 +210,6 @@ class ChatApp(Program):
     def _copy(self, text: str) -> None:
         copy(self, text)
         self.notify(f"Copied {counted(len(text), 'character')}.", timeout=COPIED_SECONDS)
-
-    def on_comparison_chosen(self, message: messages.ComparisonChosen) -> None:
-        self.opener.comparison(message.record)
 
     def applies(self, action: str) -> bool:
         return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)

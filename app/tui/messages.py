@@ -7,7 +7,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from app.chat.engine_link import PairEvent, RequestEvent
-from app.compare.record import Record
+from app.chat.slash_commands import SlashCommand
 
 
 @dataclass
@@ -51,10 +51,9 @@ class CopyRequested(Message):
 
 @dataclass
 class CommandChosen(Message):
-    """A command was picked from the completion list."""
+    """A command was picked from a list."""
 
-    name: str
-    takes_value: bool
+    command: SlashCommand
 
 
 @dataclass
@@ -62,8 +61,3 @@ class ComparisonEnded(Message):
     """A comparison ran to its end; the text sums it up in one line."""
 
     text: str
-
-
-@dataclass
-class ComparisonChosen(Message):
-    record: Record

@@ -66,7 +66,7 @@ class ScriptedSession:
                 time.sleep(0.01)
         self.answers = 0
         self.is_tuned = spec.name != "untuned"
-        self.info = PairInfo(spec.name, 4096, "test (cpu)", 1_000_000, True, drafters=("lookup", "model"))
+        self.info = PairInfo(spec.name, 4096, "test (cpu)", 1_000_000, drafters=("lookup", "model"))
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
         """Takes 20 seconds where nobody skips it."""

@@ -29,8 +29,8 @@ from app.tui.widgets.welcome import Welcome
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer goes to the history: making its value costs more the longer it is."""
 
-MEASURE = 106
-"""Columns of the conversation at most: lines of 100 characters, with their room at both sides."""
+MEASURE = 102
+"""Columns of the conversation at most: lines of 100 characters, and two before an answer."""
 KEEP_SECONDS = 1.0
 """How much of what is being written a sudden end may cost."""
 
@@ -106,7 +106,8 @@ class ChatScreen(Screen[None]):
         self.set_interval(KEEP_SECONDS, self.unsent_prompts.save)
 
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
-        self.prompt.sent(event.text)
+        self.prompt.past.add(event.text)
+        self.view.notices.clear_read(self.app)
         if event.text.startswith("/"):
             return  # A command: the app runs it.
         event.stop()
@@ -115,7 +116,7 @@ class ChatScreen(Screen[None]):
             files = await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(event.text)])
         except BadInput as error:
             text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
-            self.view.note(text, "error")
+            self.view.note(text, "mistake")
             self.prompt.fill(event.text)
             return
         for name in mistyped(event.text):
@@ -137,11 +138,13 @@ class ChatScreen(Screen[None]):
                 for note in info.notes:
                     self.view.note(note)
             case TuningEnded(skipped=skipped):
-                self.view.note(
+                text = (
                     "Measuring was skipped: what drafting costs here is learned while answering."
                     if skipped
                     else "Measured what drafting costs here: from now on it adapts to the text."
                 )
+                # It would lie over the explanation of the first start.
+                self.view.note(text) if self.app.screen is self else self.view.notices.keep(text)
             case LoadFailed(text) if idle:  # an answer that waited for the pair says the same thing
                 self.view.note(text, "error")
             case EngineDied(text, while_answering=False):
@@ -191,11 +194,14 @@ class ChatScreen(Screen[None]):
         if self.state.logs:
             self.app.push_screen(InspectorScreen(self.state.logs))
         else:
-            self.view.note("There are no rounds to look at yet. Send a prompt first.", "warning")
+            self.view.note("There are no rounds to look at yet. Send a prompt first.", "mistake")
 
     def action_totals(self) -> None:
         setup = setup_rows(self.state.conversation.system, self.state.settings)
         self.app.push_screen(TotalsScreen(setup, self.state.logs))
+
+    def action_open_pasted(self) -> None:
+        self.prompt.open_pasted()
 
     def action_page(self, direction: int) -> None:
         if self.transcript.max_scroll_y > 0:
@@ -216,7 +222,7 @@ class ChatScreen(Screen[None]):
             self.action_back_to_prompt()
 
     def action_back_to_prompt(self) -> None:
-        self.transcript.select_entry(None)
+        self.transcript.select(None)
         self.transcript.follow()
         self.prompt.area.focus()
 

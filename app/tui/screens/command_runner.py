@@ -97,7 +97,7 @@ class CommandRunner:
                 if isinstance(done, str):
                     self._view.note(done)
         except AppError as error:
-            self._view.note(str(error), "error")
+            self._view.note(str(error), "mistake" if isinstance(error, BadInput) else "error")
 
     def _set(self, command: SlashCommand, value: str) -> None:
         info = self._chat.link.info if command.name == DRAFTER.command else None

@@ -22,7 +22,6 @@ from app.tui.keys.keymap import bind
 from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
-from app.tui.widgets.key_line import KeyLine
 
 EXPORTED = (".json", ".csv", ".png")
 
@@ -63,9 +62,8 @@ The same prompts without and with drafting, one after the other on the same engi
         self._exports = False
         self._view = ComparisonView()
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield self._view
-        yield KeyLine()
 
     async def on_mount(self) -> None:
         if self.record is not None:
@@ -106,9 +104,9 @@ The same prompts without and with drafting, one after the other on the same engi
             self._view.show_message(f"Reading the prompt: {event.done} of {event.total} tokens.")
         elif isinstance(event, TextAdded):
             progress.pieces += event.pieces
-            self._view.add(progress.plan, run, event)
+            self._view.add(event)
         elif isinstance(event, TurnEnded) and progress.end_run(event):
-            self._view.end_run(progress.plan, run, event.stats)
+            self._view.end_run(event.stats)
             await self._go_on(progress)
         elif isinstance(event, TurnEnded):
             await self._explain(progress)
@@ -154,7 +152,7 @@ The same prompts without and with drafting, one after the other on the same engi
         if not self._exports:
             # The picture takes seconds: keys are heard meanwhile, and this screen may be left.
             self._exports = True
-            self.notify("Writing JSON, CSV and a picture…")
+            self.app.state.view.note("Writing JSON, CSV and a picture…")
             self.app.run_worker(self._export(self.record))
 
     async def _export(self, record: Record) -> None:
@@ -164,10 +162,10 @@ The same prompts without and with drafting, one after the other on the same engi
             for file in files:
                 await asyncio.to_thread(export, record, file)
         except AppError as error:
-            self._show_error(error)
+            self.app.state.view.note(str(error), "error")
         else:
-            written = f"Written: {', '.join(file.name for file in files)} in {place.parent}"
-            self.app.notify(printable(written), markup=False)
+            written = ", ".join(file.name for file in files)
+            self.app.state.view.note(f"Written: {written} in {place.parent}")
         finally:
             self._exports = False
 
@@ -214,8 +212,5 @@ The same prompts without and with drafting, one after the other on the same engi
             if self.app.state.conversation.is_kept:
                 store.keep(record)
         except AppError as error:
-            self._show_error(error)
+            self.app.state.view.note(str(error), "error")
         self.app.post_message(ComparisonEnded(sentence(record)))
-
-    def _show_error(self, error: AppError) -> None:
-        self.app.notify(printable(str(error)), severity="error", markup=False)

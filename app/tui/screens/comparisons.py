@@ -12,15 +12,14 @@ from app.shell.errors import AppError
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.keys.keymap import bind
-from app.tui.messages import ComparisonChosen
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import ask
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 
 
 class ComparisonsScreen(OpenedScreen[None]):
-    """The newest first; a chosen one is asked for with `ComparisonChosen`."""
+    """The newest first."""
 
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
@@ -33,11 +32,10 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     records: tuple[Record, ...] = ()
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Static(id="comparisons-title")
         yield ItemList(markup=False, id="comparisons")
         yield Static(id="comparison-summary")
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -50,8 +48,8 @@ class ComparisonsScreen(OpenedScreen[None]):
         self.query_one("#comparison-summary", Static).update(Content(summary))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if not self.asks:
-            self.post_message(ComparisonChosen(self.records[event.option_index]))
+        if not self.asks and self.is_active:  # a second Enter in one read
+            self.app.push_screen(CompareScreen(record=self.records[event.option_index]))
 
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted
@@ -63,7 +61,7 @@ class ComparisonsScreen(OpenedScreen[None]):
             try:
                 store.delete(record)
             except AppError as error:
-                self.notify(printable(str(error)), severity="error", markup=False)
+                self.app.state.view.note(str(error), "error")
             self._read()
 
     def _read(self) -> None:

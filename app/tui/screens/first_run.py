@@ -16,7 +16,6 @@ from app.shell.expected_speed import SOURCE, why_none, with_range
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.sample import sample
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.installed import installed
@@ -59,7 +58,7 @@ with what answers now; on another row it shows that pair, with the key that down
         super().__init__()
         self._write_prompt = write_prompt
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with VerticalScroll(id="welcome", can_focus=False):
             yield Static(Content.styled("Welcome to mlx-spec", "bold $text-accent"), id="welcome-title")
             yield Static(sample(), id="welcome-sample")
@@ -67,7 +66,6 @@ with what answers now; on another row it shows that pair, with the key that down
             yield Static(Content("Looking at what fits this machine…"), id="suggestions")
             yield OptionList(markup=False)
             yield Static(Content(WAY_ON), id="way-on")
-        yield KeyLine()
 
     def on_mount(self) -> None:
         name, demo = self.app.link.pair.name, "a demo" if self._is_narrow else "a demonstration"

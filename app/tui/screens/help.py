@@ -6,15 +6,13 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.chat.slash_commands import SLASH_COMMANDS
 from app.tui.keys.keymap import bind, default_keys, key_name
 from app.tui.program import Program
-from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine, passed_on
+from app.tui.screens.panel import Panel
+from app.tui.widgets.key_line import passed_on
 
 ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target checks them all in one pass and keeps \
@@ -35,9 +33,10 @@ Described = dict[str, list[tuple[str, str]]]
 """(keys, meaning) by the part that hears them."""
 
 
-class HelpScreen(ModalScreen[None], OpenedScreen[None]):
+class HelpScreen(Panel):
     """Built from the bindings and the command list, so that it cannot lag behind them."""
 
+    TITLE = "Help"
     BINDINGS = [
         bind("escape,q", "dismiss", "Close", "help.close", "Close this help"),
     ]
@@ -49,22 +48,17 @@ class HelpScreen(ModalScreen[None], OpenedScreen[None]):
         self.keys = keys
         self._commands = commands
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="help"):
-            if self.about:
-                yield Static(Text(self.about))
-            for part, keys in self.keys.items():
-                yield Static(_table(part, keys))
-            if self._commands:
-                yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
-                yield Static(Text(ABOUT))
-        yield KeyLine()
+    def texts(self) -> ComposeResult:
+        if self.about:
+            yield Static(Text(self.about))
+        for part, keys in self.keys.items():
+            yield Static(_table(part, keys))
+        if self._commands:
+            yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
+            yield Static(Text(ABOUT))
 
     def on_mount(self) -> None:
-        view = self.query_one("#help")
-        view.border_title = "Help"
-        view.border_subtitle = self.app.keys.fill_in("{help.close} closes this help.")
-        view.focus()
+        self.query_one("#panel").border_subtitle = self.app.keys.fill_in("{help.close} closes this help.")
 
 
 def about_focus(app: Program) -> str:

@@ -12,7 +12,6 @@ from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, cut
 from models.errors import ModelsError
 from models.hub.search import search
@@ -32,7 +31,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     BINDINGS = [
         bind("enter", "choose", "Take", "hub.choose", "Put a pair together with this model as its target"),
-        bind("/", "words", "Search", "hub.words", "Change the words of the search", priority=True),
+        bind("/", "search", "Search", "hub.words", "Change the words of the search", priority=True),
         bind("escape", "dismiss", "Back", "hub.back", "Back to the pairs"),
     ]
 
@@ -42,13 +41,12 @@ class HubSearchScreen(OpenedScreen[str | None]):
         self.models: dict[str, HubModel] = {}
         """By repository."""
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Input(self._words, placeholder="Search the Hub: qwen3 8b 4bit", id="hub-words")
         yield Static(id="hub-header")
         yield ItemList(markup=False)
         yield VerticalScroll(Static(), id="hub-details", can_focus=False)
-        yield Static(Content(HINT), id="pull-line")
-        yield KeyLine()
+        yield Static(Content(HINT), id="message")
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -57,9 +55,6 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     def on_resize(self) -> None:
         self._draw()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "words" or not isinstance(self.focused, Input)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.value.strip():
@@ -72,12 +67,6 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)
-
-    def action_words(self) -> None:
-        self.set_focus(self.query_one(Input))
-
-    def show_message(self, text: str) -> None:
-        self.query_one("#pull-line", Static).update(Content(one_line(text)))
 
     def _search(self, words: str) -> None:
         self.show_message(f"Searching the Hub for {words}…")

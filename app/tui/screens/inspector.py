@@ -12,7 +12,6 @@ from app.engine.events import DraftRound
 from app.shell.printable import one_line, printable
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.token_text import round_sentence, round_text
 
 REFRESH_SECONDS = 0.25
@@ -48,12 +47,11 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         row = self.query_one(OptionList).highlighted
         return None if row is None else self.answer.rounds[row]
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Static(id="rounds-title")
         yield Static(id="rounds-text")
         yield Static(id="rounds-sentence")
         yield OptionList(markup=False, id="rounds")
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -95,8 +93,8 @@ Up and down walk the rounds; the text above shows the round's place in the answe
     def _row(self, number: int, played: DraftRound) -> Content:
         narrow = self.size.width < 60
         drafter = "" if narrow else f"{one_line(played.drafter) if played.drafted else '–':7.7} "
-        right = f"{played.accepted}/{played.draft_length}" if played.drafted else "   "
-        head = f"{number:>4} {played.seconds * 1000:>6.1f} ms  {drafter}{right} "
+        right = f"{played.accepted}/{played.draft_length}" if played.drafted else ""
+        head = f"{number:>4} {played.seconds * 1000:>6.1f} ms  {drafter}{right:<5} "
         return Content.assemble((head, "$foreground 70%"), round_text(played))
 
     def _describe(self) -> None:

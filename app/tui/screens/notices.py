@@ -3,22 +3,20 @@
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.chat.chat_view import Kind
 from app.shell.printable import printable
 from app.tui.keys.keymap import bind
-from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
+from app.tui.screens.panel import Panel
 from app.tui.widgets.notices import Notice
 
-STYLES: dict[Kind, str] = {"info": "", "warning": "$text-warning", "error": "bold $text-error"}
+STYLES: dict[Kind, str] = {"info": "", "mistake": "", "warning": "$text-warning", "error": "bold $text-error"}
 
 
-class NoticesScreen(ModalScreen[None], OpenedScreen[None]):
+class NoticesScreen(Panel):
+    TITLE = "Notices"
     HELP = "What the program said since it was started, the last at the end."
 
     BINDINGS = [
@@ -29,17 +27,12 @@ class NoticesScreen(ModalScreen[None], OpenedScreen[None]):
         super().__init__()
         self._notices = notices
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="notices"):
-            for notice in self._notices:
-                when = (f"{notice.when:%H:%M:%S}  ", "$text-muted")
-                yield Static(Content.assemble(when, (printable(notice.text), STYLES[notice.kind])))
-            if not self._notices:
-                yield Static(Content("Nothing was said yet."))
-        yield KeyLine()
+    def texts(self) -> ComposeResult:
+        for notice in self._notices:
+            when = (f"{notice.when:%H:%M:%S}  ", "$text-muted")
+            yield Static(Content.assemble(when, (printable(notice.text), STYLES[notice.kind])))
+        if not self._notices:
+            yield Static(Content("Nothing was said yet."))
 
     def on_mount(self) -> None:
-        view = self.query_one("#notices")
-        view.border_title = "Notices"
-        view.focus()
-        view.scroll_end(animate=False)
+        self.query_one("#panel").scroll_end(animate=False)

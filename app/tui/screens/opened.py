@@ -1,13 +1,17 @@
-"""What the screens that are opened over the chat have in common: they close once."""
+"""What the screens that are opened over the chat have in common: their keys below, and they close once."""
 
 from collections.abc import Callable, Coroutine
 from typing import ParamSpec
 
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.content import Content
 from textual.screen import Screen, ScreenResultType
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList, Static
 
+from app.shell.printable import one_line
 from app.tui.program import Program
+from app.tui.widgets.key_line import KeyLine
 
 P = ParamSpec("P")
 
@@ -24,6 +28,19 @@ class OpenedScreen(Screen[ScreenResultType]):
     asks = False
     """A question is asked here, or its answer carried out."""
 
+    def compose(self) -> ComposeResult:
+        yield from self.parts()
+        yield KeyLine()
+
+    def parts(self) -> ComposeResult:
+        """What is above its keys."""
+        yield from ()
+
+    def show_message(self, text: str) -> None:
+        """Say it in the line that is there for it, unless the screen was closed meanwhile."""
+        if not self.was_closed:
+            self.query_one("#message", Static).update(Content(one_line(text)))
+
     @property
     def was_closed(self) -> bool:
         """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
@@ -32,6 +49,15 @@ class OpenedScreen(Screen[ScreenResultType]):
     def applies(self, action: str) -> bool:
         """Whether what a key of this screen does is of use now, as `Program.applies` has it."""
         return True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something now. The one that goes to a field is a letter within it."""
+        return action != "search" or not isinstance(self.focused, Input)
+
+    def action_search(self) -> None:
+        field = self.query_one(Input)
+        field.display = True
+        self.set_focus(field)
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from app.compare.record import Record
 from app.compare.request import read_compare, read_sweep
 from app.history.records import ChatRow
 from app.shell.errors import AppError, BadInput
@@ -49,11 +48,6 @@ class Opener:
     def comparisons(self) -> None:
         self.return_to_chat()
         self._app.push_screen(ComparisonsScreen())
-
-    def comparison(self, record: Record) -> None:
-        """Show one of their list; the second Enter in one read opens nothing more."""
-        if isinstance(self._app.screen, ComparisonsScreen):
-            self._app.push_screen(CompareScreen(record=record))
 
     def notices(self, kept: Iterable[Notice]) -> None:
         self.return_to_chat()

@@ -5,14 +5,12 @@ from typing import Literal
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.download_list import progress_line
-from app.tui.widgets.key_line import KeyLine
 from models.errors import BadSource, ModelsError, PullCancelled
 from models.hub.download import check
 from models.hub.progress import Progress
@@ -38,7 +36,7 @@ what needs no files drafts, and drafters that are trained here."""
         self._stop = threading.Event()
         self._checking = False
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with VerticalScroll(id="own-pair", can_focus=False):
             yield Static("Target: a Hub repository (org/name) or a folder")
             example = "mlx-community/Qwen3-8B-4bit"
@@ -46,8 +44,7 @@ what needs no files drafts, and drafters that are trained here."""
             yield Static("Draft: a smaller model of the same family, or none")
             yield Input(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
             hint = self.app.keys.fill_in("Enter checks both. {own.leave} closes.")
-            yield Static(hint, id="own-message", markup=False)
-        yield KeyLine()
+            yield Static(hint, id="message", markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#own-pair").border_title = "A pair of your own"
@@ -70,9 +67,6 @@ what needs no files drafts, and drafters that are trained here."""
 
     def on_unmount(self) -> None:
         self._stop.set()
-
-    def show_message(self, text: str) -> None:
-        self.query_one("#own-message", Static).update(Content(text))
 
     def _suggest_draft(self, target: Source) -> None:
         draft = self.query_one("#own-draft", Input)

@@ -27,7 +27,6 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
@@ -49,7 +48,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("space", "more", "More", "pairs.more",
              "Scroll the facts about the pair; from their end back to their beginning"),
         # A priority, so that letters typed right behind it are in the filter.
-        bind("slash", "filter", "Filter", "pairs.filter",
+        bind("slash", "search", "Filter", "pairs.filter",
              "Show only pairs with these words: a name, a licence, installed, fits, ...", priority=True),
         bind("c", "cancel_pull", "Cancel", "pairs.cancel",
              "Stop or give up the pair's download, or the one that runs; what came is kept"),
@@ -75,15 +74,14 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """Held, not looked up: both are asked for before the screen is drawn and while it is taken down."""
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         hint = "Filter: name, licence, installed, fits, ..."
         yield Input(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
         yield self._list
         yield self._details_view
         yield DownloadList(id="downloads")
-        yield Static(Content(self.hint), id="pull-line")
-        yield KeyLine()
+        yield Static(Content(self.hint), id="message")
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False
@@ -108,9 +106,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
     @property
     def hint(self) -> str:
         return self.app.keys.fill_in(HINT)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "filter" or not isinstance(self.focused, Input)
 
     def applies(self, action: str) -> bool:
         pulls, pair = self.app.pulls, self.chosen
@@ -162,11 +157,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
         scroll = view.scroll_page_down if view.scroll_y < view.max_scroll_y else view.scroll_home
         scroll(animate=False)
 
-    def action_filter(self) -> None:
-        words = self.query_one(Input)
-        words.display = True
-        self.set_focus(words)
-
     def action_back(self) -> None:
         words = self.query_one(Input)
         if words.display:
@@ -201,9 +191,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def action_remove(self) -> None:
         if (pair := self.chosen) is not None:
             self.ask_once(self._remove(pair))
-
-    def show_message(self, text: str) -> None:
-        self.query_one("#pull-line", Static).update(Content(text))
 
     def show_downloads(self) -> None:
         self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)

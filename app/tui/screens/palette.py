@@ -58,5 +58,4 @@ class SlashCommandProvider(Provider):
                 yield Hit(score, Text(usage), self._choice(command), usage, escape(command.summary))
 
     def _choice(self, command: SlashCommand) -> partial[bool]:
-        chosen = CommandChosen(command.name, takes_value=command.needs_value)
-        return partial(self.app.post_message, chosen)
+        return partial(self.app.post_message, CommandChosen(command))

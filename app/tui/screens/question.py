@@ -1,17 +1,16 @@
 """Questions: with two answers, or answered with one line."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Button, Input, Static
 
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
 
 
 async def ask(app: App[Any], question: str, yes: str, no: str) -> bool:
@@ -35,14 +34,13 @@ presses it."""
         super().__init__()
         self._question, self._yes, self._no = question, yes, no
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Vertical(id="question"):
             yes, no = (self.app.keys.name(f"question.{answer}") for answer in ("yes", "no"))
             yield Static(Content(self._question))
             with Horizontal():
                 yield Button(Content(f"{self._yes} ({yes})"), id="yes", variant="warning")
                 yield Button(Content(f"{self._no} ({no})"), id="no", variant="primary")
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()
@@ -51,30 +49,36 @@ presses it."""
         self.dismiss(event.button.id == "yes")
 
 
-class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
-    """Gives the line, or None after Esc or for an empty one."""
+class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResultType | None]):
+    """A question, and below it a line that answers it."""
 
-    HELP = "One line to fill in: Enter takes it, {title.leave} leaves it as it was."
-
-    BINDINGS = [
-        bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was"),
-    ]
+    KEYS: ClassVar[str]
+    """What they do, as `Keys.fill_in` reads it."""
 
     def __init__(self, question: str, value: str) -> None:
         super().__init__()
         self._question, self._value = question, value
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Vertical(id="question"):
-            yield Static(Content(self._question))
+            yield Static(Content(self._question), id="asked")
             # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
             yield Input(one_line(self._value), select_on_focus=False)
-            keys = self.app.keys.fill_in("Enter takes it, {title.leave} leaves it as it was.")
-            yield Static(Content.styled(keys, "$text-muted"))
-        yield KeyLine()
+            yield Static(Content.styled(self.app.keys.fill_in(self.KEYS), "$text-muted"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
+
+
+class LineQuestionScreen(LineScreen[str]):
+    """Gives the line, or None after Esc or for an empty one."""
+
+    KEYS = "Enter takes it, {title.leave} leaves it as it was."
+    HELP = f"One line to fill in: {KEYS}"
+
+    BINDINGS = [
+        bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was"),
+    ]
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)

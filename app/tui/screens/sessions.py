@@ -17,7 +17,6 @@ from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.key_line import KeyLine
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
@@ -57,11 +56,10 @@ the chat at the message that was found."""
         """Id of the chat that is deleted and still in the list."""
         self.archived = False
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Input(self._text, placeholder="Search all chats", id="sessions-search")
         yield ItemList(markup=False)
-        yield Static(id="sessions-line")
-        yield KeyLine()
+        yield Static(id="message")
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -87,17 +85,9 @@ the chat at the message that was found."""
         return action != "undo" or self.app.saved.can_undo
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that would do nothing now are not offered."""
-        match action:
-            case "search":
-                return not isinstance(self.focused, Input)
-            case "rename" | "archive" | "delete" | "export":
-                return bool(self.rows)
-            case _:
-                return True
-
-    def action_search(self) -> None:
-        self.set_focus(self.query_one(Input))
+        if action in ("rename", "archive", "delete", "export"):
+            return bool(self.rows)
+        return super().check_action(action, parameters)
 
     def action_rename(self) -> None:
         if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
@@ -152,11 +142,6 @@ the chat at the message that was found."""
     def load(self) -> None:
         """Ask for the chats again; an answer that comes too late is dropped."""
         self.run_worker(self._load, exclusive=True, group="load")
-
-    def show_message(self, text: str) -> None:
-        """Say it in the line below the list, unless the screen was closed meanwhile."""
-        if not self.was_closed:
-            self.query_one("#sessions-line", Static).update(Content(one_line(text)))
 
     def _do(self, work: Awaitable[str]) -> None:
         self.show_message("")

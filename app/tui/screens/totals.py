@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.chat.answer_log import AnswerLog
@@ -15,15 +12,15 @@ from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import bind
-from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.key_line import KeyLine
+from app.tui.screens.panel import Panel
 
 REFRESH_SECONDS = 0.5
 
 
-class TotalsScreen(ModalScreen[None], OpenedScreen[None]):
+class TotalsScreen(Panel):
     """Goes on counting while an answer is written."""
 
+    TITLE = "This chat"
     HELP = """\
 What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \
 written included. Each setting has the name of the command that changes it. Time saved is what the tokens \
@@ -38,14 +35,7 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
         super().__init__()
         self._setup, self._logs = setup, logs
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="totals"):
-            yield Static()
-        yield KeyLine()
-
     def on_mount(self) -> None:
-        self.query_one("#totals").border_title = "This chat"
-        self.query_one("#totals").focus()
         self._show()
         self.every(REFRESH_SECONDS, self._show)
 
@@ -53,7 +43,7 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
         table = Table.grid(padding=(0, 2, 0, 0))
         for name, value in [*self._setup, *rows(totals(self._logs), self.app.keys)]:
             table.add_row(Text(name, "bold"), Text(value))
-        self.query_one("#totals Static", Static).update(table)
+        self.query_one("#panel Static", Static).update(table)
 
 
 def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:

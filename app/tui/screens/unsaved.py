@@ -3,10 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from app.shell.errors import AppError
@@ -15,42 +12,32 @@ from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.program import Program
-from app.tui.screens.opened import OpenedScreen
-from app.tui.screens.question import ask
-from app.tui.widgets.key_line import KeyLine
-
-KEYS = "Enter writes them there as Markdown and leaves, {app.quit} leaves without them, {unsaved.stay} stays."
+from app.tui.screens.question import LineScreen, ask
 
 
-class UnsavedScreen(ModalScreen[Path | None], OpenedScreen[Path | None]):
+class UnsavedScreen(LineScreen[Path]):
     """Gives the file that has them now, or None where the person stays."""
 
+    KEYS = (
+        "Enter writes them there as Markdown and leaves, {app.quit} leaves without them, "
+        "{unsaved.stay} stays."
+    )
     HELP = f"Messages that are in no file yet. {KEYS}"
 
     BINDINGS = [bind("escape", "dismiss(None)", "Stay", "unsaved.stay", "Stay in the chat")]
 
     def __init__(self, count: int, history: Path, text: str, file: Path) -> None:
         """`count` messages could not be saved in `history`; `text` has them, and may go to `file`."""
-        super().__init__()
         self._what = f"{counted(count, 'message')} could not be saved in {one_line(str(history))}."
-        self._text, self._file = text, file
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="question"):
-            yield Static(Content(self._what), id="unsaved")
-            yield Input(one_line(str(self._file)), select_on_focus=False)
-            yield Static(Content.styled(self.app.keys.fill_in(KEYS), "dim"))
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        super().__init__(self._what, str(file))
+        self._text = text
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         try:
             file = plain_file(event.value.strip())
             await asyncio.to_thread(write_new, file, self._text)
         except AppError as error:
-            self.query_one("#unsaved", Static).update(Content(one_line(f"{error} {self._what}")))
+            self.query_one("#asked", Static).update(Content(one_line(f"{error} {self._what}")))
         else:
             self.dismiss(file.absolute())
 

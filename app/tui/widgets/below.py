@@ -103,8 +103,8 @@ class Below(Vertical):
         if self._is_behind:
             return
         chat, area = self._chat, self.prompt.area
-        self._gauges.items = gauge_items(self._log) if self._log else ()
-        self._status.items = status_items(chat, self._download, self.app.keys.name("chat.stop"))
+        self._gauges.items = tuple(gauge_items(self._log)) if self._log else ()
+        self._status.items = tuple(status_items(chat, self._download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)
         if chat.can_stop != self._could_stop:
             self._could_stop = chat.can_stop

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from textwrap import wrap
 
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -12,11 +13,10 @@ from app.shell.printable import one_line
 
 Choice = SlashCommand | str
 
-FRAME = 6
-"""Columns of margin, border and padding."""
-NARROW = 54
+FRAME = 7
+"""Columns of margin, border, padding and scrollbar."""
+NARROW = 53
 """Columns inside below which commands are listed without their values."""
-SCROLL_BAR = 2
 USAGE = 27
 """Columns of a command with its values."""
 
@@ -59,13 +59,13 @@ class CommandMenu(OptionList, can_focus=False):
         self.call_after_refresh(self.scroll_to_highlight)
 
     def _drawn(self, choice: Choice, *, whole: bool) -> Content:
-        width = self.app.size.width - FRAME
+        width = self.query_ancestor(Vertical).size.width - FRAME
         if isinstance(choice, str):
             return Content(one_line(choice))
         if width < NARROW and not whole:
             return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "$text-muted"))
         if width < NARROW:
-            lines = wrap(choice.summary, width - SCROLL_BAR, initial_indent="  ", subsequent_indent="  ")
+            lines = wrap(choice.summary, width, initial_indent="  ", subsequent_indent="  ")
             return Content.assemble(choice.usage, "\n", ("\n".join(lines), "$text-muted"))
         usage = f"{choice.usage:<{USAGE}} "
         lines = wrap(choice.summary, width, initial_indent=usage, subsequent_indent=" " * (USAGE + 1))

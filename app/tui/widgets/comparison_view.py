@@ -73,6 +73,8 @@ class ComparisonView(Vertical):
         self._raced = -1
         """The prompt of the bars."""
         self._setting = 0
+        self._growing: ComparePane | None = None
+        """The one that the run fills, if it is the first of its setting."""
         self._plain = ComparePane("Without drafting", "plain")
         self._drafted = ComparePane("With drafting", "drafted")
         self._figures = ComparisonFigures(id="figures")
@@ -100,23 +102,24 @@ class ComparisonView(Vertical):
         if run.prompt != self._raced:
             bars.clear()
             self._raced = run.prompt
-        runner = bars.drafted if plan.settings[run.setting].drafts else bars.plain
-        bars.begin(runner, plan.options_of(run).max_tokens)
-        if _is_shown(run):
+        setting = plan.settings[run.setting]
+        bars.begin(bars.drafted if setting.drafts else bars.plain, plan.options_of(run).max_tokens)
+        # The repeats are the same text.
+        self._growing = self._pane_of(setting) if not run.warm_up and run.repeat == 0 else None
+        if self._growing is not None:
             if run.prompt != self._prompt:
                 self._drafted.begin("With drafting")
             self._prompt = run.prompt
-            setting = plan.settings[run.setting]
-            self._pane_of(setting).begin(_title(setting))
+            self._growing.begin(_title(setting))
 
-    def add(self, plan: Plan, run: Run, event: TextAdded) -> None:
+    def add(self, event: TextAdded) -> None:
         self._race.bars.add(event.seconds, event.tokens, event.tokens_per_second)
-        if _is_shown(run):
-            self._pane_of(plan.settings[run.setting]).add(event)
+        if self._growing is not None:
+            self._growing.add(event)
 
-    def end_run(self, plan: Plan, run: Run, stats: Stats) -> None:
-        if _is_shown(run):
-            self._pane_of(plan.settings[run.setting]).end((stats,))
+    def end_run(self, stats: Stats) -> None:
+        if self._growing is not None:
+            self._growing.end((stats,))
 
     async def show(self, record: Record) -> None:
         """Show a finished comparison: its texts if there are two, else the figures first."""
@@ -183,11 +186,6 @@ class ComparisonView(Vertical):
     def _show_prompt(self, prompt: str) -> None:
         when = f"{self._record.when}  " if self._record is not None else ""
         self._heading.update(Content.assemble(("Compare  ", "bold"), (when, "$text-muted"), one_line(prompt)))
-
-
-def _is_shown(run: Run) -> bool:
-    """The first answer of each setting fills a pane; the repeats are the same text."""
-    return not run.warm_up and run.repeat == 0
 
 
 def _title(setting: Setting) -> str:

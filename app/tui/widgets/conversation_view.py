@@ -1,6 +1,6 @@
 """Draws the open chat: its messages in the transcript, its numbers and its prompt below."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from textual.widget import Widget
 
@@ -30,7 +30,9 @@ class ConversationView:
         self._transcript = transcript
         self._below = below
         self._unsent = unsent
-        self._live = Answer()
+        self._live, self._live_id = Answer(), ""
+        """The answer that grows, and its message's id; none without that."""
+        transcript.make = self._widget
         self.notices = Notices()
         self.show_marks(marks)
 
@@ -42,23 +44,21 @@ class ConversationView:
             welcome.show_offer(text)
 
     def show_path(self) -> None:
-        self._transcript.fill([(m.id, self._factory(m.id)) for m in self._chat.conversation.path])
+        self._live_id = ""
+        self._transcript.fill([message.id for message in self._chat.conversation.path])
 
     def cut(self, message: ChatMessage, *, keep: bool) -> None:
-        self._transcript.cut(self._transcript.place_of(message.id) + keep)
+        self._transcript.cut(message.id, keep=keep)
 
     def append(self, prompt: ChatMessage) -> None:
-        self._transcript.append(self._factory(prompt.id), prompt.id)
+        self._transcript.put(prompt.id)
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
         """Begin one, or go on in its widget with another pair."""
-        shown = next((e for e in self._transcript.entries if e.message_id == answer.id), None)
-        if shown is None or shown.widget is not self._live or not self._live.growing:
-            live = self._live = Answer(self._pieces(answer), marks=self.marks, growing=True)
-            if shown is None:
-                self._transcript.append(lambda: live, answer.id)
-            else:
-                self._transcript.replace(answer.id, lambda: live)
+        if answer.id != self._live_id:
+            self._live = Answer(self._pieces(answer), marks=self.marks, growing=True)
+            self._live_id = answer.id
+            self._transcript.put(answer.id)
         self._below.follow(log)
         self._transcript.follow()
 
@@ -67,7 +67,7 @@ class ConversationView:
 
     def end_answer(self, answer: ChatMessage) -> None:
         self._live.end(self._pieces(answer), stored_line(answer), self._branch(answer))
-        self._transcript.remake(answer.id, self._factory(answer.id))
+        self._live_id = ""
 
     def return_prompts(self, prompts: list[Unsent]) -> None:
         self._unsent.return_prompts(prompts)
@@ -90,14 +90,12 @@ class ConversationView:
         for answer in self._transcript.query(Answer):
             answer.marks = marks
 
-    def _factory(self, message_id: str) -> Callable[[], Widget]:
-        return lambda: self._widget(self._chat.conversation.tree[message_id])
-
-    def _widget(self, message: ChatMessage) -> Widget:
+    def _widget(self, message_id: str) -> Widget:
+        if message_id == self._live_id:
+            return self._live
+        message = self._chat.conversation.tree[message_id]
         if message.facts is None:
-            return UserMessage(
-                message.text, [file.name for file in message.attachments], self._branch(message)
-            )
+            return UserMessage(message, self._branch(message))
         pieces = self._pieces(message)
         return Answer(pieces, stored_line(message), self._branch(message), marks=self.marks)
 

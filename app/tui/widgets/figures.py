@@ -1,6 +1,6 @@
 """The numbers of an answer in words, for the status line and under each answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
@@ -18,7 +18,7 @@ NEARLY_FULL = 0.8
 """The share of the context from which on it is marked."""
 
 
-def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem, ...]:
+def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineItem]:
     link, context = chat.link, chat.context
     pair = one_line(link.pair.name)
     states = {
@@ -27,34 +27,31 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> tuple[LineItem
         "failed": f"✗ {pair} not loaded",
         "dead": "✗ engine stopped",
     }
-    items = [LineItem(states[link.state], 9, "bold $error" if link.state in ("failed", "dead") else "bold")]
+    yield LineItem(states[link.state], 9, "bold $error" if link.state in ("failed", "dead") else "bold")
     if chat.settings.drafts:
-        items.append(LineItem("drafting on", 8, "$text-success"))
+        yield LineItem("drafting on", 8, "$text-success")
     else:
-        items.append(LineItem("drafting off", 8, "$text-warning bold"))
+        yield LineItem("drafting off", 8, "$text-warning bold")
     if not chat.conversation.is_kept:
-        items.append(LineItem("not kept", 10, "$text-warning bold"))
+        yield LineItem("not kept", 10, "$text-warning bold")
     if tuning := link.tuning:
-        items.append(
-            LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
-        )
+        yield LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
     if chat.running is not None and chat.running.stopping:
-        items.append(LineItem("stopping", 11, "$text-warning bold"))
+        yield LineItem("stopping", 11, "$text-warning bold")
     if isinstance(context.latest, PrefillProgressed):
-        items.append(LineItem(f"reading {context.latest.done}/{context.latest.total}", 10))
+        yield LineItem(f"reading {context.latest.done}/{context.latest.total}", 10)
     if limit := chat.context_limit:
         about, share = "" if context.is_counted else "~", f"{context.tokens / limit:.0%}"
         style = "$text-warning bold" if context.tokens > NEARLY_FULL * limit else ""
         whole = f"context {about}{context.tokens}/{limit} ({share})"
-        items.append(LineItem(whole, 10, style, short=f"context {about}{share}"))
+        yield LineItem(whole, 10, style, short=f"context {about}{share}")
     if own := chat.own_settings:
         whole = SEPARATOR.join(own).replace("temperature", "temp")
-        items.append(LineItem(whole, 10, "bold", short=counted(len(own), "own setting")))
+        yield LineItem(whole, 10, "bold", short=counted(len(own), "own setting"))
     if download:
-        items.append(LineItem(download, 7, "$text-accent"))
+        yield LineItem(download, 7, "$text-accent")
     if chat.queued:
-        items.append(LineItem(f"{len(chat.queued)} queued", 7))
-    return tuple(items)
+        yield LineItem(f"{len(chat.queued)} queued", 7)
 
 
 def stored_line(message: ChatMessage) -> str:
@@ -77,32 +74,30 @@ def branch_label(branches: Sequence[ChatMessage], message: ChatMessage) -> str:
     return f"‹{[m.id for m in branches].index(message.id) + 1}/{len(branches)}›"
 
 
-def gauge_items(log: AnswerLog) -> tuple[LineItem, ...]:
+def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
     """The gauges of one answer, live or ended: speed, acceptance, who drafts, where the time goes, memory."""
     latest = log.latest
     if latest is None:
-        return ()
-    items: list[LineItem] = []
+        return
     if len(log.rates) > 1:
         rates = log.rates[-SAMPLES_SHOWN:]
-        items.append(LineItem(bars(rates, max(rates)), 5, "$text-primary"))
+        yield LineItem(bars(rates, max(rates)), 5, "$text-primary")
     measured = latest.seconds >= SAMPLE_SECONDS or log.over
-    items.append(LineItem(f"{latest.tokens_per_second:.0f} tok/s" if measured else "… tok/s", 10, "bold"))
+    yield LineItem(f"{latest.tokens_per_second:.0f} tok/s" if measured else "… tok/s", 10, "bold")
     if latest.drafted:
         rounds = max(latest.rounds, 1)
         per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
         shape = bars(log.acceptance_by_position[:POSITIONS_SHOWN], 1)
-        items.append(LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}"))
+        yield LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}")
     if log.rounds:
-        items.append(_drafter(log.rounds[-1]))
+        yield _drafter(log.rounds[-1])
     if (share := log.draft_share) is not None:
         whole = f"draft {share:.0%} verify {1 - share:.0%}"
-        items.append(LineItem(f"time: {whole}", 6, short=whole))
+        yield LineItem(f"time: {whole}", 6, short=whole)
     elif latest.drafted:
-        items.append(LineItem("draft/verify time n/a", 2, short="time n/a"))
+        yield LineItem("draft/verify time n/a", 2, short="time n/a")
     memory = size_text(latest.memory_bytes)
-    items.append(LineItem(f"engine {memory}", 4, short=memory))
-    return tuple(items)
+    yield LineItem(f"engine {memory}", 4, short=memory)
 
 
 def _drafter(played: DraftRound) -> LineItem:

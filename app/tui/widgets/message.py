@@ -1,15 +1,15 @@
 """The messages of the conversation, which show the words of a search."""
 
-from collections.abc import Sequence
-
 from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
+from app.history.records import ChatMessage
 from app.shell.printable import one_line, printable
 from app.tui.widgets.found_words import FOUND, strip_with_found
+from app.tui.widgets.item_line import SEPARATOR
 
 
 class Message(Widget):
@@ -24,12 +24,13 @@ class Message(Widget):
 
 
 class UserMessage(Message, Static):
-    def __init__(self, text: str, files: Sequence[str] = (), branch: str = "") -> None:
-        parts = [Content(printable(text))]
-        if notes := [*([branch] if branch else []), *(f"▤ {one_line(name)}" for name in files)]:
-            parts.append(Content.styled(" · ".join(notes), "$text-muted"))
+    def __init__(self, message: ChatMessage, branch: str = "") -> None:
+        parts = [Content(printable(message.text))]
+        notes = [branch, *(f"▤ {one_line(file.name)}" for file in message.attachments)]
+        if shown := SEPARATOR.join(filter(None, notes)):
+            parts.append(Content.styled(shown, "$text-muted"))
         super().__init__(Content("\n").join(parts))
-        self.text = text
+        self.text = message.text
         self.branch = branch
 
     def render_line(self, y: int) -> Strip:

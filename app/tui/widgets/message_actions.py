@@ -57,7 +57,7 @@ class MessageActions:
         prompt = self._prompt()
         self._unsent.begin_editing(prompt.text)
         self._chat.editing = prompt
-        self._transcript.select_entry(None)
+        self._transcript.select(None)
         self._chat.view.show()
 
     def regenerate(self, seed: str) -> None:
@@ -99,8 +99,7 @@ class MessageActions:
         branch = self._branch(side)
         self._chat.show_branch(branch)
         if self._transcript.has_focus:
-            entry = self._transcript.entries[self._transcript.place_of(branch.id)]
-            self._transcript.select_entry(entry)
+            self._transcript.select(branch.id)
 
     def show_hit(self, message_id: str, words: Sequence[str]) -> None:
         """Go to a message that a search found, on whichever branch it is, and choose it."""
@@ -139,7 +138,7 @@ class MessageActions:
         answer = self._answer()
         if not thought_of(answer.text).thought:
             raise BadInput("There are no thoughts in this answer.")
-        widget = self._transcript.entries[self._transcript.place_of(answer.id)].widget
+        widget = self._transcript.widgets.get(answer.id)
         if isinstance(widget, Answer):
             widget.unfolded = not widget.unfolded
 
@@ -149,10 +148,7 @@ class MessageActions:
             raise BadInput(f"An answer is being written. Stop it with {stop}, then {what}.")
 
     def _chosen(self) -> ChatMessage | None:
-        entry, tree = self._transcript.selected, self._chat.conversation.tree
-        if entry is None or entry.message_id not in tree:
-            return None
-        return tree[entry.message_id]
+        return self._chat.conversation.tree.get(self._transcript.selected)
 
     def _prompt(self) -> ChatMessage:
         """The chosen prompt, or the one of the chosen answer; the last one if none is chosen."""

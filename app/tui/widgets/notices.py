@@ -12,8 +12,10 @@ from textual.notifications import SeverityLevel
 from app.chat.chat_view import Kind
 from app.shell.printable import printable
 
-SEVERITIES: dict[Kind, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
-SECONDS: dict[Kind, float] = {"info": 4.0, "warning": 8.0, "error": 20.0}
+SEVERITIES: dict[Kind, SeverityLevel] = {
+    "info": "information", "mistake": "warning", "warning": "warning", "error": "error"
+}  # fmt: skip
+SECONDS: dict[Kind, float] = {"info": 4.0, "mistake": 2.0, "warning": 8.0, "error": 20.0}
 """How long a toast stays at least."""
 CHARACTERS_A_SECOND = 15
 """That a person reads."""
@@ -40,15 +42,19 @@ class Notices:
         self.kept.append(Notice(shortened(text, LONGEST), kind))
 
     def show(self, app: App[Any], text: str, kind: Kind = "info") -> None:
-        """Show it in the place of what is read by now, or was only said for information."""
+        """Show it in the place of what was read."""
         self.keep(text, kind)
+        self.clear_read(app)
         seconds = SECONDS[kind] + min(len(text), TOAST) / CHARACTERS_A_SECOND
-        if (now := time.monotonic()) >= self._needed_until:
-            app.clear_notifications()
-        if kind != "info":
-            self._needed_until = now + seconds
+        if kind in ("warning", "error"):
+            self._needed_until = time.monotonic() + seconds
         toast = printable(shortened(text, TOAST))
         app.notify(toast, severity=SEVERITIES[kind], timeout=seconds, markup=False)
+
+    def clear_read(self, app: App[Any]) -> None:
+        """Take the toasts away, unless there is a warning or an error that takes longer to read."""
+        if time.monotonic() >= self._needed_until:
+            app.clear_notifications()
 
 
 def shortened(text: str, longest: int) -> str:

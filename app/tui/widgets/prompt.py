@@ -4,16 +4,17 @@ import asyncio
 import re
 from pathlib import Path
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Click
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
-from app.chat.past_prompts import PastFiles, PastPrompts
+from app.chat.past_prompts import PastPrompts
 from app.chat.slash_commands import completions, drafter_completions
 from app.history.records import Attachment
+from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.messages import CommandChosen
@@ -34,12 +35,6 @@ LONGEST_LINES, LONGEST_CHARACTERS = 20, 2000
 class AttachmentList(Static):
     app: Program
     files: tuple[Attachment, ...] = ()
-
-    class Opened(Message):
-        """The person wants what was pasted in the prompt."""
-
-    def on_click(self) -> None:
-        self.post_message(self.Opened())
 
     def show(self, *files: Attachment) -> None:
         self.files = files
@@ -67,7 +62,6 @@ class Prompt(Vertical):
         self.area = PromptArea(self._takes_key, self._takes_paste)
         self.menu = CommandMenu()
         self.past = PastPrompts()
-        self.past_files = PastFiles()
         self.others_wait = False
         """Prompts wait for the answer in progress; Up takes the last of them back."""
         self.drafters: tuple[str, ...] = ()
@@ -88,10 +82,6 @@ class Prompt(Vertical):
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
 
-    def sent(self, text: str) -> None:
-        self.past.add(text)
-        self.past_files.sent(text)
-
     def put_back(self, text: str, others: int) -> None:
         self.fill(text)
         more = f" · Up: {others} more" if others else ""
@@ -103,12 +93,12 @@ class Prompt(Vertical):
         return self._given_back_title if self.area.text == self._given_back else ""
 
     def stash(self) -> bool:
-        """Empty the prompt; Up brings the text back. Return whether there was any."""
-        text = self.area.text
+        """Empty the prompt; Up brings its text and files back. Return whether there were any."""
+        text, files = self.area.text, self.take_attachments()
         self.area.clear()
-        if text.strip():
-            self.past.add(text)
-        return bool(text)
+        if text.strip() or files:
+            self.past.add(text, files or None)
+        return bool(text or files)
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -128,12 +118,11 @@ class Prompt(Vertical):
         if pasted:
             self._files.show(*(file for file in self.attachments if file not in pasted))
             self.area.insert("\n".join(file.text for file in pasted))
+            self.area.focus()
 
-    @on(AttachmentList.Opened)
-    @on(PromptArea.PastedOpened)
-    def _open_pasted(self) -> None:
-        self.open_pasted()
-        self.area.focus()
+    def on_click(self, event: Click) -> None:
+        if event.widget is self._files:
+            self.open_pasted()
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -206,14 +195,14 @@ class Prompt(Vertical):
         return True
 
     def _walk(self, direction: int) -> None:
-        text = self.area.text
-        if direction < 0 and self.others_wait and not text:
+        shown = Unsent(self.area.text, self.attachments)
+        if direction < 0 and self.others_wait and not shown.text:
             self.post_message(self.QueueRequested())
             return
-        found = self.past.earlier(text) if direction < 0 else self.past.later(text)
+        found = self.past.earlier(shown) if direction < 0 else self.past.later(shown)
         if found is not None:
-            self._files.show(*self.past_files.walked(text, found, self.attachments))
-            self.fill(found)
+            self._files.show(*found.attachments)
+            self.fill(found.text)
 
     def _choose(self) -> None:
         choice = self.menu.chosen
@@ -224,7 +213,7 @@ class Prompt(Vertical):
             self._complete(choice)
         elif choice is not None:
             self.area.clear()
-            self.post_message(CommandChosen(choice.name, takes_value=choice.needs_value))
+            self.post_message(CommandChosen(choice))
 
     def _complete(self, path: str) -> None:
         """Write the path out where its beginning was typed; what is in a folder is offered next."""

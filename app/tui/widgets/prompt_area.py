@@ -41,7 +41,8 @@ first line brings earlier prompts back."""
         bind("ctrl+b", "submit_at_once", "", "prompt.at_once",
              "Stop the answer in progress: the prompt, or what waits, is sent in its place"),
         bind("ctrl+g", "editor", "", "prompt.editor", "Write the prompt in your own editor ($EDITOR)"),
-        bind("ctrl+s", "open_pasted", "", "prompt.open", "Write a long text that was pasted into the prompt"),
+        bind("ctrl+s", "screen.open_pasted", "", "prompt.open",
+             "Write a long text that was pasted into the prompt"),
         bind("ctrl+z", "app.suspend_process", "", "prompt.suspend", "Back to the shell; `fg` returns here"),
         bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
         bind("tab", "screen.browse", "", "prompt.browse",
@@ -55,9 +56,6 @@ first line brings earlier prompts back."""
     class QueueSentAtOnce(Message):
         """The key that sends at once, where there is no text."""
 
-    class PastedOpened(Message):
-        """The key that writes a long pasted text into the prompt."""
-
     def __init__(self, takes_key: Callable[[str], bool], takes_paste: Callable[[str], bool]) -> None:
         """`takes_key` and `takes_paste` are asked first about every key and pasted text."""
         super().__init__(compact=True, highlight_cursor_line=False)
@@ -68,9 +66,6 @@ first line brings earlier prompts back."""
         if self._takes_paste(event.text):
             event.stop()
             event.prevent_default()
-
-    def action_open_pasted(self) -> None:
-        self.post_message(self.PastedOpened())
 
     def action_submit(self) -> None:
         self._submit(at_once=False)
@@ -85,7 +80,7 @@ first line brings earlier prompts back."""
         try:
             text = edited(self.app, self.text)
         except BadInput as error:
-            self.notify(printable(str(error)), severity="error", markup=False)
+            self.app.state.view.note(str(error), "mistake")
             return
         self.load_text(printable(text))
         self.move_cursor(self.document.end)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -39,25 +40,20 @@ class Verdict:
 
 @dataclass(slots=True)
 class Runner:
-    """One answer on its way: how many tokens it had when."""
+    """One answer on its way."""
 
     label: str
     style: str
-    seconds: list[float] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    """Seconds of decoding, and how many tokens it had by then."""
     tokens_per_second: float = 0.0
 
     def begin(self) -> None:
-        self.seconds, self.tokens, self.tokens_per_second = [], [], 0.0
-
-    def add(self, seconds: float, tokens: int, tokens_per_second: float) -> None:
-        self.seconds.append(seconds)
-        self.tokens.append(tokens)
-        self.tokens_per_second = tokens_per_second
+        self.steps, self.tokens_per_second = [], 0.0
 
     def tokens_at(self, seconds: float) -> int:
-        place = bisect_right(self.seconds, seconds)
-        return self.tokens[place - 1] if place else 0
+        place = bisect_right(self.steps, seconds, key=itemgetter(0))
+        return self.steps[place - 1][1] if place else 0
 
 
 class Bars(Widget):
@@ -85,7 +81,8 @@ class Bars(Widget):
 
     def add(self, seconds: float, tokens: int, tokens_per_second: float) -> None:
         if self._on is not None:
-            self._on.add(seconds, tokens, tokens_per_second)
+            self._on.steps.append((seconds, tokens))
+            self._on.tokens_per_second = tokens_per_second
             self.refresh()
 
     def show(self, plain: float, drafted: float, style: str) -> None:
@@ -102,8 +99,9 @@ class Bars(Widget):
             fastest = max(runner.tokens_per_second for runner in runners)
             plain, drafted = (runner.tokens_per_second / (fastest or 1) for runner in runners)
             return plain, drafted
-        now = self._on.seconds[-1] if self._on.seconds else 0.0
-        through = next((one.tokens[-1] for one in runners if one is not self._on and one.tokens), self._most)
+        now = self._on.steps[-1][0] if self._on.steps else 0.0
+        ended = (one.steps[-1][1] for one in runners if one is not self._on and one.steps)
+        through = next(ended, self._most)
         plain, drafted = (runner.tokens_at(now) / through for runner in runners)
         return plain, drafted
 

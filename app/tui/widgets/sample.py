@@ -6,17 +6,7 @@ from app.tui.widgets.token_text import ACCEPTED, OWN
 
 
 def sample() -> Content:
-    lines = [
-        Content.assemble(
-            ("A small model guesses", ACCEPTED), (" ahead", OWN), ("; ", ""), ("what the large one", ACCEPTED)
-        ),
-        Content.assemble(
-            ("would have written", ACCEPTED),
-            (" itself", OWN),
-            (" ", ""),
-            ("is accepted", ACCEPTED),
-            (",", OWN),
-        ),
-        Content.assemble(("and the rest is", ACCEPTED), (" its own.", OWN), (" Word for word the same.", "")),
-    ]
-    return Content("\n").join(lines)
+    return Content.from_markup(f"""\
+[{ACCEPTED}]A small model guesses[/][{OWN}] ahead[/]; [{ACCEPTED}]what the large one[/]
+[{ACCEPTED}]would have written[/][{OWN}] itself[/] [{ACCEPTED}]is accepted[/][{OWN}],[/]
+[{ACCEPTED}]and the rest is[/][{OWN}] its own.[/] Word for word the same.""")

@@ -4,7 +4,6 @@ A long conversation has thousands of messages; widgets exist for the part around
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from textual.containers import VerticalScroll
@@ -29,16 +28,6 @@ NEAR = 4
 
 LAYOUT_TRIES, LAYOUT_SECONDS = 50, 0.02
 """How often and how far apart a message is looked for that has no place on the screen yet."""
-
-
-@dataclass(eq=False, slots=True)
-class Entry:
-    """One message or notice: how to make its widget, and the widget while there is one."""
-
-    make: Callable[[], Widget]
-    message_id: str | None = None
-    """None for a notice."""
-    widget: Widget | None = None
 
 
 class Transcript(VerticalScroll, can_focus=True):
@@ -76,11 +65,16 @@ class Transcript(VerticalScroll, can_focus=True):
         bind("tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 
+    make: Callable[[str], Widget]
+    """A widget for the message with this id. To be set before there are any."""
+
     def __init__(self, *children: Widget) -> None:
         super().__init__(*children)
-        self.entries: list[Entry] = []
-        self.selected: Entry | None = None
+        self.widgets: dict[str, Widget] = {}
+        """By the ids of their messages, as far as these have one."""
+        self.selected: str | None = None
         """The message that keys and commands are about; None: the last one."""
+        self._ids: list[str] = []
         self._window = range(0)
         self._moving = False
 
@@ -101,7 +95,7 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        first, last, count = self._window.start, self._window.stop, len(self.entries)
+        first, last, count = self._window.start, self._window.stop, len(self._ids)
         if self._moving:
             return
         if new_value < old_value and new_value < NEAR and first > 0:
@@ -111,92 +105,89 @@ class Transcript(VerticalScroll, can_focus=True):
             last = min(count, last + BATCH)
             self._show(max(first, last - KEPT), last)
 
-    def append(self, make: Callable[[], Widget], message_id: str | None = None) -> None:
-        if self._window.stop < len(self.entries):
-            self.follow()
-        self._add(Entry(make, message_id))
+    def put(self, message_id: str) -> None:
+        """Show a message at the end; one that is there gets a new widget."""
+        if message_id not in self._ids:
+            if self._window.stop < len(self._ids):
+                self.follow()
+            self._ids.append(message_id)
+            self._show_welcome()
+            if self._window.stop == len(self._ids) - 1:
+                self._window = range(self._window.start, len(self._ids))
+                self.mount(*self._made([message_id]))
+        elif (old := self.widgets.get(message_id)) is not None:
+            self.mount(*self._made([message_id]), after=old)
+            old.remove()
+            if message_id == self.selected:
+                self.select(message_id)
 
-    def fill(self, messages: Sequence[tuple[str, Callable[[], Widget]]]) -> None:
-        self.cut(0)
-        self.entries = [Entry(make, message_id) for message_id, make in messages]
+    def fill(self, message_ids: Sequence[str]) -> None:
+        self._cut(0)
+        self._ids = [*message_ids]
         self.follow()
 
-    def cut(self, start: int) -> None:
-        self.select_entry(None)
-        removed = [entry.widget for entry in self.entries[start:] if entry.widget]
-        del self.entries[start:]
-        self._window = range(min(self._window.start, start), min(self._window.stop, start))
-        self.remove_children(removed)
-        self._show_welcome()
-
-    def place_of(self, message_id: str) -> int:
-        """The place of a message's entry; the end if it is not there."""
-        places = (n for n, entry in enumerate(self.entries) if entry.message_id == message_id)
-        return next(places, len(self.entries))
-
-    def remake(self, message_id: str, make: Callable[[], Widget]) -> None:
-        """Make its widget this way from now on; the one there is stays."""
-        self.entries[self.place_of(message_id)].make = make
-
-    def replace(self, message_id: str, make: Callable[[], Widget]) -> None:
-        self.remake(message_id, make)
-        entry = self.entries[self.place_of(message_id)]
-        if (old := entry.widget) is not None:
-            entry.widget = make()
-            self.mount(entry.widget, after=old)
-            old.remove()
-            if entry is self.selected:
-                self.select_entry(entry)
+    def cut(self, message_id: str, *, keep: bool) -> None:
+        """Take away what follows a message and, where it is not kept, the message."""
+        if message_id in self._ids:
+            self._cut(self._ids.index(message_id) + keep)
 
     def follow(self) -> None:
-        last = len(self.entries)
+        last = len(self._ids)
         if self._window.stop < last or len(self._window) > KEPT:
             self._show(max(0, last - BATCH), last, hold=False)
-        if self.entries:
+        if self._ids:
             self.anchor()
 
     def action_select(self, direction: int) -> None:
-        messages = [entry for entry in self.entries if entry.message_id is not None]
-        if not messages:
-            return
-        place = len(messages) - 1
-        if self.selected in messages:
-            place = max(0, min(messages.index(self.selected) + direction, place))
-        self._choose(messages[place])
+        if self._ids:
+            place = len(self._ids) - 1
+            if self.selected in self._ids:
+                place = max(0, min(self._ids.index(self.selected) + direction, place))
+            self._choose(self._ids[place])
 
     def go_to(self, message_id: str, words: Sequence[str] = ()) -> None:
         """Choose a message and bring it into view, at the first line with one of the words, all marked."""
-        entry = self.entries[self.place_of(message_id)]
         self.release_anchor()
-        self._choose(entry)
-        if isinstance(entry.widget, Message):
-            entry.widget.found = tuple(words)
-            self._soon(partial(self._show_words, words), entry.widget)
+        self._choose(message_id)
+        if isinstance(widget := self.widgets[message_id], Message):
+            widget.found = tuple(words)
+            self._soon(partial(self._show_words, words), widget)
 
-    def select_entry(self, entry: Entry | None) -> None:
+    def select(self, message_id: str | None) -> None:
         for widget in self.query(".-selected"):
             widget.remove_class("-selected")
             if isinstance(widget, Message):
                 widget.found = ()
-        self.selected = entry
+        self.selected = message_id
         self.screen.refresh_bindings()  # what the keys can do depends on it
-        if entry is not None and entry.widget is not None:
-            entry.widget.add_class("-selected")
-            self._soon(self._show_widget, entry.widget)
+        if (chosen := self._selected_widget) is not None:
+            chosen.add_class("-selected")
+            self._soon(self._show_widget, chosen)
 
-    def _choose(self, entry: Entry) -> None:
-        place = self.entries.index(entry)
+    @property
+    def _selected_widget(self) -> Widget | None:
+        return None if self.selected is None else self.widgets.get(self.selected)
+
+    def _cut(self, start: int) -> None:
+        self.select(None)
+        removed = [self.widgets.pop(one) for one in self._ids[start:] if one in self.widgets]
+        del self._ids[start:]
+        self._window = range(min(self._window.start, start), min(self._window.stop, start))
+        self.remove_children(removed)
+        self._show_welcome()
+
+    def _choose(self, message_id: str) -> None:
+        place = self._ids.index(message_id)
         if place not in self._window:
-            self._show(max(0, place - BATCH), min(len(self.entries), place + BATCH), hold=False)
-        self.select_entry(entry)
+            self._show(max(0, place - BATCH), min(len(self._ids), place + BATCH), hold=False)
+        self.select(message_id)
 
     def _soon(self, show: Callable[[Widget], bool], widget: Widget, tries: int = LAYOUT_TRIES) -> None:
         """Show the chosen widget after a refresh, or a later one: a new one has no place yet, and one out of
         view no size."""
 
         def attempt() -> None:
-            chosen = self.selected is not None and self.selected.widget is widget
-            if chosen and tries and not show(widget):
+            if self._selected_widget is widget and tries and not show(widget):
                 self.set_timer(LAYOUT_SECONDS, partial(self._soon, show, widget, tries - 1))
 
         self.call_after_refresh(attempt)
@@ -216,17 +207,9 @@ class Transcript(VerticalScroll, can_focus=True):
             self.scroll_to(y=top, animate=False, force=True)
         return bool(widget.size.height)
 
-    def _add(self, entry: Entry) -> None:
-        """Put an entry at the end; its widget comes later where the end has no widgets."""
-        self.entries.append(entry)
-        self._show_welcome()
-        if self._window.stop == len(self.entries) - 1:
-            self._window = range(self._window.start, len(self.entries))
-            self.mount(*self._made([entry]))
-
     def _show_welcome(self) -> None:
         """In the middle of an empty conversation, and nowhere else."""
-        is_empty = not self.entries
+        is_empty = not self._ids
         self.styles.align = ("center", "middle") if is_empty else ("left", "top")
         if is_empty == self.is_anchored:
             self.anchor(not is_empty)  # what is anchored stands at the bottom
@@ -235,36 +218,31 @@ class Transcript(VerticalScroll, can_focus=True):
         for welcome in self.query(Welcome):
             welcome.display = is_empty
 
-    def _made(self, entries: Sequence[Entry]) -> list[Widget]:
-        widgets = [entry.make() for entry in entries]
-        for entry, widget in zip(entries, widgets, strict=True):
-            entry.widget = widget
-        return widgets
+    def _made(self, message_ids: Sequence[str]) -> list[Widget]:
+        made = {message_id: self.make(message_id) for message_id in message_ids}
+        self.widgets |= made
+        return [*made.values()]
 
     def _show(self, first: int, last: int, *, hold: bool = True) -> None:
-        """Have widgets for these entries only; `hold`: what is in view stays where it is."""
-        live = next(
-            (n for n, e in enumerate(self.entries) if isinstance(e.widget, Answer) and e.widget.growing), None
-        )
-        if live is not None:
-            first, last = min(first, live), len(self.entries)  # it grows; it is never made again
+        """Have widgets for these messages only; `hold`: what is in view stays where it is."""
+        growing = (one for one, w in self.widgets.items() if isinstance(w, Answer) and w.growing)
+        for live in growing:
+            first, last = min(first, self._ids.index(live)), len(self._ids)  # it is never made again
         held = self._in_view() if hold else None
-        window = self.entries[first:last]
-        kept = [entry for entry in window if entry.widget]
-        removed = [entry for entry in self.entries if entry.widget and entry not in window]
-        self.remove_children([entry.widget for entry in removed if entry.widget])
-        for entry in removed:
-            entry.widget = None
+        window = self._ids[first:last]
+        kept = [one for one in window if one in self.widgets]
+        removed = self.widgets.keys() - set(window)
+        self.remove_children([self.widgets.pop(one) for one in removed])
         if kept:
-            self.mount_all(self._made(window[: window.index(kept[0])]), before=kept[0].widget)
-        self.mount_all(self._made([entry for entry in window if not entry.widget]))
+            self.mount_all(self._made(window[: window.index(kept[0])]), before=self.widgets[kept[0]])
+        self.mount_all(self._made([one for one in window if one not in self.widgets]))
         self._window, self._moving = range(first, last), True
         self._show_welcome()
         self.call_after_refresh(self._moved, held)
 
     def _in_view(self) -> tuple[Widget, float] | None:
-        for entry in self.entries[self._window.start : self._window.stop]:
-            widget = entry.widget
+        for one in self._ids[self._window.start : self._window.stop]:
+            widget = self.widgets.get(one)
             if widget is not None and widget.is_mounted and widget.virtual_region.bottom > self.scroll_y:
                 return widget, widget.virtual_region.y - self.scroll_y
         return None

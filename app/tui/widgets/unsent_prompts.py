@@ -1,14 +1,15 @@
 """Prompts that were written and not sent: the next run of the program gives them back to their chat."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from app.chat.open_chat import OpenChat
-from app.history.being_written import BeingWritten, take_over
 from app.history.store import History
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
+from app.shell.left_behind import LeftBehind
 from app.tui.widgets.prompt import Prompt
+from models.paths import data_folder
 
 
 class UnsentPrompts:
@@ -17,12 +18,12 @@ class UnsentPrompts:
     def __init__(self, chat: OpenChat, prompt: Prompt) -> None:
         self._chat = chat
         self._prompt = prompt
-        self._aside = ""
+        self._aside = Unsent("")
         """What was being written when an earlier prompt came in its place."""
-        self._being_written = BeingWritten()
+        self._being_written = LeftBehind(data_folder() / "unsent")
         self._kept: object = None
         self._ended = False
-        chat.history.ask(take_over)
+        chat.history.ask(self._take_over)
 
     def stash(self) -> bool:
         self._keep([Unsent(self._prompt.area.text)])
@@ -30,13 +31,14 @@ class UnsentPrompts:
 
     def begin_editing(self, text: str) -> None:
         if self._chat.editing is None:
-            self._aside = self._prompt.area.text
+            self._aside = Unsent(self._prompt.area.text, self._prompt.take_attachments())
         self._prompt.fill(text)
 
     def leave_editing(self) -> None:
         """Return to what was written before; Up brings the edited text back."""
         self.stash()
-        self._prompt.fill(self._aside)
+        self._prompt.fill(self._aside.text)
+        self._prompt.attach(*self._aside.attachments)
 
     def return_prompts(self, waited: list[Unsent]) -> None:
         """Put what was not sent into an empty prompt, or behind Up."""
@@ -49,7 +51,8 @@ class UnsentPrompts:
     def keep(self, waited: list[Unsent]) -> None:
         if waited:
             self._keep([Unsent(one.text) for one in waited])
-            self._prompt.past_files.keep({one.text: one.attachments for one in waited if one.attachments})
+            for one in waited:
+                self._prompt.past.add(one.text, one.attachments or None)
             count = len(waited)
             what = "A prompt that waited was" if count == 1 else f"{count} prompts that waited were"
             files = ", with its files" if any(one.attachments for one in waited) else ""
@@ -57,10 +60,11 @@ class UnsentPrompts:
 
     def save(self) -> None:
         """Keep what is being written and what waits, for the case that the program is killed."""
-        now = self._now, self._chat.conversation.chat.id
+        prompts, chat_id = now = self._now, self._chat.conversation.chat.id
         if now != self._kept and not self._ended:
             self._kept = now
-            self._chat.history.ask(lambda _: self._being_written.keep(*now))
+            file, rows = self._being_written, [asdict(one) for one in prompts]
+            self._chat.history.ask(lambda _: file.keep([chat_id, rows]) if rows else file.drop())
 
     def end(self) -> None:
         prompts, chat_id = self._now, self._chat.conversation.chat.id
@@ -68,7 +72,7 @@ class UnsentPrompts:
 
         def end(history: History) -> None:
             keep_unsent(history, prompts, chat_id)
-            self._being_written.end()
+            self._being_written.drop()
 
         self._chat.history.ask(end)
 
@@ -81,7 +85,7 @@ class UnsentPrompts:
     def _now(self) -> list[Unsent]:
         if not self._chat.conversation.is_kept:
             return []
-        before = [Unsent(self._aside)] if self._chat.editing else []
+        before = [self._aside] if self._chat.editing else []
         written = Unsent(self._prompt.area.text, self._prompt.attachments)
         return _worth_keeping([*self._chat.queued, *before, written])
 
@@ -93,14 +97,23 @@ class UnsentPrompts:
         except AppError:
             return  # the history's thread has reported it
         if found and prompt.is_attached and not prompt.area.text:
-            *others, last = found
-            if written := [one for one in found if one.text]:
+            written = [one for one in found if one.text]
+            for one in written:
+                prompt.past.add(one.text, one.attachments)
+            if written:
                 prompt.put_back(written[-1].text, len(written) - 1)
-            if any(one.attachments for one in others):
-                prompt.past_files.keep({one.text: one.attachments for one in written})
-            prompt.attach(*last.attachments)
+            prompt.attach(*found[-1].attachments)
             self._chat.view.show()
             ask(lambda history: gave_back(history, chat_id))
+
+    def _take_over(self, history: History) -> None:
+        """Give the history what programs left behind that were killed."""
+
+        def take(left: tuple[str, list[Unsent]]) -> None:
+            chat_id, prompts = left
+            keep_unsent(history, prompts, chat_id)
+
+        self._being_written.take_over(tuple[str, list[Unsent]], take)
 
     def _keep(self, prompts: list[Unsent]) -> None:
         if self._chat.conversation.is_kept and (kept := _worth_keeping(prompts)):

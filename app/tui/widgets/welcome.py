@@ -11,7 +11,7 @@ from app.tui.widgets.sample import sample
 from models.size_text import size_text
 
 TIPS = """\
-{app.help} help · {prompt.send} sends · {prompt.newline} new line
+{app.help} help · {prompt.send} sends · {prompt.newline} newline
 {chat.draft} draft · {chat.compare} compare · {app.pairs} pairs"""
 
 TALL = 22
@@ -23,18 +23,19 @@ class Welcome(Static):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pair = self._offer = ""
+        self._pair = self._drafters = self._offer = ""
 
     def on_resize(self) -> None:
         self._draw()
 
     def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
         if info is not None:
-            draft = "with a draft model" if info.can_draft else "without a draft model"
-            pair = f"{one_line(info.name)} {draft} · {size_text(info.memory_bytes)} · {one_line(info.device)}"
+            self._pair = f"{one_line(info.name)} · {size_text(info.memory_bytes)} · {one_line(info.device)}"
+            self._drafters = one_line(f"drafters: {', '.join(info.drafters)}")
         else:
-            pair = f"{name}: loading. You can write already." if state == "loading" else f"{name}: not loaded"
-        self._pair = pair
+            waits = state == "loading"
+            self._pair = f"{name}: loading. You can write already." if waits else f"{name}: not loaded"
+            self._drafters = ""
         self._draw()
 
     def show_offer(self, text: str) -> None:
@@ -46,7 +47,10 @@ class Welcome(Static):
         parts = [Content.styled("mlx-spec", "bold $text-accent")]
         if self.app.size.height >= TALL:
             parts += [Content(""), sample(), Content("")]
-        parts += [Content(self._pair), Content.styled(self.app.keys.fill_in(TIPS), "$text-muted")]
+        parts.append(Content(self._pair))
+        if self._drafters and self.app.size.height >= TALL:
+            parts.append(Content(self._drafters))
+        parts.append(Content.styled(self.app.keys.fill_in(TIPS), "$text-muted"))
         if self._offer:
             parts += [Content(""), Content.styled(self._offer, "$text-secondary")]
         self.update(Content("\n").join(parts))

@@ -1,12 +1,11 @@
 """The queue of downloads, without a screen: what it keeps for the next start, and whose it is."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from app.chat.pull_queue import JobState, KeptPulls, PullJob, PullQueue
+from app.chat.pull_queue import JobState, PullJob, PullQueue
 from models.hub.progress import Progress
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec
@@ -19,66 +18,38 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
 
 
-def test_a_list_of_downloads_survives_a_kill_and_belongs_to_one_program_at_a_time(tmp_path: Path) -> None:
-    pairs = {find(FIRST).spec: "", find(SECOND).spec: "No connection."}
-    first = KeptPulls(tmp_path)
-    first.write({find(FIRST).spec: ""})
-    first.write(pairs)
-    (file,) = tmp_path.iterdir()
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert KeptPulls(tmp_path).take_over() == {}, "its program runs"
-    first.close()
-    with file.open("a") as stream:
-        stream.write('[{"name": "cut of')
-    second = KeptPulls(tmp_path)
-    assert second.take_over() == pairs
-    assert not file.exists() and KeptPulls(tmp_path).take_over() == {}
-    second.write({})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_of_programs_that_start_at_once_one_takes_a_list_of_downloads_over(tmp_path: Path) -> None:
-    pairs = {find(FIRST).spec: ""}
-    for _ in range(8):
-        gone = KeptPulls(tmp_path)
-        gone.write(pairs)
-        gone.close()
-        starting = [KeptPulls(tmp_path) for _ in range(6)]
-        with ThreadPoolExecutor(len(starting)) as pool:
-            found = list(pool.map(KeptPulls.take_over, starting))
-        assert sorted(found, key=len) == [{}] * 5 + [pairs]
-        for program in starting:
-            program.write({})
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, "5", '[{"name": 1}]', "\x00"])
-def test_a_list_of_downloads_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "gone.jsonl").write_text(text + "\n")
-    assert KeptPulls(tmp_path).take_over() == {}
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_list_of_downloads_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_list_of_downloads_that_cannot_be_written_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "downloads").write_text("in the way")
-    queue = PullQueue(KeptPulls(tmp_path / "downloads"))
+    queue = PullQueue(tmp_path / "downloads")
     queue.jobs.append(PullJob(find(FIRST).spec, "paused"))
     queue.advance()
-    assert "will not be offered again" in queue.problem
+    assert "will not be offered again" in queue.problem and str(tmp_path / "downloads") in queue.problem
+    queue.problem = ""
+
+    def no_room(value: object) -> None:
+        raise OSError(28, "No space left on device")  # as writing has it, without a name
+
+    monkeypatch.setattr(queue._kept, "keep", no_room)
+    queue.jobs.append(PullJob(find(SECOND).spec, "paused"))
+    queue.advance()
+    assert f"{tmp_path / 'downloads'} cannot be written (No space left on device)" in queue.problem
 
 
 def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: Path) -> None:
-    queue = PullQueue(KeptPulls(tmp_path))
+    queue = PullQueue(tmp_path)
     queue.jobs.append(PullJob(find(FIRST).spec, "failed", "No connection."))
     queue.advance()
     queue.end()
-    queue = PullQueue(KeptPulls(tmp_path))
+    queue = PullQueue(tmp_path)
     assert [(job.state, job.error) for job in queue.jobs] == [("failed", "No connection.")]
     assert queue.paused == [] and queue.advance() == []
     queue.end()
 
 
 def test_what_is_under_way_is_listed_before_what_went_wrong(tmp_path: Path) -> None:
-    queue = PullQueue(KeptPulls(tmp_path))
+    queue = PullQueue(tmp_path)
     states: list[JobState] = ["cancelled", "failed", "done", "paused", "waiting", "running"]
     queue.jobs = [PullJob(find(FIRST).spec, state) for state in states]
     assert [job.state for job in queue.not_here] == ["running", "waiting", "paused", "failed", "cancelled"]
@@ -91,7 +62,7 @@ def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("app.chat.pull_queue.pull", fails)
-    queue = PullQueue(KeptPulls(tmp_path))
+    queue = PullQueue(tmp_path)
     for name in (FIRST, SECOND):
         queue.add(find(name).spec).wait()
     queue.advance()

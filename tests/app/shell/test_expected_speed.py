@@ -5,9 +5,12 @@ import re
 
 import pytest
 
+from app.chat.pair_facts import Facts, details
 from app.cli import main
+from models.pairs.catalogue import find
 from models.speed import machine
 from models.speed.chips import find_chip
+from models.speed.roofline import expect
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,18 @@ def test_pull_prints_what_to_expect_before_it_downloads(
     assert main(["pull", "qwen3-8b"]) == 0
     err = capfd.readouterr().err
     assert "qwen3-8b on an M1: about 13 tokens/s plain, no gain from drafting predicted; predicted" in err
+
+
+def test_of_a_pair_without_a_draft_model_nothing_is_said_about_drafting(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    chip = find_chip("M4 Pro")
+    monkeypatch.setattr(machine, "this_chip", lambda: chip)
+    monkeypatch.setattr("app.commands.pull.pull", lambda spec, cancelled: [])
+    assert main(["pull", "smollm2-135m"]) == 0
+    assert re.search(r"about \d+ tokens/s plain; predicted", capfd.readouterr().err)
+    assert main(["pairs", "--chip", "M4 Pro"]) == 0
+    (row,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith(" smollm2-135m ")]
+    assert re.search(r"fits +\d+ +Apache", row)
+    pair = find("smollm2-135m")
+    assert "drafted" not in details(Facts(pair, installed=False, expected=expect(pair, chip)))

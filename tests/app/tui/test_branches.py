@@ -117,7 +117,7 @@ async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: O
         texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
         pieces = [Piece(text, mark) for text, mark in zip(texts, MARKS, strict=True)]
         answer = Answer(pieces, marks=True)
-        chat.app.chat.transcript.append(lambda: answer)
+        await chat.app.chat.transcript.mount(answer)
         await chat.until(lambda: answer.size.height > 0)
         drawn = [segment.text for segment in answer.render_line(0)]
         for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):

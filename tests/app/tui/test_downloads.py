@@ -50,7 +50,7 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
         assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
         await chat.press("y")
         await chat.reached(PairsScreen)
-        await chat.until(lambda: "was removed" in text_of(chat, "#pull-line"))
+        await chat.until(lambda: "was removed" in text_of(chat, "#message"))
         assert not installed(find(FIRST).spec)
         await chat.until(lambda: "installed" not in rows(screen)[FIRST])
 
@@ -89,7 +89,7 @@ async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_a
         await answer(chat, "y")
         await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
         assert "r tries again." in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
-        assert text_of(chat, "#pull-line") == screen.hint
+        assert text_of(chat, "#message") == screen.hint
         await chat.shows("again.")
         await chat.noticed("No connection")
         monkeypatch.setenv("HF_ENDPOINT", hub.url)

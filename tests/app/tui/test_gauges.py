@@ -33,7 +33,7 @@ def log_of(accepted: list[int], *, length: int = 3, seconds: float = 0.1, timed:
 
 
 def line(log: AnswerLog, width: int) -> str:
-    return SEPARATOR.join(item.text for item in fitting(gauge_items(log), width))
+    return SEPARATOR.join(item.text for item in fitting(list(gauge_items(log)), width))
 
 
 def test_a_wide_line_has_every_gauge_and_a_narrow_one_those_that_matter_most() -> None:

@@ -142,6 +142,6 @@ async def test_nothing_that_a_hub_says_is_obeyed(
                 app.screen.query_one(field, Input).value = "org/hostile"
             app.screen.query_one("#own-draft").focus()
             await press("enter")
-            message = app.screen.query_one("#own-message")
+            message = app.screen.query_one("#message")
             shown = await look(opened, lambda: str(message.render()).startswith("✗"))
             assert "owned" in shown, shown

@@ -28,11 +28,11 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
     await chat.press("enter")
-    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#own-message").startswith("✗"))
+    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#message").startswith("✗"))
     if chat.app.screen is screen:
-        return text_of(chat, "#own-message")
-    await chat.until(lambda: not text_of(chat, "#pull-line").startswith("Enter uses a pair, or"))
-    return text_of(chat, "#pull-line")
+        return text_of(chat, "#message")
+    await chat.until(lambda: not text_of(chat, "#message").startswith("Enter uses a pair, or"))
+    return text_of(chat, "#message")
 
 
 async def test_an_own_pair_that_names_no_model_or_the_larger_one_as_its_draft_is_refused(
@@ -48,8 +48,8 @@ async def test_an_own_pair_that_names_no_model_or_the_larger_one_as_its_draft_is
         for text, reason in (("", "Name a target first"), ("foo bar", "foo bar")):
             field.value = text
             await chat.press("enter")
-            await chat.until(lambda reason=reason: reason in text_of(chat, "#own-message"))
-            assert field.has_focus and text_of(chat, "#own-message").startswith("✗")
+            await chat.until(lambda reason=reason: reason in text_of(chat, "#message"))
+            assert field.has_focus and text_of(chat, "#message").startswith("✗")
 
 
 async def test_an_own_pair_is_checked_kept_used_and_forgotten(open_chat: OpenChat, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
             await chat.pilot.pause()
             assert all(w.region.right <= size[0] for w in screen.query("PairsScreen > *") if w.display)
             assert screen.query_one(OptionList).size.height >= 3
-            assert screen.query_one("#pull-line").region.bottom <= size[1]
+            assert screen.query_one("#message").region.bottom <= size[1]
         about = screen.query_one("#pair-details")
         await chat.until(lambda: "More" in chat.screen and about.max_scroll_y > 0)
         assert "Not verified" not in chat.screen
@@ -80,7 +80,7 @@ async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verifi
         fits = [screen.facts[str(name)].fit for name in [*rows(screen)][1:]]
         verdicts = [fit.verdict for fit in fits if fit is not None]
         assert verdicts == sorted(verdicts, key=["fits", "tight", "does not fit"].index)
-        assert options.border_subtitle == "? not verified" and "verified" not in text_of(chat, "#pull-line")
+        assert options.border_subtitle == "? not verified" and "verified" not in text_of(chat, "#message")
         screen.show_list("smollm2-135m")
         await chat.until(lambda: "eagle: ships with the program" in text_of(chat, "#pair-details Static"))
         shown = text_of(chat, "#pair-details Static")
@@ -162,7 +162,7 @@ async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_
             await answer(chat, "n")
             await chat.pilot.pause(0.1)
             assert chat.app.screen is screen and chat.app.pulls.jobs == []
-            assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#pull-line")
+            assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#message")
         chat.press_at_once("a", "a", "a")
         await chat.reached(OwnPairScreen)
         await chat.press("escape")

@@ -61,3 +61,36 @@ async def test_a_short_paste_is_text(open_chat: OpenChat) -> None:
         await paste(chat, text)
         await chat.until(lambda: chat.area.text == text)
         assert not chat.app.chat.prompt.attachments
+
+
+@pytest.mark.parametrize("text", ["see", ""])
+async def test_ctrl_c_takes_a_long_paste_away_with_the_text_and_up_brings_both_back(
+    open_chat: OpenChat, text: str
+) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("hello")
+        await chat.press(*text)
+        await paste(chat, LONG)
+        await chat.press("ctrl+c")
+        prompt = chat.app.chat.prompt
+        await chat.until(lambda: not prompt.attachments and not chat.area.text)
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == text and bool(prompt.attachments))
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
+        await chat.press("down", "down")
+        assert not chat.area.text and not prompt.attachments
+
+
+async def test_a_long_paste_waits_with_its_text_while_an_earlier_prompt_is_edited(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await paste(chat, LONG)
+        await chat.press(*"see")
+        await chat.app.action_command("edit")
+        prompt = chat.app.chat.prompt
+        await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
+        await chat.press("escape")
+        await chat.until(lambda: chat.area.text == "see" and len(prompt.attachments) == 1)

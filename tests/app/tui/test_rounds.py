@@ -99,6 +99,13 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: Ope
         await chat.shows("3 of 3 (100%)", "In Latin.")
 
 
+async def test_the_tokens_of_all_rounds_begin_in_one_column(open_chat: OpenChat) -> None:
+    long = replace(drafted(0), drafted=(" a",) * 13)
+    async with open_chat() as chat:
+        await chat.push(InspectorScreen([log_of(plain(0.02), drafted(0), long)]))
+        await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
+
+
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:
     drafting = log_of(*[drafted(3)] * 10)
     alone = totals([drafting])

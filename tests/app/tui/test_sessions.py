@@ -38,7 +38,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     )
     async with open_chat(size=(80, 24)) as opened:
         screen = await open_list(opened)
-        line = screen.query_one("#sessions-line", Static)
+        line = screen.query_one("#message", Static)
         await opened.until(lambda: [row.chat.title for row in screen.rows] == ["New", "Old \x1b[31m"])
         await opened.shows("␛[31m")
         await opened.press("a")
@@ -187,7 +187,7 @@ async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
         await opened.pilot.pause(0.3)
         assert "Needle" in opened.screen, "nothing scrolls it away again"
         await opened.press("down")
-        assert view.selected is not None and view.selected.message_id == messages[42].id
+        assert view.selected == messages[42].id
         await opened.press("escape")
         await opened.until(lambda: view.is_vertical_scroll_end)
         assert opened.app.focused is opened.area

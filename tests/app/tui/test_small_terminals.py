@@ -1,4 +1,4 @@
-"""Terminals of forty columns and of ten rows: what is typed and what is chosen stay in view."""
+"""Small terminals, where what is typed and what is chosen stay in view; and wide ones."""
 
 from textual.widgets import Input, OptionList
 
@@ -81,3 +81,18 @@ async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> N
         await chat.press("escape", "a")
         await chat.reached(OwnPairScreen)
         await chat.shows("left empty, one that fits")
+
+
+async def test_in_a_wide_terminal_lines_of_an_answer_have_a_hundred_columns_at_most(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(200, 40)) as chat:
+        answer = await chat.ask("echo " + "word " * 100)
+        await chat.until(lambda: answer.size.height > 5)
+        lines = [answer.render_line(y).text.rstrip() for y in range(answer.size.height)]
+        assert 95 < max(map(len, lines)) <= 100
+
+
+async def test_the_keys_of_an_empty_chat_fit_into_forty_columns(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.shows("F1 help · Enter sends · Ctrl+J newline")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.past_prompts import PastPrompts
+from app.history.unsent import Unsent
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 MARK = "not sent yet"
@@ -80,8 +81,8 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def left_behind() -> str:
-        (file,) = (tmp_path / "unsent").glob("*.json")
-        return file.read_text()
+        files = list((tmp_path / "unsent").glob("*.jsonl"))
+        return "".join(file.read_text().splitlines(keepends=True)[-1] for file in files)
 
     monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
     async with open_chat() as chat:
@@ -181,8 +182,8 @@ async def test_files_attached_to_no_prompt_are_back_too(open_chat: OpenChat, tmp
 def test_up_skips_the_text_that_was_given_back() -> None:
     past = PastPrompts()
     past.begin(["one", "two"])
-    assert past.earlier("two") == "one"
-    assert past.later("one") == "two"
+    assert past.earlier(Unsent("two")) == Unsent("one")
+    assert past.later(Unsent("one")) == Unsent("two")
 
 
 async def test_a_prompt_that_failed_while_another_was_written_is_behind_up(open_chat: OpenChat) -> None:

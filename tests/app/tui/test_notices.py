@@ -1,0 +1,47 @@
+"""Toasts: how long one stays, and what makes it go."""
+
+import pytest
+
+from app.engine.protocol import TuningEnded
+from app.tui.app import ChatApp
+from app.tui.screens.first_run import FirstRunScreen
+from tests.app.tui.chat_driver import OpenChat
+
+
+async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_next_prompt(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds: list[float] = []
+    notify = ChatApp.notify
+
+    def watched(app: ChatApp, message: str, **options: float) -> None:
+        seconds.append(options["timeout"])
+        notify(app, message, **options)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(ChatApp, "notify", watched)
+    async with open_chat((80, 24), toasts=True) as chat:
+        await chat.type("/nonsense")
+        await chat.shows("There is no command /nonsense.")
+        assert seconds[-1] < 10
+        await chat.ask("hello")
+        assert "/nonsense" not in chat.screen
+        await chat.type("fail")
+        await chat.shows("scripted failure")
+        assert seconds[-1] > 20
+        await chat.ask("hello")
+        assert "scripted failure" in chat.screen, "an error stays until it was read"
+
+
+async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_start(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat((80, 24), pair="builtin", welcomes=True, toasts=True) as chat:
+        await chat.reached(FirstRunScreen)
+        chat.app.chat.take_pair_event(TuningEnded(skipped=False))
+        await chat.noticed("Measured what drafting costs here")
+        await chat.pilot.pause(0.2)
+        assert "Measured" not in chat.screen
+        await chat.press("escape")
+        await chat.back_in_chat()
+        chat.app.chat.take_pair_event(TuningEnded(skipped=True))
+        await chat.shows("Measuring was skipped")
