@@ -148,11 +148,12 @@ class Calibration:
                 fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
-                kinds += [Kind("lookup", k, context) for k in fitting]
-                if lengths is FIRST:
-                    kinds += [
-                        Kind(name, k, context) for name in self.stepping for k in DRAFTED if k in fitting
-                    ]
+                for k in fitting:
+                    kinds.append(Kind("lookup", k, context))
+                    if (
+                        lengths is FIRST and k in DRAFTED
+                    ):  # early: a slow model's time may end before the rest
+                        kinds += [Kind(name, k, context) for name in self.stepping]
         return kinds
 
     def _time_plain(self, warm: bool) -> None:
