@@ -1,5 +1,6 @@
 """`batch`: a file of requests, answered side by side."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -47,13 +48,14 @@ def command(
         if len(left) < len(asked):
             talk(f"{len(asked) - len(left)} of {counted(len(asked), 'request')} had their answers already.")
         try:
-            outcome = answer_all(pair.chosen(), options, left, written, at_once) if left else None
+            if not left:
+                return exit_codes.DONE
+            outcome = asyncio.run(answer_all(pair.chosen(), options, left, written, at_once))
         except KeyboardInterrupt:
             talk(f"Stopped at {len(written.answered)} of {len(asked)}. The same command goes on from there.")
             return exit_codes.INTERRUPTED
-    if outcome:
-        talk(f"{outcome.text}.")
-    if outcome and outcome.failed:
+    talk(f"{outcome.text}.")
+    if outcome.failed:
         talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
         return exit_codes.NO
     return exit_codes.DONE

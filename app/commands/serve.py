@@ -48,7 +48,7 @@ def command(
         typer.Option(metavar="ORIGIN", help="Let pages of http://host:port ask. Repeatable."),
     ] = None,
     options: Options,
-) -> int:
+) -> None:
     """Answer over HTTP, in OpenAI's API.
 
     Anthropic's is there too; docs/serving.md has the endpoints, the limits and the rules of safety.
@@ -59,7 +59,7 @@ def command(
     from app.server.run import run_server
 
     args.print_config_problems()
-    return run_server(
+    run_server(
         pair.chosen(),
         options,
         host=host,

@@ -1,6 +1,8 @@
 """From requests in the line to one response, whole or streamed, whatever API it is written for."""
 
 import asyncio
+import json
+import secrets
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -19,6 +21,16 @@ these has its own status; later ones are told in the stream."""
 KEEP_ALIVE = ": keep-alive\n\n"
 
 T = TypeVar("T")
+
+
+def new_id(prefix: str) -> str:
+    return prefix + secrets.token_hex(12)
+
+
+def server_sent(value: dict[str, Any], event: str = "") -> str:
+    """A server-sent event, with a name if it has one."""
+    name = f"event: {event}\n" if event else ""
+    return f"{name}data: {json.dumps(value, ensure_ascii=False)}\n\n"
 
 
 class Writer(Protocol):

@@ -6,7 +6,6 @@ Everything here runs on the event loop's thread; nothing here waits for a client
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from app.chat.engine_link import EngineLink, RequestEvent, RequestFailed
 from app.engine.events import TextAdded, TurnEnded, TurnEvent
@@ -18,27 +17,16 @@ MOST_WAITING = 64
 RETRY_SECONDS = 5
 
 
-@dataclass(slots=True)
-class Counts:
-    """Drafted and accepted tokens by drafter, and accepted ones by their place in the draft."""
-
-    drafted: Counter[str] = field(default_factory=Counter)
-    accepted: Counter[str] = field(default_factory=Counter)
-    accepted_at: Counter[int] = field(default_factory=Counter)
-
-    def add(self, event: TextAdded) -> None:
-        for played in event.played:
-            self.drafted[played.drafter] += len(played.drafted)
-            self.accepted[played.drafter] += played.accepted
-            self.accepted_at.update(range(played.accepted))
-
-
 class Asked:
     """One request, from its place in the line to its last event."""
 
     def __init__(self, line: "Line", request: Answer) -> None:
         self.request = request
-        self.counts = Counts()
+        self.drafted: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
+        """Tokens by drafter."""
+        self.accepted_at: Counter[int] = Counter()
+        """Accepted tokens by their place in the draft."""
         self.id: int | None = None
         """Of the engine's request; None while it waits."""
         self.ended = False
@@ -70,7 +58,10 @@ class Asked:
     def take(self, event: RequestEvent) -> None:
         """An event from the engine."""
         if isinstance(event, Answered) and isinstance(event.event, TextAdded):
-            self.counts.add(event.event)
+            for played in event.event.played:
+                self.drafted[played.drafter] += len(played.drafted)
+                self.accepted[played.drafter] += played.accepted
+                self.accepted_at.update(range(played.accepted))
         self._events.put_nowait(event)
 
 

@@ -24,8 +24,8 @@ def usage(answers: Sequence[tuple[Asked, TurnEnded]], n: int = 1) -> dict[str, A
         "prompt_tokens_details": {"cached_tokens": sum(stats.cached_tokens for stats in first)},
     }
     if any(asked.request.documents for asked, _ in answers):
-        drafted = sum(asked.counts.drafted[PREDICTION_DRAFTER] for asked, _ in answers)
-        accepted = sum(asked.counts.accepted[PREDICTION_DRAFTER] for asked, _ in answers)
+        drafted = sum(asked.drafted[PREDICTION_DRAFTER] for asked, _ in answers)
+        accepted = sum(asked.accepted[PREDICTION_DRAFTER] for asked, _ in answers)
         found["completion_tokens_details"] = {
             "accepted_prediction_tokens": accepted,
             "rejected_prediction_tokens": drafted - accepted,

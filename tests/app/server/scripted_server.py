@@ -21,4 +21,4 @@ if __name__ == "__main__":
     key = os.environ.get("MLX_SPEC_API_KEY")
     origins = [origin] if (origin := os.environ.get("ORIGIN")) else []
     where = {"host": "localhost", "port": 0, "key": key, "origins": origins}
-    sys.exit(run.run_server(pair, Options(), at_once=at_once, **where))  # type: ignore[arg-type]
+    run.run_server(pair, Options(), at_once=at_once, **where)  # type: ignore[arg-type]
