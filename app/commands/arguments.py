@@ -206,11 +206,11 @@ def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) 
     return replace(options, drafter="none") if no_draft else options
 
 
-def stop_texts(stop: Sequence[str] | None) -> Sequence[str]:
+def stop_texts(stop: Sequence[str] | None) -> tuple[str, ...]:
     """What `--stop` was given; BadInput if one is empty."""
     if "" in (stop or ()):
         raise BadInput("--stop is empty. Give at least one character.")
-    return stop or ()
+    return tuple(stop or ())
 
 
 def print_config_problems() -> None:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
@@ -210,7 +211,7 @@ def _answer(
     try:
         while answers or request:
             while request:
-                answers[request.id] = _events(request, session, inbox)
+                answers[request.id] = session.answer(request, partial(inbox.is_cancelled, request.id))
                 request = inbox.next_answer() if len(answers) < at_once else None
             for number, events in list(answers.items()):
                 try:
@@ -233,19 +234,6 @@ def _answer(
             outbox.send(LoadFailed(str(error)))
     finally:
         session.keep()
-
-
-def _events(request: Answer, session: "TunedSession", inbox: _Inbox) -> Iterator[TurnEvent | None]:
-    return session.answer(
-        request.prompt,
-        request.options,
-        stop_texts=request.stop_texts,
-        documents=request.documents,
-        begun=request.begun,
-        tools=request.tools,
-        whole=request.whole,
-        cancelled=lambda: inbox.is_cancelled(request.id),
-    )
 
 
 def _failed(number: int, error: Exception) -> AnswerFailed:
