@@ -20,7 +20,7 @@ from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
-from mlx_spec.types import Options
+from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
 from models.hub.endpoint import check_endpoint
 from models.pairs.drafter_folder import drafter_source, kind_of
@@ -57,6 +57,12 @@ Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, wi
 Stop = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
 ]
+AtOnce = Annotated[
+    int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
+]
+AT_ONCE = 8
+SERVED = tuple(each.field for each in OPTION_SETTINGS if each.field not in ("seed", "max_tokens"))
+"""The options that hold where a request says nothing else."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 

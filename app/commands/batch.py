@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from app.commands.serve import AT_ONCE
 from app.shell import exit_codes
 from app.shell.number_text import counted
 from app.shell.output import talk
-from mlx_spec.types import BATCH_SIZES, Options
+from mlx_spec.types import Options
 
 EXAMPLE = """\b
 Examples:
@@ -19,17 +18,13 @@ Examples:
   mlx-spec batch questions.jsonl answers.jsonl --at-once 16"""
 
 
-@args.with_flags(
-    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "draft_length", "drafter", "verify"
-)
+@args.with_flags(*args.SERVED)
 def command(
     *,
     requests: Annotated[Path, typer.Argument(metavar="IN", help="Requests as OpenAI's batches have them.")],
     answers: Annotated[Path, typer.Argument(metavar="OUT", help="Their answers, a line each as they come.")],
     pair: args.PairArguments,
-    at_once: Annotated[
-        int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
-    ] = AT_ONCE,
+    at_once: args.AtOnce = args.AT_ONCE,
     options: Options,
 ) -> int:
     """Answer a file of requests.
