@@ -87,7 +87,14 @@ class ServerClient:
         self._http.close()
 
     def _begin(self, work: Callable[..., None], *given: object) -> None:
-        threading.Thread(target=work, args=given, daemon=True).start()
+        def run() -> None:
+            try:
+                work(*given)
+            except RuntimeError:  # a closed connection can be asked nothing, and nobody waits for it
+                if not self._http.is_closed:
+                    raise
+
+        threading.Thread(target=run, daemon=True).start()
 
     def _load(self, name: str) -> None:
         try:
