@@ -10,11 +10,11 @@ import typer
 from app.chat.settings import Settings
 from app.commands import arguments as args
 from app.commands.generate import print_answer
-from app.commands.history import opened_history
 from app.commands.serve import KEY_VARIABLE
 from app.engine.chat_prompt import Message
 from app.engine.protocol import Answer
 from app.engine.session import Session
+from app.history.store import opened_history
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.output import data, is_dumb, talk

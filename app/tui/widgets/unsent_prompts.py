@@ -4,9 +4,8 @@ import asyncio
 from dataclasses import replace
 
 from app.chat.open_chat import OpenChat
-from app.history.being_written import BeingWritten, take_over
 from app.history.store import History
-from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
+from app.history.unsent import BeingWritten, Unsent, gave_back, keep_unsent, take_over, unsent
 from app.shell.errors import AppError
 from app.tui.widgets.prompt import Prompt
 
