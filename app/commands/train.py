@@ -55,7 +55,7 @@ def command(
         bool, typer.Option("--from-chats", help="Learn from your saved answers before its own texts.")
     ] = False,
     hours: Annotated[
-        float | None, typer.Option(min=0.01, help="End after so long, with what there is.")
+        float | None, typer.Option(min=0.01, help="End after this time, and keep the best so far.")
     ] = None,
     bits: Annotated[
         int | None, typer.Option(help="Bits of its weights: 8 or 4; float16 if left out.")

@@ -16,23 +16,9 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
+from app.engine import protocol
 from app.engine.events import TextAdded, TurnEvent, merged
-from app.engine.protocol import (
-    Answer,
-    Answered,
-    AnswerFailed,
-    Cancel,
-    EngineEvent,
-    Explain,
-    Explained,
-    Indexing,
-    Load,
-    Loaded,
-    LoadFailed,
-    SkipTuning,
-    Tuning,
-    TuningEnded,
-)
+from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
 from app.shell.errors import AppError, BadInput
 from mlx_spec.errors import RankLost, SpecError
@@ -92,9 +78,9 @@ class _Inbox:
             except (EOFError, OSError):
                 request, self._closed = None, True
             match request:
-                case Cancel(answer_id):
+                case protocol.Cancel(answer_id):
                     self._cancelled.add(answer_id)
-                case SkipTuning():
+                case protocol.SkipTuning():
                     self.skipping = True
                 case _:
                     self._waiting.put(request)
@@ -172,14 +158,16 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                 match request:
                     case Load(pair, at_once):
                         session = None  # the old pair leaves memory before the next one enters it
-                        session = open_pair(pair, lambda text: outbox.send(Indexing(text)))
-                        outbox.send(Loaded(session.info))
+                        session = open_pair(pair, lambda text: outbox.send(protocol.Indexing(text)))
+                        outbox.send(protocol.Loaded(session.info))
                         if not session.is_tuned:
                             _tune(session, outbox, inbox)
                     case _ if session is None:
                         outbox.send(AnswerFailed(request.id, reason))
                     case Explain(id, messages, options, plain, drafted):
-                        outbox.send(Explained(id, session.difference(messages, options, plain, drafted)))
+                        outbox.send(
+                            protocol.Explained(id, session.difference(messages, options, plain, drafted))
+                        )
                     case Answer():
                         _answer(request, session, at_once, outbox, inbox)
             except Exception as error:  # whatever a model's files can cause is reported, not died of
@@ -197,10 +185,10 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     """Measure what drafting costs. A failure costs only the measuring: answers teach it too."""
     inbox.skipping = False
     try:
-        session.tune(lambda done, total: outbox.send(Tuning(done, total)), inbox.is_skipped)
+        session.tune(lambda done, total: outbox.send(protocol.Tuning(done, total)), inbox.is_skipped)
     except Exception as error:
         traceback.print_exception(error)
-    outbox.send(TuningEnded(skipped=inbox.is_skipped()))
+    outbox.send(protocol.TuningEnded(skipped=inbox.is_skipped()))
 
 
 def _answer(

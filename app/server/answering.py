@@ -1,4 +1,4 @@
-"""From requests in the line to one response, whole or streamed, whatever API it is written for."""
+"""From queued requests to one response, whole or streamed, whatever API it is written for."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.engine.events import TextAdded, TurnEnded, TurnEvent, text_of
 from app.engine.protocol import Answer
-from app.server.line import Asked, Line
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest, RequestQueue
 
 KEEP_ALIVE_SECONDS = 10.0
 """A stream says that it lives this often while there is no text. An error that comes sooner than the first of
@@ -36,19 +36,19 @@ def server_sent(value: dict[str, Any], event: str = "") -> str:
 class Writer(Protocol):
     """Writes the answers of one request in an API's shape. `index`: which of its prompts was answered."""
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]: ...
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]: ...
     def begin(self) -> Iterable[str]: ...
     def text(self, index: int, text: str) -> Iterable[str]: ...
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]: ...
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]: ...
     def end(self) -> Iterable[str]: ...
     def failed(self, problem: Problem) -> Iterable[str]: ...
 
 
 async def respond(
-    request: Request, line: Line, asks: Sequence[Answer], writer: Writer, *, stream: bool
+    request: Request, queue: RequestQueue, asks: Sequence[Answer], writer: Writer, *, stream: bool
 ) -> Response:
     """Answer one or more prompts. Problem if that fails before the response has begun."""
-    asked = line.join(asks)
+    asked = queue.join(asks)
     try:
         if not stream:
             return JSONResponse(writer.whole(await _unless_gone(request, _whole(asked))))
@@ -60,9 +60,9 @@ async def respond(
         raise
 
 
-async def ending(request: Request, line: Line, ask: Answer) -> TurnEnded:
+async def ending(request: Request, queue: RequestQueue, ask: Answer) -> TurnEnded:
     """The end of one answer. Problem if it fails."""
-    (asked,) = line.join([ask])
+    (asked,) = queue.join([ask])
     try:
         ((_, _, last),) = await _unless_gone(request, _whole([asked]))
         return last
@@ -72,9 +72,9 @@ async def ending(request: Request, line: Line, ask: Answer) -> TurnEnded:
 
 
 class AnswerStream(StreamingResponse):
-    """Leaves the line when the client does."""
+    """Leaves the queue when the client does."""
 
-    def __init__(self, asked: Sequence[Asked], frames: AsyncIterator[str]) -> None:
+    def __init__(self, asked: Sequence[QueuedRequest], frames: AsyncIterator[str]) -> None:
         headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
         super().__init__(frames, headers=headers, media_type="text/event-stream")
         self._asked = asked
@@ -87,8 +87,8 @@ class AnswerStream(StreamingResponse):
                 each.leave()
 
 
-async def _whole(asked: Sequence[Asked]) -> list[tuple[str, Asked, TurnEnded]]:
-    answers: list[tuple[str, Asked, TurnEnded]] = []
+async def _whole(asked: Sequence[QueuedRequest]) -> list[tuple[str, QueuedRequest, TurnEnded]]:
+    answers: list[tuple[str, QueuedRequest, TurnEnded]] = []
     for each in asked:
         text = ""
         while not isinstance(event := await each.next(), TurnEnded):
@@ -98,7 +98,9 @@ async def _whole(asked: Sequence[Asked]) -> list[tuple[str, Asked, TurnEnded]]:
     return answers
 
 
-async def _frames(asked: Sequence[Asked], first: TurnEvent | None, writer: Writer) -> AsyncIterator[str]:
+async def _frames(
+    asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
+) -> AsyncIterator[str]:
     try:
         for frame in writer.begin():
             yield frame

@@ -22,7 +22,7 @@ from models.pairs.pair import PairSpec
 AHEAD = 2
 """Requests under way for each that the engine answers: the next one is read while one is written."""
 AGAIN_SECONDS = 0.5
-"""After which a request is asked again that found the line full, of requests for several answers."""
+"""After which a request is asked again that found the queue full, of requests for several answers."""
 SHOW_SECONDS = 0.5
 
 

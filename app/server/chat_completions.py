@@ -11,8 +11,8 @@ from app.engine.protocol import Answer
 from app.server.answering import new_id, respond
 from app.server.body import only
 from app.server.conversation import Messages, Tools, conversation, described
-from app.server.line import Asked
 from app.server.openai import OpenAiSampling, OpenAiWriter
+from app.server.request_queue import QueuedRequest
 from app.server.sampling import read_asked, stop_texts
 from app.server.usage import timings
 
@@ -45,7 +45,7 @@ async def chat_completions(request: Request) -> Response:
     )
     asks = body.answers(ask)
     writer = ChatWriter(served.name, body.includes_usage, len(asks))
-    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 class ChatWriter(OpenAiWriter):
@@ -66,7 +66,7 @@ class ChatWriter(OpenAiWriter):
     def text(self, index: int, text: str) -> Iterable[str]:
         yield self._delta(index, {"content": text})
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
         if ended.tool_calls:
             calls = [{"index": number, **call} for number, call in enumerate(_calls(ended))]

@@ -13,9 +13,9 @@ from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import respond
 from app.server.body import only
-from app.server.line import Asked
 from app.server.openai import MOST_ANSWERS, OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest
 from app.server.sampling import read_asked, stop_texts
 from app.server.usage import timings
 
@@ -58,7 +58,7 @@ async def completions(request: Request) -> Response:
         message = f"{len(asks)} answers are asked for, prompts times n; at most {MOST_ANSWERS} can be."
         raise Problem(400, message, param="n")
     writer = CompletionWriter(served.name, body.includes_usage, body.n or 1)
-    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 class CompletionWriter(OpenAiWriter):
@@ -74,6 +74,6 @@ class CompletionWriter(OpenAiWriter):
     def text(self, index: int, text: str) -> Iterable[str]:
         yield self.chunk([{"index": index, "text": text, "logprobs": None, "finish_reason": None}])
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
         yield self.chunk([self.choice(index, "", ended)], timings=timings(ended))

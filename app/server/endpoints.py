@@ -61,7 +61,7 @@ async def model(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     served = service(request)
-    text = served.metrics.text(served.line, served.name)
+    text = served.metrics.text(served.queue, served.name)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
@@ -93,7 +93,7 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A defect of ours. Its message may quote the request, which no log shall hold."""
+    """A defect of the server. Its message may quote the request, which no log shall hold."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

@@ -23,8 +23,8 @@ from app.server.conversation import (
     not_read,
     text_of,
 )
-from app.server.line import Asked
 from app.server.problem import ANTHROPIC_PATHS, Problem
+from app.server.request_queue import QueuedRequest
 from app.server.sampling import MOST_STOPS, Sampling, Stop, read_asked, stop_texts
 from app.server.service import Service
 from app.server.usage import timings
@@ -74,13 +74,13 @@ class CountRequest(MessagesRequest):
 async def messages(request: Request) -> Response:
     served, body = await read_asked(request, MessagesRequest)
     asks, writer = [_ask(served, body)], MessagesWriter(served.name)
-    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 async def count_tokens(request: Request) -> Response:
     """How many tokens a conversation has; it is not read by the model."""
     served, body = await read_asked(request, CountRequest)
-    last = await ending(request, served.line, _ask(served, body, count=True))
+    last = await ending(request, served.queue, _ask(served, body, count=True))
     return JSONResponse({"input_tokens": last.stats.prompt_tokens})
 
 
@@ -132,7 +132,7 @@ class MessagesWriter:
         self._writes_text = False
         """The first block is open."""
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         ((text, _, ended),) = answers
         blocks = [{"type": "text", "text": text}] if text or not ended.tool_calls else []
         calls = [{**_tool_use(call.name), "input": json.loads(call.arguments)} for call in ended.tool_calls]
@@ -153,7 +153,7 @@ class MessagesWriter:
             yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
         yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if self._writes_text:
             yield _event("content_block_stop", index=0)
         for at, call in enumerate(ended.tool_calls, int(self._writes_text)):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
-from app.server.line import Asked, Line
+from app.server.request_queue import QueuedRequest, RequestQueue
 
 SUMS = {
     "prompt_tokens": "Tokens of prompts.",
@@ -28,7 +28,7 @@ class Metrics:
         self._sums = dict.fromkeys(SUMS, 0.0)
         self._accepted_at: Counter[int] = Counter()
 
-    def count(self, asked: Asked, last: TurnEnded | RequestFailed) -> None:
+    def count(self, asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:
         """A request that was with the engine, at its end."""
         if isinstance(last, RequestFailed):
             self._finished["refused" if last.refused else "error"] += 1
@@ -48,7 +48,7 @@ class Metrics:
         }.items():
             self._sums[name] += value
 
-    def text(self, line: Line, model: str) -> str:
+    def text(self, queue: RequestQueue, model: str) -> str:
         out: list[str] = []
 
         def add(name: str, kind: str, help: str, samples: Iterable[tuple[str, float]]) -> None:  # noqa: A002
@@ -57,8 +57,8 @@ class Metrics:
             for labels, value in samples:
                 out.append(f'{full}{{model_name="{_escaped(model)}"{labels}}} {round(value, 6):.15g}')
 
-        add("num_requests_running", "gauge", "Requests with the engine.", [("", len(line.running))])
-        add("num_requests_waiting", "gauge", "Requests in line.", [("", len(line.waiting))])
+        add("num_requests_running", "gauge", "Requests with the engine.", [("", len(queue.running))])
+        add("num_requests_waiting", "gauge", "Requests in the queue.", [("", len(queue.waiting))])
         finished = [(f',finished_reason="{name}"', count) for name, count in sorted(self._finished.items())]
         add("request_success_total", "counter", "Requests that ended, by reason.", finished)
         for name, help_ in SUMS.items():

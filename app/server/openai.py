@@ -11,8 +11,8 @@ from app.engine.protocol import Answer
 from app.server.answering import new_id, server_sent
 from app.server.body import Body, only
 from app.server.conversation import Content, text_of
-from app.server.line import Asked
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest
 from app.server.sampling import Sampling, Stops
 from app.server.service import now
 from app.server.usage import timings, usage
@@ -71,9 +71,9 @@ class OpenAiWriter:
         self._head = {"id": new_id(self.id_prefix), "created": now(), "model": model}
         self._includes_usage = includes_usage
         self._n = n
-        self._answers: list[tuple[Asked, TurnEnded]] = []
+        self._answers: list[tuple[QueuedRequest, TurnEnded]] = []
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         counted = [(asked, ended) for _, asked, ended in answers]
         choices = [self.choice(index, text, ended) for index, (text, _, ended) in enumerate(answers)]
         if len(choices) > 1:

@@ -1,4 +1,4 @@
-"""A pair's engine process and the line before it, from its start to its end."""
+"""A pair's engine process and the queue of requests before it, from its start to its end."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -9,8 +9,8 @@ from app.engine.chat_prompt import Count
 from app.engine.client import EngineClient
 from app.engine.events import TurnEnded
 from app.engine.protocol import Loaded, LoadFailed
-from app.server.line import Asked, Line
 from app.server.metrics import Metrics
+from app.server.request_queue import QueuedRequest, RequestQueue
 from app.server.service import Service, now
 from app.shell.output import talk
 from mlx_spec.types import Options
@@ -46,7 +46,7 @@ def opened(
         if isinstance(event, Loaded) and at_once > 1 and not event.info.batches:
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
-    def watch(asked: Asked, last: TurnEnded | RequestFailed) -> None:
+    def watch(asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:
         if isinstance(last, RequestFailed) or not isinstance(asked.request.prompt, Count):
             metrics.count(asked, last)
             ended(last)
@@ -56,6 +56,6 @@ def opened(
     link.listener = listen
     link.start()
     try:
-        yield Service(link, Line(link, watch, at_once=at_once), metrics, defaults, now())
+        yield Service(link, RequestQueue(link, watch, at_once=at_once), metrics, defaults, now())
     finally:
         link.close()

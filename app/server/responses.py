@@ -1,4 +1,4 @@
-"""`POST /v1/responses`: OpenAI's newer API, as far as it keeps nothing."""
+"""`POST /v1/responses`: OpenAI's newer API, without what needs stored responses."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -26,8 +26,8 @@ from app.server.conversation import (
     not_read,
     text_of,
 )
-from app.server.line import Asked
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest
 from app.server.sampling import Sampling, read_asked
 from app.server.service import now
 from app.server.usage import timings, usage
@@ -92,7 +92,7 @@ async def responses(request: Request) -> Response:
     tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
     asks = [Answer(0, body.messages, options, tools=described(tools), whole=True)]
-    return await respond(request, served.line, asks, ResponsesWriter(served.name), stream=bool(body.stream))
+    return await respond(request, served.queue, asks, ResponsesWriter(served.name), stream=bool(body.stream))
 
 
 def _messages(item: Item, place: str) -> Iterable[Message]:
@@ -133,7 +133,7 @@ class ResponsesWriter:
         self._output: list[dict[str, Any]] = []
         self._done: dict[str, Any] = {}
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         ((text, asked, ended),) = answers
         message = [self._message(text)] if text or not ended.tool_calls else []
         return self._response(asked, ended, [*message, *map(_call, ended.tool_calls)])
@@ -151,7 +151,7 @@ class ResponsesWriter:
         self._text += text
         yield self._part("response.output_text.delta", delta=text, logprobs=[])
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if self._text:
             message = self._message(self._text)
             yield self._part("response.output_text.done", text=self._text, logprobs=[])
@@ -177,7 +177,9 @@ class ResponsesWriter:
         failed = {**self._head, "status": "failed", "error": error, "output": [], "usage": None}
         yield self._event("response.failed", response=failed)
 
-    def _response(self, asked: Asked, ended: TurnEnded, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def _response(
+        self, asked: QueuedRequest, ended: TurnEnded, output: Sequence[dict[str, Any]]
+    ) -> dict[str, Any]:
         counted = usage([(asked, ended)])
         cut = ended.finish_reason == "length"
         return {

@@ -14,7 +14,7 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 
 MOST_TOKENS = 2**20
-"""Asked where a request names no limit: the context ends the answer before."""
+"""QueuedRequest where a request names no limit: the context ends the answer before."""
 MOST_STOPS = 16
 LONGEST_STOP = 1000
 

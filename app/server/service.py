@@ -1,4 +1,4 @@
-"""What the endpoints share: the pair that is served, its line of requests and the options they begin with."""
+"""What the endpoints share: the pair that is served, its queue of requests and the options they begin with."""
 
 import time
 from collections.abc import MutableMapping
@@ -9,8 +9,8 @@ from weakref import WeakValueDictionary
 from starlette.requests import Request
 
 from app.chat.engine_link import EngineLink
-from app.server.line import Asked, Line
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest, RequestQueue
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Service:
     link: EngineLink
-    line: Line
+    queue: RequestQueue
     metrics: "Metrics"
     defaults: Options
     """Of every request, where it says nothing else."""
     began: int
     """Seconds since 1970."""
-    calls: MutableMapping[str, Asked] = field(default_factory=WeakValueDictionary)
+    calls: MutableMapping[str, QueuedRequest] = field(default_factory=WeakValueDictionary)
     """Answers in progress that may be cancelled by a name."""
 
     @property

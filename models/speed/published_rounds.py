@@ -34,7 +34,7 @@ EAGLE = "eagle"
 TAPS = 3
 """Layers of the target that an EAGLE-3 head reads, where it does not say otherwise."""
 BLOCK_LAYERS = 5
-"""Of z-lab's and DeepSpec's blocks, each of which also reads so many layers of the target."""
+"""Of z-lab's and DeepSpec's blocks, each of which also reads this many layers of the target."""
 TABLE_RANK = 256
 """Of DSpark's table (DeepSpec's markov_rank)."""
 
