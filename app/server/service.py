@@ -1,4 +1,4 @@
-"""What the endpoints share: the pair that is served, its queue of requests and the options they begin with."""
+"""What the endpoints share: the served pair, its queue of requests and the options of every request."""
 
 import time
 from collections.abc import MutableMapping
