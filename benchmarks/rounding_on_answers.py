@@ -1,4 +1,4 @@
-"""How far rounding moves a target's logits: what `app.engine.difference.TOLERANCE` has to cover.
+"""How far rounding moves a target's logits: what `app.engine.same_text.TOLERANCE` has to cover.
 
 `python -m benchmarks.rounding_on_answers [--target X]`. Along the target's own answers (temperature 0, in the
 precision it was loaded with): the logits of passes over 4 and 9 rows beside those over one, and the logits of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.compare.collector import RunCollector
 from app.compare.plan import Plan, Run
-from app.engine.difference import first_difference
+from app.engine.same_text import first_difference
 from app.engine.session import Session
 from app.shell.errors import BadInput
 from app.shell.output import Progress

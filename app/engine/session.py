@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
-from app.engine.difference import Difference, first_difference
+from app.engine.difference import Difference
 from app.engine.events import PairInfo, PrefillProgressed, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.fill_in import fill_in_ids, fill_in_stops
 from app.engine.protocol import Answer
+from app.engine.same_text import first_difference
 from app.engine.tool_calls import ToolCallReader
 from app.engine.turn import Turn
 from app.shell.errors import BadInput

@@ -54,7 +54,7 @@ class OurSide:
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
         """Where two answers part, with the margin; None where they do not."""
         from app.compare.export import difference_json
-        from app.engine.difference import first_difference
+        from app.engine.same_text import first_difference
 
         options = Options(max_tokens=ask.max_tokens, temperature=ask.temperature, seed=ask.seed)
         found = first_difference(self.pair, ask.ids, options, plain, other)

@@ -12,7 +12,8 @@ import pytest
 from app.cli import main
 from app.compare.check import verdict
 from app.compare.collector import RunCollector
-from app.engine.difference import TOLERANCE, Difference, first_difference
+from app.engine.difference import Difference
+from app.engine.same_text import TOLERANCE, first_difference
 from mlx_spec.types import Options
 from mlx_spec.verify import rules as verify
 from models import load_pair
