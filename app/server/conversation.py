@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field
@@ -112,8 +113,8 @@ def called(id: str | None, name: str, arguments: Any) -> dict[str, Any]:  # noqa
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def arguments_of(text: str, place: str) -> Any:
-    try:
-        return json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        raise Problem(400, f"{place} is no JSON.", param=place) from None
+def arguments_of(text: str, place: str) -> dict[str, Any]:
+    with suppress(ValueError, RecursionError):
+        if isinstance(found := json.loads(text or "{}"), dict):
+            return found
+    raise Problem(400, f"{place} is no JSON object.", param=place)

@@ -88,6 +88,9 @@ def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answ
     conversation, begun = body.conversation, ""
     if body.messages[-1].role == "assistant" and not conversation[-1].get("tool_calls"):
         begun = conversation.pop()["content"]
+    if not conversation:
+        message = "messages: there is nothing to answer. Send a user's message before the answer's beginning."
+        raise Problem(400, message, param="messages")
     said = tuple(conversation)
     is_told = body.tool_choice is None or body.tool_choice.type != "none"
     return Answer(

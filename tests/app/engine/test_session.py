@@ -207,3 +207,13 @@ def test_an_answer_that_is_begun_goes_on_from_its_own_words_and_room_is_kept_for
     events = list(session.answer(Answer(0, tuple(history), Options(max_tokens=40), begun="z" * 60)))
     assert events[0] == TurnsDropped(2)
     assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60
+
+
+def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation() -> None:
+    class Strict(ByteTokenizer):
+        def apply_chat_template(self, messages: object, add_generation_prompt: bool) -> list[int]:
+            raise TypeError("Can only get item pairs from a mapping.")
+
+    session, _ = scripted_session("ok", tokenizer=Strict())
+    with pytest.raises(BadInput, match="refuses this conversation: Can only get item pairs"):
+        play(session)
