@@ -56,19 +56,18 @@ def command(
     """
     if temporary and resume:
         raise BadInput("--temporary begins a chat and --resume goes on with one. Give one of them.")
-    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
     client = None
     if server:
         from app.engine.server_client import ServerClient
 
-        if not has_screen:
+        if not has_screen():
             raise BadInput(
                 f"--server opens the full screen, and there is none here. Ask {server} itself: "
                 "docs/serving.md."
             )
         client = ServerClient(server, os.environ.get(KEY_VARIABLE))
     spec = PairSpec(client.pair_name(), Source(client.url), None) if client else pair.chosen()
-    if has_screen:
+    if has_screen():
         from app.tui.run import run_chat
 
         settings, chat = Settings.of(options, keeps_seed=keeps_seed), saved_chat(resume) if resume else None
@@ -79,6 +78,11 @@ def command(
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
+
+
+def has_screen() -> bool:
+    """Whether the terminal can be drawn on."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
 
 
 def saved_chat(name: str) -> str:

@@ -236,7 +236,8 @@ def _message(error: Exception) -> str:
         return str(error)
     if is_lack_of_memory(error):
         return "Out of memory. Choose a smaller pair (/pairs) or close other programs."
-    return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
+    what = f"{type(error).__name__}: {error}".removesuffix(".")
+    return f"The engine failed: {what}. The log has the details (/log)."
 
 
 def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":

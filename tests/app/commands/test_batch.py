@@ -136,3 +136,9 @@ def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     out = tmp_path / "out.jsonl"
     assert main(["batch", given, str(out), "--at-once", "4"]) == 0
     assert [len(each["body"]["choices"]) for each in answers(out).values()] == [32] * 6
+
+
+def test_a_file_without_requests_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    given = write(tmp_path / "in.jsonl", [])
+    assert main(["batch", given, str(tmp_path / "out.jsonl")]) == 2
+    assert "holds no requests" in capfd.readouterr().err and not (tmp_path / "out.jsonl").exists()
