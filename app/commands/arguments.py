@@ -23,8 +23,8 @@ from app.shell.output import Progress, talk
 from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
 from models.hub.endpoint import check_endpoint
-from models.pairs.drafter_folder import drafter_source, kind_of
 from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.folder import drafter_source, kind_of
 from models.pairs.pair import PairSpec, check_bits
 from models.pairs.resolve import resolve
 

@@ -102,17 +102,15 @@ class Outbox:
         self._thread = threading.Thread(target=self._send, name="events", daemon=True)
         self._thread.start()
 
-    def send(self, event: EngineEvent) -> None:
-        self._put(event)
-
-    def close(self) -> None:
-        self._put(None)
-        self._thread.join()
-
-    def _put(self, event: EngineEvent | None) -> None:
+    def send(self, event: EngineEvent | None) -> None:
+        """None is the last."""
         self._waiting.put(event)
         if not _is_text(event):
             self._no_text_waits.set()
+
+    def close(self) -> None:
+        self.send(None)
+        self._thread.join()
 
     def _send(self) -> None:
         with suppress(OSError):

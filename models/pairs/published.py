@@ -42,7 +42,7 @@ class Published:
 
     repo: str
     kind: str
-    """As in `models.pairs.drafter_folder`."""
+    """As in `models.pairs.folder`."""
     targets: tuple[str, ...]
     source: str
     layout: Layout | None

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from models.errors import BadSource
 from models.pairs.catalogue import find, fitting_draft
-from models.pairs.drafter_folder import check_drafter, drafter_source
 from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.folder import check_drafter, drafter_source
 from models.pairs.installed import default_pair
 from models.pairs.pair import PairSpec, Source, read_source
 

@@ -30,7 +30,7 @@ _NO_RATES = "not predicted: its training measured no acceptance, or it is of ano
 @dataclass(frozen=True, slots=True)
 class FittingDrafter:
     kind: str
-    """As in `models.pairs.drafter_folder`."""
+    """As in `models.pairs.folder`."""
     source: str
     """A repository, or what becomes of it: `ships with the program`, `trained here`."""
     here: bool
