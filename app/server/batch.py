@@ -12,7 +12,7 @@ from app.engine.events import TurnEnded
 from app.server.batch_file import Answers, BatchRequest
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
-from app.server.opening import opened
+from app.server.service import opened
 from app.shell.errors import BadInput
 from app.shell.number_text import counted, duration_text
 from app.shell.output import Progress, talk

@@ -13,7 +13,7 @@ from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
-from app.server.opening import opened
+from app.server.service import opened
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.number_text import counted
 from app.shell.output import data, talk
