@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -43,8 +43,9 @@ def module(name: str) -> Sequence[str]:
     return sys.executable, "-P", "-m", name
 
 
-def ask_child(command: Sequence[str], *request: Any) -> Iterator[Any]:
+def ask_child(command: Sequence[str], *request: Any) -> Generator[Any, None, None]:
     """Start a command that calls `asked`; yields what it sends, and None several times a second meanwhile.
+    Closing it ends the child.
 
     Raises:
         ChildDied: it ended early.

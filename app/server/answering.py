@@ -3,7 +3,8 @@
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -48,26 +49,30 @@ async def respond(
     request: Request, queue: RequestQueue, asks: Sequence[Answer], writer: Writer, *, stream: bool
 ) -> Response:
     """Answer one or more prompts. Problem if that fails before the response has begun."""
-    asked = queue.join(asks)
-    try:
-        if not stream:
-            return JSONResponse(writer.whole(await _unless_gone(request, _whole(asked))))
+    if not stream:
+        return JSONResponse(writer.whole(await answered(request, queue, asks)))
+    with _joined(queue, asks) as asked:
         first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
         return AnswerStream(asked, _frames(asked, first, writer))
+
+
+async def answered(
+    request: Request, queue: RequestQueue, asks: Sequence[Answer]
+) -> list[tuple[str, QueuedRequest, TurnEnded]]:
+    """The whole answers: each one's text, request and end. Problem if one fails."""
+    with _joined(queue, asks) as asked:
+        return await _unless_gone(request, _whole(asked))
+
+
+@contextmanager
+def _joined(queue: RequestQueue, asks: Sequence[Answer]) -> Iterator[list[QueuedRequest]]:
+    """The requests in the queue, which they leave after an error."""
+    asked = queue.join(asks)
+    try:
+        yield asked
     except BaseException:
         for each in asked:
             each.leave()
-        raise
-
-
-async def ending(request: Request, queue: RequestQueue, ask: Answer) -> TurnEnded:
-    """The end of one answer. Problem if it fails."""
-    (asked,) = queue.join([ask])
-    try:
-        ((_, _, last),) = await _unless_gone(request, _whole([asked]))
-        return last
-    except BaseException:
-        asked.leave()
         raise
 
 

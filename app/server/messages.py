@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from app.engine.chat_prompt import Count, Message
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import ending, new_id, respond, server_sent
+from app.server.answering import answered, new_id, respond, server_sent
 from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
@@ -80,8 +80,8 @@ async def messages(request: Request) -> Response:
 async def count_tokens(request: Request) -> Response:
     """How many tokens a conversation has; it is not read by the model."""
     served, body = await read_asked(request, CountRequest)
-    last = await ending(request, served.queue, _ask(served, body, count=True))
-    return JSONResponse({"input_tokens": last.stats.prompt_tokens})
+    ((_, _, ended),) = await answered(request, served.queue, [_ask(served, body, count=True)])
+    return JSONResponse({"input_tokens": ended.stats.prompt_tokens})
 
 
 def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
