@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.engine.loading import load
 from app.history.answers import answers_folder
 from app.settings.config import CHATS, read_config
 from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting, check_drafters
@@ -22,7 +23,6 @@ from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
-from models.hub.endpoint import check_endpoint
 from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.folder import drafter_source, kind_of
 from models.pairs.pair import PairSpec, check_bits
@@ -228,10 +228,6 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
     """The pair in memory, loaded on this thread, which must do all its work."""
     with Progress() as progress:
         progress.show(f"Loading {spec.name} ...")
-        runtime.prepare()
-        check_endpoint()  # the libraries that read models do not survive a malformed one
-        from models.load.engine import load
-
         pair = load(spec, progress.show)
     for note in pair.notes:
         talk(note)
@@ -240,12 +236,9 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
 
 def _follow(spec: PairSpec) -> int:
     """On several Macs all but the first: do what that one asks for. It alone talks, and hears Ctrl+C."""
-    runtime.prepare()
-    check_endpoint()
-    from mlx_spec.shared import SharedEngine
-    from models.load.engine import load
-
     engine = load(spec).engine
+    from mlx_spec.shared import SharedEngine
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if isinstance(engine, SharedEngine):
         engine.follow()

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from app.engine import protocol
 from app.engine.events import TextAdded, TurnEvent, merged
+from app.engine.loading import load
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
 from app.shell.errors import AppError, BadInput
 from mlx_spec.errors import RankLost, SpecError
 from models.errors import ModelsError, is_lack_of_memory
-from models.hub.endpoint import check_endpoint
 from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
@@ -239,11 +239,10 @@ def _message(error: Exception) -> str:
 
 
 def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":
+    loaded = load(pair, show)
     from app.engine.drafting_state import TunedSession
-    from models.load.engine import load
 
-    check_endpoint()  # the libraries that read models do not survive a malformed one
-    return TunedSession(load(pair, show))
+    return TunedSession(loaded)
 
 
 def main() -> None:

@@ -63,16 +63,15 @@ def _by_prompt(
 def main() -> None:
     """Measure the pair that was asked for; send the parts."""
     from app.shell.failures import failure
-    from app.shell.runtime import prepare, release_streams
+    from app.shell.runtime import release_streams
 
     (name, quick), put = asked()
 
     def send(*message: Any) -> None:
         put(message)
 
-    prepare()
     try:
-        from models.load.engine import load
+        from app.engine.loading import load
         from models.pairs.resolve import resolve
 
         send("step", "loading")

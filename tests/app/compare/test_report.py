@@ -111,6 +111,12 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     assert seen == ["one: benching", "two: benching"]
 
 
+def test_a_wrong_address_of_the_hub_is_named_by_a_report_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://[")
+    (found,) = collect(["builtin"], quick=True, show=lambda text: None)
+    assert found.state == "failed" and found.why.startswith("HF_ENDPOINT is 'http://['")
+
+
 def test_ctrl_c_keeps_what_arrived_and_ends_the_process(tmp_path: Path) -> None:
     command = child(
         tmp_path,
