@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,14 +43,18 @@ def module(name: str) -> Sequence[str]:
     return sys.executable, "-P", "-m", name
 
 
-def ask_child(command: Sequence[str], *request: Any) -> Generator[Any, None, None]:
-    """Start a command that calls `asked`; yields what it sends, and None several times a second meanwhile.
-    Closing it ends the child.
+@contextmanager
+def ask_child(command: Sequence[str], *request: Any) -> Iterator[Iterator[Any]]:
+    """Start a command that calls `asked`, and end it when this is left.
 
-    Raises:
-        ChildDied: it ended early.
-        Exception: the one that it sent.
+    Gives an iterator of what it sends, with None several times a second meanwhile, which raises ChildDied if
+    it ends early, and an exception that it sends.
     """
+    with closing(_messages(command, request)) as messages:
+        yield messages
+
+
+def _messages(command: Sequence[str], request: Any) -> Generator[Any, None, None]:
     ours, its = Pipe()
     root = str(Path(__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))

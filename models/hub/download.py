@@ -39,13 +39,14 @@ def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[P
     pace = Pace()
     progress = Progress("asking", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
     try:
-        for message in ask_child(module("models.hub.download_child"), task, spec.sources):
-            if cancelled():
-                raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
-            progress = message or progress
-            pace.add(progress.transferred_bytes)
-            rate = pace.rate() if progress.phase != "done" else 0.0
-            stalled = pace.stalled_seconds() if progress.phase in ("tokenizers", "weights") else 0.0
-            yield replace(progress, bytes_per_second=rate, stalled_seconds=stalled)
+        with ask_child(module("models.hub.download_child"), task, spec.sources) as messages:
+            for message in messages:
+                if cancelled():
+                    raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
+                progress = message or progress
+                pace.add(progress.transferred_bytes)
+                rate = pace.rate() if progress.phase != "done" else 0.0
+                stalled = pace.stalled_seconds() if progress.phase in ("tokenizers", "weights") else 0.0
+                yield replace(progress, bytes_per_second=rate, stalled_seconds=stalled)
     except ChildDied as error:
         raise MachineTrouble(f"The download process ended unexpectedly ({error}). Pull again.") from None

@@ -35,11 +35,10 @@ def search(words: str) -> list[FoundModel]:
         MachineTrouble: the Hub cannot be reached, or refuses.
     """
     check_endpoint()
-    end, found = time.monotonic() + SECONDS, None
+    end = time.monotonic() + SECONDS
     try:
-        for found in ask_child(module("models.hub.search_child"), words):
-            if found is not None or time.monotonic() > end:
-                break
+        with ask_child(module("models.hub.search_child"), words) as messages:
+            found = next((m for m in messages if m is not None or time.monotonic() > end), None)
     except ChildDied as error:
         raise MachineTrouble(f"The search ended unexpectedly ({error}).") from None
     if found is None:

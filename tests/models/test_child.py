@@ -39,8 +39,8 @@ def is_gone(pid: int) -> bool:
 
 
 def values(folder: Path, body: str) -> list[object]:
-    sent = ask_child(child(folder, body), str(folder))
-    return [value for value in sent if value is not None]
+    with ask_child(child(folder, body), str(folder)) as sent:
+        return [value for value in sent if value is not None]
 
 
 def test_values_arrive_whatever_is_printed_and_an_error_is_raised_as_it_was_sent(tmp_path: Path) -> None:
@@ -63,15 +63,17 @@ def test_a_child_that_dies_says_how_and_with_which_words(tmp_path: Path) -> None
 
 
 def test_a_child_ends_when_nobody_listens_any_more(tmp_path: Path) -> None:
-    sent = ask_child(child(tmp_path, SLEEPS), str(tmp_path))
-    assert next(value for value in sent if value) == "begun"
-    sent.close()
-    assert is_gone(int((tmp_path / "pid").read_text()))
+    with pytest.raises(KeyError) as kept, ask_child(child(tmp_path, SLEEPS), str(tmp_path)) as sent:
+        assert next(value for value in sent if value) == "begun"
+        raise KeyError
+    assert is_gone(int((tmp_path / "pid").read_text())), f"though {kept} holds its frames"
 
 
 def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     command = child(tmp_path, SLEEPS)
-    parent = f"from models.child import ask_child\nlist(ask_child({command!r}, {str(tmp_path)!r}))"
+    parent = (
+        f"from models.child import ask_child\nwith ask_child({command!r}, {str(tmp_path)!r}) as m: list(m)"
+    )
     with subprocess.Popen([sys.executable, "-c", parent]) as process:
         until = time.monotonic() + 20
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():

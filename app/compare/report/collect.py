@@ -37,14 +37,15 @@ def collect(
 def _measure(result: PairResult, command: Sequence[str], quick: bool, show: Callable[[str], None]) -> None:
     result.state = "interrupted"
     try:
-        for message in ask_child(command, result.name, quick):
-            match message:
-                case "step", text:
-                    show(f"{result.name}: {text}")
-                case "part", name, value:  # a later part takes the place of one with the same name
-                    result.parts[name] = value
-                case "failed", why:
-                    result.why = why
+        with ask_child(command, result.name, quick) as messages:
+            for message in messages:
+                match message:
+                    case "step", text:
+                        show(f"{result.name}: {text}")
+                    case "part", name, value:  # a later part takes the place of one with the same name
+                        result.parts[name] = value
+                    case "failed", why:
+                        result.why = why
     except ChildDied as error:
         died = f"The process ended before it was done ({error})."
         if error.code == -SIGKILL:
