@@ -31,14 +31,6 @@ MAC: dict[str, tuple[tuple[str, ...], str, Callable[[str], Any]]] = {
 }
 """Fact to the program that prints it, where in its output, and how it is read."""
 
-LINUX: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "cpu_governor": ("devices/system/cpu/cpu0/cpufreq/scaling_governor", str),
-    "cpu_mhz": ("devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", lambda text: int(text) // 1000),
-    "cpu_highest_mhz": ("devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", lambda text: int(text) // 1000),
-    "power_source": ("class/power_supply/*/online", lambda text: ("Battery", "AC")[int(text)] + " Power"),
-}
-"""Fact to the files that hold it, and how they are read."""
-
 
 def conditions() -> dict[str, Any]:
     found: dict[str, Any] = {
@@ -65,25 +57,44 @@ def system() -> dict[str, Any]:
     return found
 
 
+def thermal_levels(text: str) -> dict[str, int]:
+    """`pmset -g therm`: the levels and limits it has on record; empty where it has none.
+
+    Apple silicon mostly says "Note: No ... has been recorded". Else a number follows `Thermal Warning
+    Level` or names like `CPU_Speed_Limit` (percent; 100 is unlimited).
+    """
+    numbered = re.findall(r"^(?:\d[\d: +-]*)?\s*([A-Z][A-Za-z_ ]*?)\s*=\s*(\d+)\s*$", text, re.MULTILINE)
+    return {name.lower().replace(" ", "_"): int(number) for name, number in numbered}
+
+
 def _mac() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, (command, pattern, read) in MAC.items():
         if match := re.search(pattern, output_of(*command), re.MULTILINE):
             found[name] = read(match[1])
-    return found
+    return found | {"thermal_levels": thermal_levels(output_of(*SETTINGS, "therm"))}
 
 
 def linux(root: Path) -> dict[str, Any]:
     """From the kernel's files; virtual machines have few of them."""
     found: dict[str, Any] = {}
-    for name, (pattern, read) in LINUX.items():
-        for file in root.glob(pattern):
-            with suppress(OSError, ValueError):
-                found[name] = read(file.read_text().strip())
+    temperatures = {}
     for zone in sorted((root / "class/thermal").glob("thermal_zone*")):
         with suppress(OSError, ValueError):
-            kind, heat = (zone / "type").read_text().strip(), int((zone / "temp").read_text()) / 1000
-            found.setdefault("temperatures_celsius", {})[kind] = heat
+            kind = (zone / "type").read_text().strip()
+            temperatures[kind] = int((zone / "temp").read_text()) / 1000
+    if temperatures:
+        found["temperatures_celsius"] = temperatures
+    frequency = root / "devices/system/cpu/cpu0/cpufreq"
+    with suppress(OSError):
+        found["cpu_governor"] = (frequency / "scaling_governor").read_text().strip()
+    for name in ("scaling_cur_freq", "cpuinfo_max_freq"):
+        with suppress(OSError, ValueError):
+            found[f"cpu_{name}_mhz"] = int((frequency / name).read_text()) // 1000
+    for supply in sorted((root / "class/power_supply").glob("*/online")):
+        with suppress(OSError):
+            online = supply.read_text().strip() == "1"
+            found["power_source"] = "AC Power" if online else "Battery Power"
     return found
 
 

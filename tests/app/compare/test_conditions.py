@@ -10,6 +10,28 @@ from app.compare.report import conditions
 
 # What programs of macOS print, as recorded by others on real machines (issues and sources on GitHub).
 
+COOL = """\
+Note: No thermal warning level has been recorded
+Note: No performance warning level has been recorded
+Note: No CPU power status has been recorded
+"""
+"""Apple silicon (exelban/stats#749)."""
+
+THROTTLED = """\
+2020-06-26 12:30:37 +0200 CPU Power notify
+	CPU_Scheduler_Limit 	= 40
+	CPU_Available_CPUs 	= 8
+	CPU_Speed_Limit 	= 28
+"""
+"""yujitach/MenuMeters#158."""
+
+WARNING = """\
+2026-08-20 13:11:08 +0700 Thermal Warning Level = 1
+Note: No performance warning level has been recorded
+Note: No CPU power status has been recorded
+"""
+"""As Apple's pmset.c prints it."""
+
 ON_AC = """\
 Now drawing from 'AC Power'
  -InternalBattery-0 (id=28442723)\t7%; AC attached; not charging present: true
@@ -27,6 +49,18 @@ Currently in use:
  sleep                15 (sleep prevented by powerd)
  lowpowermode         1
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (COOL, {}),
+        (THROTTLED, {"cpu_scheduler_limit": 40, "cpu_available_cpus": 8, "cpu_speed_limit": 28}),
+        (WARNING, {"thermal_warning_level": 1}),
+    ],
+)
+def test_thermal_levels_are_read(text: str, read: dict[str, int]) -> None:
+    assert conditions.thermal_levels(text) == read
 
 
 PRESSURE = "com.apple.system.thermalpressurelevel"
@@ -53,13 +87,13 @@ def test_a_mac_reports_heat_power_and_memory(
     read: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    printed = {"batt": batt, "-g": settings, PRESSURE: pressure}
+    printed = {"batt": batt, "-g": settings, PRESSURE: pressure, "therm": WARNING}
     with monkeypatch.context() as patch:
         patch.setattr(sys, "platform", "darwin")
         patch.setattr(conditions, "output_of", lambda *command: printed.get(command[-1], memory))
         found = conditions.conditions()
     assert found.pop("taken") and len(found.pop("load_average")) == 3
-    assert found == read
+    assert found == read | {"thermal_levels": {"thermal_warning_level": 1}}
 
 
 def test_linux_reports_what_its_files_hold(tmp_path: Path) -> None:
@@ -77,7 +111,7 @@ def test_linux_reports_what_its_files_hold(tmp_path: Path) -> None:
     assert conditions.linux(tmp_path) == {
         "temperatures_celsius": {"x86_pkg_temp": 45.5},
         "cpu_governor": "powersave",
-        "cpu_mhz": 1800,
+        "cpu_scaling_cur_freq_mhz": 1800,
         "power_source": "Battery Power",
     }
 
