@@ -7,62 +7,87 @@ position 1, 2, ... of the first head is accepted with all before it. Nothing her
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
+from operator import mul
 
-from models.speed.chips import find_chip
-from models.speed.heads import Head, best, conditional, step_seconds
-from models.speed.roofline import Model, find_shape, format_bits, pass_seconds
+from models.pairs.published import Layout, Published, Round
+from models.speed.chips import Chip, find_chip
+from models.speed.published_rounds import EAGLE, best, step_parameters
+from models.speed.roofline import Model, Shape, find_shape, format_bits, pass_seconds
 
 CHIPS = ("M1", "M1 Max", "M2", "M2 Max", "M3", "M3 Max", "M4", "M4 Pro", "M4 Max", "M5", "M5 Max")
 BITS = format_bits("4-bit")
-LLAMA_8B = Head(
-    "4-bit", 4096, 14336, 32, 8, 128, 32000, BITS, (0.730, 0.521, 0.355),
+
+
+def head(name: str, layout: Layout, bits: float, accepted: Sequence[float], source: str) -> Published:
+    """`accepted`: how often draft position 1, 2, ... is accepted with all before it."""
+    known = Round("", source, 0.0, tuple(accepted))
+    return Published(name, EAGLE, (), source, layout, bits=bits, rounds=(known,))
+
+
+SMOLLM2 = Layout(hidden=576, intermediate=1536, heads=9, kv_heads=3, head_dim=64, vocab=8192)
+LLAMA = Layout(hidden=4096, intermediate=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
+LLAMA_8B = head(
+    "4-bit",
+    LLAMA,
+    BITS,
+    (0.730, 0.521, 0.355),
     "vLLM's test of RedHatAI's EAGLE-3 head: MT-Bench, greedy, 3 drafted",
-)  # fmt: skip
+)
 HEADS = {
     "SmolLM2-135M": (
-        Head(
-            "8-bit, ships", 576, 1536, 9, 3, 64, 8192, format_bits("8-bit"), (0.415, 0.159, 0.062, 0.020),
+        head(
+            "8-bit, ships", SMOLLM2, format_bits("8-bit"), (0.415, 0.159, 0.062, 0.020),
             "measured on texts that its training left out, greedy",
         ),
-        Head(
-            "4-bit", 576, 1536, 9, 3, 64, 8192, BITS, conditional([0.60] * 5),
+        head(
+            "4-bit", SMOLLM2, BITS, tuple(accumulate([0.60] * 5, mul)),
             "**assumed**: 0.60 at every depth, given all before",
         ),
     ),
-    "Llama-3.1-8B": (LLAMA_8B, replace(LLAMA_8B, name="fp16, as published", bits=format_bits("fp16"))),
+    "Llama-3.1-8B": (LLAMA_8B, replace(LLAMA_8B, repo="fp16, as published", bits=format_bits("fp16"))),
 }  # fmt: skip
 """By target; names say how the head is stored."""
 
 
-def lines(heads: dict[str, tuple[Head, ...]] = HEADS) -> Iterator[str]:
+def step_model(head: Published) -> Model:
+    """What one step of drafting reads, as a model of one layer."""
+    assert head.layout and head.bits
+    kv = 2 * head.layout.kv_heads * head.layout.head_dim * 2
+    return Model(Shape([], step_parameters(head, head.layout) / 1e9, 1, kv), head.bits)
+
+
+def lines(heads: dict[str, tuple[Published, ...]] = HEADS) -> Iterator[str]:
     """Both tables, in Markdown: what the heads are, and what they should bring."""
     yield "| target, 4-bit | head | a step reads | layers | accepted by depth | from |"
     yield "|---|---|---|---|---|---|"
     for name, each in heads.items():
         target = _target(name)
-        weights = target.shape.parameters * 1e9 * target.bits
         for head in each:
-            share = head.step_parameters * head.bits / weights
-            accepted = " ".join(f"{rate:.2f}" for rate in head.accepted)
+            step, (known,) = step_model(head), head.rounds
+            read = step.shape.parameters * step.bits
+            share = read / (target.shape.parameters * target.bits)
+            accepted = " ".join(f"{rate:.2f}" for rate in known.accepted)
+            assert head.layout
             yield (
-                f"| {name} | {head.name}, {head.vocab} tokens "
-                f"| {head.step_parameters * head.bits / 8e6:.0f} MB, {share:.0%} of the target's "
-                f"| 1 of {target.shape.layers} | {accepted} | {head.source} |"
+                f"| {name} | {head.repo}, {head.layout.vocab} tokens "
+                f"| {read * 1e3 / 8:.0f} MB, {share:.0%} of the target's "
+                f"| 1 of {target.shape.layers} | {accepted} | {known.source} |"
             )
     yield ""
     yield "| chip | target | head | plain, tokens/s | a step, in plain | with the head | drafted | gain |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, each in heads.items():
         for head in each:
-            yield from (_row(name, head, chip) for chip in CHIPS)
+            yield from (_row(name, head, find_chip(chip)) for chip in CHIPS)
 
 
-def _row(name: str, head: Head, chip_name: str) -> str:
-    target, chip = _target(name), find_chip(chip_name)
-    plain = pass_seconds(target, chip)
-    drafted, length = best(target, head, chip)
+def _row(name: str, head: Published, chip: Chip) -> str:
+    target = _target(name)
+    plain, step = pass_seconds(target, chip), pass_seconds(step_model(head), chip)
+    drafted, length = best(head, head.rounds[0], target, chip)
     return (
-        f"| {chip_name} | {name} | {head.name} | {1 / plain:.0f} | {step_seconds(head, chip) / plain:.3f} "
+        f"| {chip.name} | {name} | {head.repo} | {1 / plain:.0f} | {step / plain:.3f} "
         f"| {drafted:.0f} | {length} | {drafted * plain:.2f} |"
     )
 
@@ -73,10 +98,11 @@ def _target(name: str) -> Model:
     return Model(shape, BITS)
 
 
-def _given(accepted: Sequence[float]) -> dict[str, tuple[Head, ...]]:
+def _given(accepted: Sequence[float]) -> dict[str, tuple[Published, ...]]:
     """HEADS, the first with these acceptances."""
     name, *_ = HEADS
-    return {**HEADS, name: tuple(replace(h, accepted=tuple(accepted), source="given") for h in HEADS[name])}
+    known = Round("", "given", 0.0, tuple(accepted))
+    return {**HEADS, name: tuple(replace(head, rounds=(known,)) for head in HEADS[name])}
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text that anybody may have written; ValueError where it is none."""
+    """The value of an untrusted JSON text; ValueError where it is not JSON."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -68,7 +68,7 @@ FORBIDDEN = {
     "mlx_spec/verify/rules.py": "mlx_spec.loop",
     "mlx_spec/policy/budget.py": "mlx",
     "app/engine/session.py": "textual",
-    "app/server/line.py": "app.tui.messages",
+    "app/server/request_queue.py": "app.tui.messages",
     "app/chat/conversation.py": "app.compare.store",
     "app/tui/keys/in_force.py": "app.tui.widgets.message",
     "app/tui/screens/help.py": "app.tui.screens.chat",

@@ -42,11 +42,7 @@ def _removable(pair: Pair) -> int | None:
     from models.hub.removal import plan_removal  # huggingface_hub takes a moment to load
 
     try:
-        plan = plan_removal(pair.spec)
-        if plan.deleted:
-            return plan.freed_bytes
-        stays = plan.kept[0]
-        raise NotInstalled(f"Nothing of {pair.name} can be removed: {stays.source} is {stays.why}.")
+        return plan_removal(pair.spec).freed_bytes
     except NotInstalled:
         if pair.own:
             return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.engine.loading import load
 from app.history.answers import answers_folder
 from app.settings.config import CHATS, read_config
 from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting, check_drafters
@@ -20,11 +21,10 @@ from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
-from mlx_spec.types import Options
+from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
-from models.hub.endpoint import check_endpoint
-from models.pairs.drafter_folder import drafter_source, kind_of
 from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.folder import drafter_source, kind_of
 from models.pairs.pair import PairSpec, check_bits
 from models.pairs.resolve import resolve
 
@@ -57,6 +57,12 @@ Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, wi
 Stop = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
 ]
+AtOnce = Annotated[
+    int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
+]
+AT_ONCE = 8
+SERVED = tuple(each.field for each in OPTION_SETTINGS if each.field not in ("seed", "max_tokens"))
+"""The options that hold where a request says nothing else."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 
@@ -206,11 +212,11 @@ def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) 
     return replace(options, drafter="none") if no_draft else options
 
 
-def stop_texts(stop: Sequence[str] | None) -> Sequence[str]:
+def stop_texts(stop: Sequence[str] | None) -> tuple[str, ...]:
     """What `--stop` was given; BadInput if one is empty."""
     if "" in (stop or ()):
         raise BadInput("--stop is empty. Give at least one character.")
-    return stop or ()
+    return tuple(stop or ())
 
 
 def print_config_problems() -> None:
@@ -222,10 +228,6 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
     """The pair in memory, loaded on this thread, which must do all its work."""
     with Progress() as progress:
         progress.show(f"Loading {spec.name} ...")
-        runtime.prepare()
-        check_endpoint()  # the libraries that read models do not survive a malformed one
-        from models.load.engine import load
-
         pair = load(spec, progress.show)
     for note in pair.notes:
         talk(note)
@@ -234,12 +236,9 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
 
 def _follow(spec: PairSpec) -> int:
     """On several Macs all but the first: do what that one asks for. It alone talks, and hears Ctrl+C."""
-    runtime.prepare()
-    check_endpoint()
-    from mlx_spec.shared import SharedEngine
-    from models.load.engine import load
-
     engine = load(spec).engine
+    from mlx_spec.shared import SharedEngine
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if isinstance(engine, SharedEngine):
         engine.follow()

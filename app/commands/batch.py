@@ -1,16 +1,16 @@
 """`batch`: a file of requests, answered side by side."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app.commands import arguments as args
-from app.commands.serve import AT_ONCE
 from app.shell import exit_codes
 from app.shell.number_text import counted
 from app.shell.output import talk
-from mlx_spec.types import BATCH_SIZES, Options
+from mlx_spec.types import Options
 
 EXAMPLE = """\b
 Examples:
@@ -18,17 +18,13 @@ Examples:
   mlx-spec batch questions.jsonl answers.jsonl --at-once 16"""
 
 
-@args.with_flags(
-    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "draft_length", "drafter", "verify"
-)
+@args.with_flags(*args.SERVED)
 def command(
     *,
     requests: Annotated[Path, typer.Argument(metavar="IN", help="Requests as OpenAI's batches have them.")],
     answers: Annotated[Path, typer.Argument(metavar="OUT", help="Their answers, a line each as they come.")],
     pair: args.PairArguments,
-    at_once: Annotated[
-        int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
-    ] = AT_ONCE,
+    at_once: args.AtOnce = args.AT_ONCE,
     options: Options,
 ) -> int:
     """Answer a file of requests.
@@ -47,13 +43,14 @@ def command(
         if len(left) < len(asked):
             talk(f"{len(asked) - len(left)} of {counted(len(asked), 'request')} had their answers already.")
         try:
-            outcome = answer_all(pair.chosen(), options, left, written, at_once) if left else None
+            if not left:
+                return exit_codes.DONE
+            outcome = asyncio.run(answer_all(pair.chosen(), options, left, written, at_once))
         except KeyboardInterrupt:
             talk(f"Stopped at {len(written.answered)} of {len(asked)}. The same command goes on from there.")
             return exit_codes.INTERRUPTED
-    if outcome:
-        talk(f"{outcome.text}.")
-    if outcome and outcome.failed:
+    talk(f"{outcome.text}.")
+    if outcome.failed:
         talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
         return exit_codes.NO
     return exit_codes.DONE

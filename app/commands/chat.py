@@ -10,10 +10,11 @@ import typer
 from app.chat.settings import Settings
 from app.commands import arguments as args
 from app.commands.generate import print_answer
-from app.commands.history import opened_history
 from app.commands.serve import KEY_VARIABLE
 from app.engine.chat_prompt import Message
+from app.engine.protocol import Answer
 from app.engine.session import Session
+from app.history.store import opened_history
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.output import data, is_dumb, talk
@@ -53,25 +54,25 @@ def command(
 
     Without a full screen (a pipe, TERM=dumb): one answer per group of lines, groups parted by empty lines.
     """
-    welcomes = not (pair.pair or pair.target or resume)
     if temporary and resume:
         raise BadInput("--temporary begins a chat and --resume goes on with one. Give one of them.")
+    client = None
     if server:
-        return _open_served(server, options, resume, keeps_seed=keeps_seed, is_kept=not temporary)
-    return _open(
-        pair.chosen(), options, resume, keeps_seed=keeps_seed, is_kept=not temporary, welcomes=welcomes
-    )
+        from app.engine.server_client import ServerClient
 
-
-def _open(
-    spec: PairSpec, options: Options, resume: str | None, *, keeps_seed: bool, is_kept: bool, welcomes: bool
-) -> int:
-    if sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb():
+        if not has_screen():
+            raise BadInput(
+                f"--server opens the full screen, and there is none here. Ask {server} itself: "
+                "docs/serving.md."
+            )
+        client = ServerClient(server, os.environ.get(KEY_VARIABLE))
+    spec = PairSpec(client.pair_name(), Source(client.url), None) if client else pair.chosen()
+    if has_screen():
         from app.tui.run import run_chat
 
-        settings = Settings.of(options, keeps_seed=keeps_seed)
-        chat = saved_chat(resume) if resume else None
-        return run_chat(spec, settings, chat, is_kept=is_kept, welcomes=welcomes)
+        settings, chat = Settings.of(options, keeps_seed=keeps_seed), saved_chat(resume) if resume else None
+        welcomes = not (pair.pair or pair.target or resume or server)
+        return run_chat(spec, settings, chat, is_kept=not temporary, welcomes=welcomes, server=client)
     if resume:
         raise BadInput("--resume opens the full screen, and there is none here.")
     args.print_config_problems()
@@ -79,18 +80,9 @@ def _open(
         return answer_lines(loaded, options)
 
 
-def _open_served(url: str, options: Options, resume: str | None, *, keeps_seed: bool, is_kept: bool) -> int:
-    from app.engine.server_client import ServerClient
-    from app.tui.run import run_chat
-
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_dumb():
-        raise BadInput(
-            f"--server opens the full screen, and there is none here. Ask {url} itself: docs/serving.md."
-        )
-    client = ServerClient(url, os.environ.get(KEY_VARIABLE))
-    spec = PairSpec(client.pair_name(), Source(url), None)
-    chat = saved_chat(resume) if resume else None
-    return run_chat(spec, Settings.of(options, keeps_seed=keeps_seed), chat, is_kept=is_kept, server=client)
+def has_screen() -> bool:
+    """Whether the terminal can be drawn on."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
 
 
 def saved_chat(name: str) -> str:
@@ -108,7 +100,7 @@ def answer_lines(pair: "LoadedPair", options: Options) -> int:
         talk("Write a prompt, then an empty line: the answer follows. Ctrl+D ends the chat.")
     for prompt in line_groups():
         messages.append(Message(role="user", content=prompt))
-        ended = print_answer(session, messages, options)
+        ended = print_answer(session, Answer(0, tuple(messages), options))
         data("")
         messages.append(Message(role="assistant", content=ended.text))
         if ended.finish_reason == "cancelled":

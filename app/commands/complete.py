@@ -2,21 +2,18 @@
 
 import re
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app.commands import arguments as args
-from app.commands.generate import print_answer
+from app.commands.generate import exit_code, print_answer
 from app.engine.chat_prompt import FillIn
 from app.engine.fill_in import CANNOT, can_fill_in
+from app.engine.protocol import Answer
 from app.engine.session import Session
-from app.shell import exit_codes
 from app.shell.errors import BadInput
-from app.shell.machine import device_name, versions
-from app.shell.output import json_data, talk
 from app.shell.prompt_source import read_prompt, read_text
 from mlx_spec.types import Options
 
@@ -67,21 +64,15 @@ def command(
     if file is None and sys.stdin.isatty():
         raise BadInput("There is no text to complete. Give --file FILE, or pipe the text in.")
     gap = _gap(read_prompt(None, file), at)
-    documents = [read_text(each) for each in open_file or ()]
+    documents = tuple(read_text(each) for each in open_file or ())
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         if gap.after and not can_fill_in(loaded.tokenizer):
             raise BadInput(f"{spec.name} {CANNOT}")
         asked = gap if gap.after else gap.before
-        ended = print_answer(
-            Session(loaded), asked, options, stops, documents, quiet=json, line_break=sys.stdout.isatty()
-        )
-    if json:
-        json_data({**asdict(ended), "versions": versions(), "device": device_name()})
-    if ended.finish_reason == "cancelled":
-        talk("The completion is not complete.")
-        return exit_codes.INTERRUPTED
-    return exit_codes.DONE
+        request = Answer(0, asked, options, documents=documents, stop_texts=stops)
+        ended = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
+    return exit_code(ended, json=json)
 
 
 def _gap(text: str, at: str | None) -> FillIn:

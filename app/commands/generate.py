@@ -1,6 +1,5 @@
 """`generate`: one prompt, one answer."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +7,9 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from app.engine.chat_prompt import Message, Prompt
+from app.engine.chat_prompt import Message
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
+from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.shell import exit_codes
 from app.shell.errors import BadInput
@@ -48,12 +48,17 @@ def command(
     text = read_prompt(prompt, prompt_file)
     args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
-        asked = text if raw else [Message(role="user", content=text.rstrip("\n"))]
-        ended = print_answer(Session(loaded), asked, options, stops, quiet=json)
+        asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
+        ended = print_answer(Session(loaded), Answer(0, asked, options, stop_texts=stops), quiet=json)
+    if not json:
+        talk(numbers(ended))
+    return exit_code(ended, json=json)
+
+
+def exit_code(ended: TurnEnded, *, json: bool) -> int:
+    """Of the command that asked; with `json` the answer is printed as an object."""
     if json:
         json_data({**asdict(ended), "versions": versions(), "device": device_name()})
-    else:
-        talk(numbers(ended))
     if ended.finish_reason == "cancelled":
         talk("The answer is not complete.")
         return exit_codes.INTERRUPTED
@@ -61,24 +66,11 @@ def command(
 
 
 def print_answer(
-    session: Session,
-    asked: Prompt,
-    options: Options,
-    stops: Sequence[str] = (),
-    documents: Sequence[str] = (),
-    *,
-    quiet: bool = False,
-    line_break: bool = True,
+    session: Session, request: Answer, *, quiet: bool = False, line_break: bool = True
 ) -> TurnEnded:
     """Print one answer as it comes, and after it the line break that it lacks, if `line_break`."""
     with Interrupt() as interrupt, Progress() as progress:
-        for event in session.answer(
-            asked,
-            options,
-            stop_texts=stops,
-            documents=documents,
-            cancelled=lambda: interrupt.pressed,
-        ):
+        for event in session.answer(request, lambda: interrupt.pressed):
             match event:
                 case PrefillProgressed(done, total):
                     progress.show(f"Reading the prompt: {done} of {total} tokens")

@@ -1,7 +1,5 @@
 """`history`: the saved chats, on the command line."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,10 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from app.commands import arguments as args
-from app.history.database import history_file
 from app.history.export import as_json, as_markdown, import_file
 from app.history.records import ChatRow
-from app.history.store import History
+from app.history.store import opened_history
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.named_file import check_place, write_text
@@ -36,18 +33,6 @@ group = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-@contextmanager
-def opened_history(*, to_read: bool = False) -> Iterator[History]:
-    """All chats; a message where a damaged file was put aside for a new one. `to_read`: nothing else."""
-    history = History(history_file(), to_read=to_read)
-    if history.set_aside is not None:
-        talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
-    try:
-        yield history
-    finally:
-        history.close()
 
 
 @group.command("list", epilog=EXAMPLE)

@@ -29,10 +29,8 @@ def command(
     """
     spec = args.named_pair(name, target, draft, revision)
     plan = plan_removal(spec)
-    if not plan.deleted:
-        raise BadInput(f"Nothing of {spec.name} can be removed: {plan.kept[0].source} is {plan.kept[0].why}.")
-    for kept in plan.kept:
-        talk(f"{kept.source} stays: {kept.why}.")
+    for source, why in plan.kept.items():
+        talk(f"{source} stays: {why}.")
     if not yes and not _agrees(plan):
         talk("Nothing was removed.")
         return exit_codes.NO

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from mlx_spec.types import BATCH_SIZES, Options
+from mlx_spec.types import Options
 
-AT_ONCE = 8
 KEY_VARIABLE = "MLX_SPEC_API_KEY"
 
 EXAMPLE = """\b
@@ -16,19 +15,8 @@ Examples:
   mlx-spec serve smollm2-135m
   MLX_SPEC_API_KEY=... mlx-spec serve --host 192.168.1.7 --port 9000"""
 
-_DEFAULTS = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "repetition_penalty",
-    "draft_length",
-    "drafter",
-    "verify",
-)
 
-
-@args.with_flags(*_DEFAULTS)
+@args.with_flags(*args.SERVED)
 def command(
     *,
     pair: args.PairArguments,
@@ -36,9 +24,7 @@ def command(
         str, typer.Option(metavar="ADDRESS", help="Where to listen; another than this machine needs a key.")
     ] = "localhost",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
-    at_once: Annotated[
-        int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
-    ] = AT_ONCE,
+    at_once: args.AtOnce = args.AT_ONCE,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Answer to this name of the machine too. Repeatable."),
@@ -48,7 +34,7 @@ def command(
         typer.Option(metavar="ORIGIN", help="Let pages of http://host:port ask. Repeatable."),
     ] = None,
     options: Options,
-) -> int:
+) -> None:
     """Answer over HTTP, in OpenAI's API.
 
     Anthropic's is there too; docs/serving.md has the endpoints, the limits and the rules of safety.
@@ -59,7 +45,7 @@ def command(
     from app.server.run import run_server
 
     args.print_config_problems()
-    return run_server(
+    run_server(
         pair.chosen(),
         options,
         host=host,

@@ -13,6 +13,7 @@ from app.shell.interrupt import Interrupt
 from app.shell.machine import circumstances
 from app.shell.output import Progress, data, talk
 from models.documents.folder import named_documents
+from models.hub.endpoint import check_endpoint
 from models.pairs.resolve import target_spec
 
 EXAMPLE = """\b
@@ -55,7 +56,7 @@ def command(
         bool, typer.Option("--from-chats", help="Learn from your saved answers before its own texts.")
     ] = False,
     hours: Annotated[
-        float | None, typer.Option(min=0.01, help="End after so long, with what there is.")
+        float | None, typer.Option(min=0.01, help="End after this time, and keep the best so far.")
     ] = None,
     bits: Annotated[
         int | None, typer.Option(help="Bits of its weights: 8 or 4; float16 if left out.")
@@ -102,6 +103,7 @@ def command(
     with Progress() as line, Interrupt() as interrupt:
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
+        check_endpoint()  # the libraries that read models do not survive a malformed one
         from models.training.work import Wishes
         from models.training.works import WORKS
         from models.training.workshop import Workshop

@@ -61,9 +61,12 @@ class Comparison:
         return self.ratio_spread[0] > 1 and self.ratio > 1 + NOTICEABLE and self.accepted_per_round > 0
 
     @property
-    def verdict(self) -> str:
+    def spread(self) -> str:
         low, high = self.ratio_spread
-        several = f"{low:.2f} to {high:.2f} over {self.repeats} repeats"
+        return f"{low:.2f} to {high:.2f} over {self.repeats} repeats" if self.repeats > 1 else "one run each"
+
+    @property
+    def verdict(self) -> str:
         text = f"{self.ratio:.2f} times as fast"
         if self.won:
             text = f"drafting is {text}"
@@ -75,7 +78,7 @@ class Comparison:
             text = f"no gain, {text}, but no drafted token was accepted"
         else:
             text = f"no sure gain, {text}"
-        return f"{text} ({several if self.repeats > 1 else 'one run each'})"
+        return f"{text} ({self.spread})"
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "ratio_spread": list(self.ratio_spread), "verdict": self.verdict}

@@ -1,18 +1,19 @@
 """What a person asks to be compared, as typed after `/compare` and `/sweep`, and the plan it becomes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from app.chat.conversation import Conversation
 from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.engine.chat_prompt import Message
-from app.settings.options import DRAFTER
+from app.settings.options import AUTO, OPTION_SETTINGS
 from app.shell.errors import BadInput
 from app.shell.named_file import plain_file
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
+from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 LAST = "last"
 COMPARE_REPEATS, SWEEP_REPEATS, MOST_REPEATS = 3, 2, 50
@@ -38,13 +39,13 @@ def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
         name, equals, given[name] = word.partition("=")
         if name not in FIELDS or not equals:
             raise BadInput(f"'{word}' is nothing to sweep. Give {', '.join(f'{f}=' for f in FIELDS)}.")
-    lengths = _lengths(given["length"]) if "length" in given else SWEEP_LENGTHS
-    drafters = _drafters(given["drafter"]) if "drafter" in given else [options.drafter]
-    temperatures = _temperatures(given["temperature"]) if "temperature" in given else [options.temperature]
     repeats = given.get("repeats", str(SWEEP_REPEATS))
     if repeats not in map(str, range(1, MOST_REPEATS + 1)):
         raise BadInput(f"repeats is {repeats}; it must be between 1 and {MOST_REPEATS}.")
     try:
+        lengths = _lengths(given["length"]) if "length" in given else SWEEP_LENGTHS
+        drafters = _values(given, "drafter", options.drafter)
+        temperatures = _values(given, "temperature", options.temperature)
         wanted = tuple(
             Setting.of(Setting(drafter, length, temperature).options(options))
             for temperature, drafter, length in product(temperatures, drafters, lengths)
@@ -62,7 +63,7 @@ def _lengths(text: str) -> Sequence[int | None]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         try:
-            lengths = [None] if part == "auto" else range(int(first), int(last if dash else first) + 1)
+            lengths = [None] if part == AUTO else range(int(first), int(last if dash else first) + 1)
         except ValueError:
             lengths = ()
         if not lengths:
@@ -73,18 +74,10 @@ def _lengths(text: str) -> Sequence[int | None]:
     return found
 
 
-def _drafters(text: str) -> list[DrafterName]:
-    try:
-        return [DRAFTER.read(part) for part in text.split(",")]
-    except OutOfRange as error:
-        raise BadInput(str(error)) from None
-
-
-def _temperatures(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise BadInput(f"'{text}' are no temperatures. Give numbers, for example 0,0.8.") from None
+def _values(given: Mapping[str, str], name: str, usual: Any) -> Sequence[Any]:
+    """Values of an option, parted by commas; OutOfRange for one that it cannot have."""
+    read = next(setting.read for setting in OPTION_SETTINGS if setting.field == name)
+    return [read(part) for part in given[name].split(",")] if name in given else [usual]
 
 
 def sweep_lengths(drafting: Sequence[Setting]) -> tuple[Setting, ...]:

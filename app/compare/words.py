@@ -65,7 +65,7 @@ def circumstances(record: Record) -> str:
 
 def sentence(record: Record) -> str:
     """One setting judged in full; of several, the best one and the worst. Says if it was broken off."""
-    broken_off = f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
+    broken_off = _broken_off(record)
     comparisons = {place: record.comparison(place) for place in record.drafting}
     if len(comparisons) == 1:
         ((place, one),) = comparisons.items()
@@ -86,19 +86,17 @@ def headline(record: Record, place: int) -> tuple[str, str]:
     """One setting beside its ratio: won or lost, and whether the text is the same; then how sure that is."""
     one = record.comparison(place)
     gain = "faster" if one.won else "slower" if one.lost else one.verdict.split(",")[0]
-    same = one.same_text == one.prompts
-    text = (
-        ("same text" if one.prompts == 1 else f"{one.prompts} same texts")
-        if same
-        else sameness(record, place)
-    )
-    low, high = one.ratio_spread
-    sure = f"{low:.2f} to {high:.2f} over {one.repeats} repeats" if one.repeats > 1 else "one run each"
+    same = sameness(record, place)
+    if one.same_text == one.prompts:
+        same = "same text" if one.prompts == 1 else f"{one.prompts} same texts"
     drafted = f"accepted {one.acceptance_rate:.0%}, {one.accepted_per_round:.2f} per round"
     if one.accepted_per_round < HARDLY:
         drafted = "next to nothing was drafted and accepted"
-    broken_off = f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
-    return f"{gain}, {text}", f"{sure}; {drafted}.{broken_off}"
+    return f"{gain}, {same}", f"{one.spread}; {drafted}.{_broken_off(record)}"
+
+
+def _broken_off(record: Record) -> str:
+    return f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
 
 
 def _may_differ(temperature: float, verify: str) -> bool:

@@ -95,5 +95,5 @@ def _templated(
     given: dict[str, Any] = {"tools": list(tools)} if tools else {}
     try:
         return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, **given))
-    except TemplateError as error:
+    except (TemplateError, TypeError) as error:  # the second from filters, for arguments of another type
         raise BadInput(f"The model's chat template refuses this conversation: {error}") from error

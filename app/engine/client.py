@@ -66,7 +66,14 @@ class EngineClient:
         events, its_events = Pipe(duplex=False)
         ends = its_requests.fileno(), its_events.fileno()
         with its_requests, its_events, self._open_log() as log:
-            self._process = self._launch(ends, log)
+            self._process = subprocess.Popen(
+                [*self._command, *map(str, ends)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=ends,
+                start_new_session=True,  # a Ctrl+C in the terminal is the screen's business alone
+            )
         self._requests = requests
         self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
@@ -93,16 +100,6 @@ class EngineClient:
             self._process.kill()
             self._process.wait()
         self._reader.join(QUIT_SECONDS)
-
-    def _launch(self, ends: tuple[int, int], log: BinaryIO) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*self._command, *map(str, ends)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=ends,
-            start_new_session=True,  # a Ctrl+C in the terminal is the screen's business alone
-        )
 
     def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
         with events, suppress(EOFError, OSError):

@@ -12,31 +12,18 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
+from app.engine import protocol
 from app.engine.events import TextAdded, TurnEvent, merged
-from app.engine.protocol import (
-    Answer,
-    Answered,
-    AnswerFailed,
-    Cancel,
-    EngineEvent,
-    Explain,
-    Explained,
-    Indexing,
-    Load,
-    Loaded,
-    LoadFailed,
-    SkipTuning,
-    Tuning,
-    TuningEnded,
-)
+from app.engine.loading import load
+from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
 from app.shell.errors import AppError, BadInput
 from mlx_spec.errors import RankLost, SpecError
 from models.errors import ModelsError, is_lack_of_memory
-from models.hub.endpoint import check_endpoint
 from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
@@ -91,9 +78,9 @@ class _Inbox:
             except (EOFError, OSError):
                 request, self._closed = None, True
             match request:
-                case Cancel(answer_id):
+                case protocol.Cancel(answer_id):
                     self._cancelled.add(answer_id)
-                case SkipTuning():
+                case protocol.SkipTuning():
                     self.skipping = True
                 case _:
                     self._waiting.put(request)
@@ -115,17 +102,15 @@ class Outbox:
         self._thread = threading.Thread(target=self._send, name="events", daemon=True)
         self._thread.start()
 
-    def send(self, event: EngineEvent) -> None:
-        self._put(event)
-
-    def close(self) -> None:
-        self._put(None)
-        self._thread.join()
-
-    def _put(self, event: EngineEvent | None) -> None:
+    def send(self, event: EngineEvent | None) -> None:
+        """None is the last."""
         self._waiting.put(event)
         if not _is_text(event):
             self._no_text_waits.set()
+
+    def close(self) -> None:
+        self.send(None)
+        self._thread.join()
 
     def _send(self) -> None:
         with suppress(OSError):
@@ -171,14 +156,16 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                 match request:
                     case Load(pair, at_once):
                         session = None  # the old pair leaves memory before the next one enters it
-                        session = open_pair(pair, lambda text: outbox.send(Indexing(text)))
-                        outbox.send(Loaded(session.info))
+                        session = open_pair(pair, lambda text: outbox.send(protocol.Indexing(text)))
+                        outbox.send(protocol.Loaded(session.info))
                         if not session.is_tuned:
                             _tune(session, outbox, inbox)
                     case _ if session is None:
                         outbox.send(AnswerFailed(request.id, reason))
                     case Explain(id, messages, options, plain, drafted):
-                        outbox.send(Explained(id, session.difference(messages, options, plain, drafted)))
+                        outbox.send(
+                            protocol.Explained(id, session.difference(messages, options, plain, drafted))
+                        )
                     case Answer():
                         _answer(request, session, at_once, outbox, inbox)
             except Exception as error:  # whatever a model's files can cause is reported, not died of
@@ -196,10 +183,10 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     """Measure what drafting costs. A failure costs only the measuring: answers teach it too."""
     inbox.skipping = False
     try:
-        session.tune(lambda done, total: outbox.send(Tuning(done, total)), inbox.is_skipped)
+        session.tune(lambda done, total: outbox.send(protocol.Tuning(done, total)), inbox.is_skipped)
     except Exception as error:
         traceback.print_exception(error)
-    outbox.send(TuningEnded(skipped=inbox.is_skipped()))
+    outbox.send(protocol.TuningEnded(skipped=inbox.is_skipped()))
 
 
 def _answer(
@@ -210,7 +197,7 @@ def _answer(
     try:
         while answers or request:
             while request:
-                answers[request.id] = _events(request, session, inbox)
+                answers[request.id] = session.answer(request, partial(inbox.is_cancelled, request.id))
                 request = inbox.next_answer() if len(answers) < at_once else None
             for number, events in list(answers.items()):
                 try:
@@ -235,19 +222,6 @@ def _answer(
         session.keep()
 
 
-def _events(request: Answer, session: "TunedSession", inbox: _Inbox) -> Iterator[TurnEvent | None]:
-    return session.answer(
-        request.prompt,
-        request.options,
-        stop_texts=request.stop_texts,
-        documents=request.documents,
-        begun=request.begun,
-        tools=request.tools,
-        whole=request.whole,
-        cancelled=lambda: inbox.is_cancelled(request.id),
-    )
-
-
 def _failed(number: int, error: Exception) -> AnswerFailed:
     refused = isinstance(error, BadInput | SpecError) and not isinstance(error, RankLost)
     return AnswerFailed(number, _message(error), refused)
@@ -260,15 +234,15 @@ def _message(error: Exception) -> str:
         return str(error)
     if is_lack_of_memory(error):
         return "Out of memory. Choose a smaller pair (/pairs) or close other programs."
-    return f"The engine failed: {type(error).__name__}: {error}. The log has the details (/log)."
+    what = f"{type(error).__name__}: {error}".removesuffix(".")
+    return f"The engine failed: {what}. The log has the details (/log)."
 
 
 def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":
+    loaded = load(pair, show)
     from app.engine.drafting_state import TunedSession
-    from models.load.engine import load
 
-    check_endpoint()  # the libraries that read models do not survive a malformed one
-    return TunedSession(load(pair, show))
+    return TunedSession(loaded)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A server of ours in the place of the engine process: what `EngineClient` does, over HTTP."""
+"""An `mlx-spec serve` in the place of the engine process: what `EngineClient` does, over HTTP."""
 
 import queue
 import threading
@@ -11,18 +11,8 @@ from uuid import uuid4
 import httpx2
 from pydantic import TypeAdapter
 
-from app.engine.protocol import (
-    Answer,
-    Answered,
-    AnswerFailed,
-    Cancel,
-    EngineEvent,
-    Explain,
-    Load,
-    Loaded,
-    LoadFailed,
-    Request,
-)
+from app.engine import protocol
+from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, LoadFailed, Request
 from app.engine.wire import PAIR, Refused, read_line
 from app.shell.errors import BadInput
 
@@ -66,13 +56,13 @@ class ServerClient:
 
     def send(self, request: Request) -> None:
         match request:
-            case Load(pair):
+            case protocol.Load(pair):
                 self._begin(self._load, pair.name)
             case Answer():
                 self._begin(self._answer, request)
-            case Cancel(number):
+            case protocol.Cancel(number):
                 self._begin(self._cancel, number)
-            case Explain(number):
+            case protocol.Explain(number):
                 message = (
                     f"Where two answers part is explained where the model runs, and it runs at {self.url}."
                 )
@@ -87,7 +77,14 @@ class ServerClient:
         self._http.close()
 
     def _begin(self, work: Callable[..., None], *given: object) -> None:
-        threading.Thread(target=work, args=given, daemon=True).start()
+        def run() -> None:
+            try:
+                work(*given)
+            except RuntimeError:  # a closed connection can be asked nothing, and nobody waits for it
+                if not self._http.is_closed:
+                    raise
+
+        threading.Thread(target=run, daemon=True).start()
 
     def _load(self, name: str) -> None:
         try:
@@ -96,7 +93,7 @@ class ServerClient:
             self._events.put(LoadFailed(str(error)))
             return
         if info.name == name:
-            self._events.put(Loaded(info))
+            self._events.put(protocol.Loaded(info))
         else:
             self._events.put(
                 LoadFailed(f"{self.url} serves {info.name}. For {name} here: mlx-spec chat {name}.")

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
-from app.engine.events import (
-    PairInfo,
-    PrefillProgressed,
-    TurnEnded,
-    TurnEvent,
-    TurnsDropped,
-)
+from app.engine.events import PairInfo, PrefillProgressed, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.fill_in import fill_in_ids, fill_in_stops
+from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
 from app.engine.tool_calls import ToolCallReader
 from app.engine.turn import Turn
@@ -57,16 +52,7 @@ class Session:
         )
 
     def answer(
-        self,
-        prompt: Prompt | Count,
-        options: Options,
-        *,
-        stop_texts: Sequence[str] = (),
-        documents: Sequence[str] = (),
-        begun: str = "",
-        tools: Sequence[dict[str, Any]] = (),
-        whole: bool = False,
-        cancelled: Callable[[], bool] = lambda: False,
+        self, request: Answer, cancelled: Callable[[], bool] = lambda: False
     ) -> Iterator[TurnEvent | None]:
         """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
 
@@ -74,29 +60,26 @@ class Session:
         Of a `Count` only the end comes, whose numbers have the prompt's tokens.
 
         Args:
-            stop_texts: the answer ends before the first of them, wherever token borders lie.
-            documents: texts the lookup drafter may copy from; the model does not read them.
-            begun: the answer's first part; the events have what follows.
-            tools: functions that the model may call, as OpenAI describes them; their calls are no pieces.
-            whole: refuse a conversation that is too long, instead of leaving out its oldest messages.
             cancelled: asked while the prompt is read, and after every round; the text so far stays.
         """
-        begun_ids = self._encode(begun)
-        texts = [self._encode(document) for document in documents]
+        prompt, options, tokenizer = request.prompt, request.options, self._pair.tokenizer
+        begun_ids = self._encode(request.begun)
+        texts = [self._encode(document) for document in request.documents]
         stops = options.stop_tokens | self._pair.stop_tokens
         if isinstance(prompt, FillIn):
-            stops |= fill_in_stops(self._pair.tokenizer)
+            stops |= fill_in_stops(tokenizer)
         options = replace(options, stop_tokens=stops)
-        calls = ToolCallReader(self._pair.tokenizer, tools)
+        calls = ToolCallReader(tokenizer, request.tools)
         if isinstance(prompt, Count):
-            counted = len(chat_ids(self._pair.tokenizer, prompt.messages, maxsize, tools=tools)[0])
+            counted = len(chat_ids(tokenizer, prompt.messages, maxsize, tools=request.tools)[0])
             stats = summarise((), prompt_tokens=counted + len(begun_ids))
             yield TurnEnded("", (), "length", options.seed, stats)
             return
-        turn = Turn(options, AnswerText(self._decode, stop_texts, begun_ids), calls, self._token_text)
+        text = AnswerText(self._decode, request.stop_texts, begun_ids)
+        turn = Turn(options, text, calls, self._token_text)
         try:
-            limit = None if whole else options.max_tokens
-            ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, tools)
+            limit = None if request.whole else options.max_tokens
+            ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, request.tools)
         except CancelledWhileReading:
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
             return
@@ -106,13 +89,13 @@ class Session:
         if tail := turn.end():
             yield tail
         yield TurnEnded(
-            text=turn.text.text,
-            token_ids=turn.text.token_ids,
+            text=text.text,
+            token_ids=text.token_ids,
             finish_reason=turn.finish_reason or "length",
             seed=options.seed,
             stats=stats,
             tool_calls=turn.tool_calls,
-            stopped_at=turn.text.stopped_at,
+            stopped_at=text.stopped_at,
         )
 
     def _write(

@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from app.history.database import history_file
-from app.history.store import History
+from app.history.store import opened_history
 from app.shell.errors import AppError
 from app.shell.output import talk
 from models.files import atomic_write
@@ -30,13 +30,8 @@ def answers_folder() -> Path | None:
 
 def _answers() -> dict[str, str]:
     """Texts by the names of their files: a chat's id may come from an imported file and is none."""
-    history = History(history_file(), to_read=True)
-    try:
-        if history.set_aside is not None:
-            talk(f"The chat history was damaged. It is kept as {history.set_aside}, and a new one began.")
+    with opened_history(to_read=True) as history:
         answers = history.answers()
-    finally:
-        history.close()
     return {f"{sha256(chat.encode()).hexdigest()[:16]}.txt": text for chat, text in answers.items()}
 
 

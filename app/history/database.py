@@ -127,6 +127,10 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None
     return None
 
 
+def damaged(aside: Path) -> str:
+    return f"The chat history was damaged. It is kept as {aside}, and a new one began."
+
+
 def is_in_place(path: Path, file: os.stat_result) -> bool:
     """Whether the path still leads to this file: another instance or a person may have moved it."""
     try:

@@ -153,7 +153,7 @@ def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _checked(kind: type, value: dict[str, Any]) -> Any:
-    """An object of the file as one of ours; what another version of the program adds is left out."""
+    """A JSON object as a dataclass; fields that another version of the program adds are left out."""
     from pydantic import ValidationError
 
     try:
@@ -170,7 +170,7 @@ def _checked(kind: type, value: dict[str, Any]) -> Any:
 
 
 def _number(text: str) -> int | float:
-    """A number of JSON, if a chat of ours could hold it: infinity is none."""
+    """A JSON number, if a chat can hold it: infinity is refused."""
     if not abs(value := float(text)) <= 2**64:
         raise BadInput(f"it holds the number {text[:20]}, which is none of a chat.")
     return value if set(text) & set(".eE") else int(text)

@@ -177,7 +177,7 @@ def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(kind: type[T], value: Any) -> T | None:
-    """A value of JSON as one of ours; None if it is none, as where another version wrote it."""
+    """A JSON value as a dataclass; None where it does not fit, as where another version wrote it."""
     from pydantic import ValidationError
 
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from app.history.database import is_damage, is_in_place, set_aside
+from app.history.database import damaged, is_damage, is_in_place, set_aside
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
 from app.shell.errors import AppError, MachineFailed
@@ -191,5 +191,5 @@ class HistoryThread:
     def _report_new_file(self, aside: Path | None) -> None:
         text = f"The chat history {self.path} was moved or removed. A new one began, with this chat in it."
         if aside is not None:
-            text = f"The chat history was damaged. It is kept as {aside}, and a new one began."
+            text = damaged(aside)
         self._tell(News("new file", text))

@@ -1,12 +1,13 @@
 """Chats in and out of the database. Every call belongs to the thread that opened it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import open_database, open_to_read
+from app.history.database import damaged, history_file, open_database, open_to_read
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -23,6 +24,7 @@ from app.history.records import (
     options_value,
 )
 from app.shell.errors import BadInput, MachineFailed
+from app.shell.output import talk
 
 TRIGRAM = 3
 """Shorter words are not in the index and are looked for in the texts themselves."""
@@ -228,6 +230,18 @@ class History:
 
     def _rows(self, where: str, *values: Any) -> list[ChatRow]:
         return [_row_from(row) for row in self.connection.execute(f"{_SELECT_ROWS} WHERE {where}", values)]
+
+
+@contextmanager
+def opened_history(*, to_read: bool = False) -> Iterator[History]:
+    """All chats; a message where a damaged file was set aside for a new one. `to_read`: as in `History`."""
+    history = History(history_file(), to_read=to_read)
+    try:
+        if history.set_aside is not None:
+            talk(damaged(history.set_aside))
+        yield history
+    finally:
+        history.close()
 
 
 def _excerpt(text: str, words: Sequence[str]) -> str:

@@ -1,7 +1,10 @@
-"""From requests in the line to one response, whole or streamed, whatever API it is written for."""
+"""From queued requests to one response, whole or streamed, whatever API it is written for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+import json
+import secrets
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -10,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.engine.events import TextAdded, TurnEnded, TurnEvent, text_of
 from app.engine.protocol import Answer
-from app.server.line import Asked, Line
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest, RequestQueue
 
 KEEP_ALIVE_SECONDS = 10.0
 """A stream says that it lives this often while there is no text. An error that comes sooner than the first of
@@ -21,48 +24,62 @@ KEEP_ALIVE = ": keep-alive\n\n"
 T = TypeVar("T")
 
 
+def new_id(prefix: str) -> str:
+    return prefix + secrets.token_hex(12)
+
+
+def server_sent(value: dict[str, Any], event: str = "") -> str:
+    """A server-sent event, with a name if it has one."""
+    name = f"event: {event}\n" if event else ""
+    return f"{name}data: {json.dumps(value, ensure_ascii=False)}\n\n"
+
+
 class Writer(Protocol):
     """Writes the answers of one request in an API's shape. `index`: which of its prompts was answered."""
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]: ...
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]: ...
     def begin(self) -> Iterable[str]: ...
     def text(self, index: int, text: str) -> Iterable[str]: ...
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]: ...
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]: ...
     def end(self) -> Iterable[str]: ...
     def failed(self, problem: Problem) -> Iterable[str]: ...
 
 
 async def respond(
-    request: Request, line: Line, asks: Sequence[Answer], writer: Writer, *, stream: bool
+    request: Request, queue: RequestQueue, asks: Sequence[Answer], writer: Writer, *, stream: bool
 ) -> Response:
     """Answer one or more prompts. Problem if that fails before the response has begun."""
-    asked = line.join(asks)
-    try:
-        if not stream:
-            return JSONResponse(writer.whole(await _unless_gone(request, _whole(asked))))
+    if not stream:
+        return JSONResponse(writer.whole(await answered(request, queue, asks)))
+    with _joined(queue, asks) as asked:
         first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
         return AnswerStream(asked, _frames(asked, first, writer))
+
+
+async def answered(
+    request: Request, queue: RequestQueue, asks: Sequence[Answer]
+) -> list[tuple[str, QueuedRequest, TurnEnded]]:
+    """The whole answers: each one's text, request and end. Problem if one fails."""
+    with _joined(queue, asks) as asked:
+        return await _unless_gone(request, _whole(asked))
+
+
+@contextmanager
+def _joined(queue: RequestQueue, asks: Sequence[Answer]) -> Iterator[list[QueuedRequest]]:
+    """The requests in the queue, which they leave after an error."""
+    asked = queue.join(asks)
+    try:
+        yield asked
     except BaseException:
         for each in asked:
             each.leave()
         raise
 
 
-async def ending(request: Request, line: Line, ask: Answer) -> TurnEnded:
-    """The end of one answer. Problem if it fails."""
-    (asked,) = line.join([ask])
-    try:
-        ((_, _, last),) = await _unless_gone(request, _whole([asked]))
-        return last
-    except BaseException:
-        asked.leave()
-        raise
-
-
 class AnswerStream(StreamingResponse):
-    """Leaves the line when the client does."""
+    """Leaves the queue when the client does."""
 
-    def __init__(self, asked: Sequence[Asked], frames: AsyncIterator[str]) -> None:
+    def __init__(self, asked: Sequence[QueuedRequest], frames: AsyncIterator[str]) -> None:
         headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
         super().__init__(frames, headers=headers, media_type="text/event-stream")
         self._asked = asked
@@ -75,8 +92,8 @@ class AnswerStream(StreamingResponse):
                 each.leave()
 
 
-async def _whole(asked: Sequence[Asked]) -> list[tuple[str, Asked, TurnEnded]]:
-    answers: list[tuple[str, Asked, TurnEnded]] = []
+async def _whole(asked: Sequence[QueuedRequest]) -> list[tuple[str, QueuedRequest, TurnEnded]]:
+    answers: list[tuple[str, QueuedRequest, TurnEnded]] = []
     for each in asked:
         text = ""
         while not isinstance(event := await each.next(), TurnEnded):
@@ -86,7 +103,9 @@ async def _whole(asked: Sequence[Asked]) -> list[tuple[str, Asked, TurnEnded]]:
     return answers
 
 
-async def _frames(asked: Sequence[Asked], first: TurnEvent | None, writer: Writer) -> AsyncIterator[str]:
+async def _frames(
+    asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
+) -> AsyncIterator[str]:
     try:
         for frame in writer.begin():
             yield frame

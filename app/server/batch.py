@@ -12,7 +12,7 @@ from app.engine.events import TurnEnded
 from app.server.batch_file import Answers, BatchRequest
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
-from app.server.opening import opened
+from app.server.service import opened
 from app.shell.errors import BadInput
 from app.shell.number_text import counted, duration_text
 from app.shell.output import Progress, talk
@@ -22,7 +22,7 @@ from models.pairs.pair import PairSpec
 AHEAD = 2
 """Requests under way for each that the engine answers: the next one is read while one is written."""
 AGAIN_SECONDS = 0.5
-"""After which a request is asked again that found the line full, of requests for several answers."""
+"""After which a request is asked again that found the queue full, of requests for several answers."""
 SHOW_SECONDS = 0.5
 
 
@@ -48,7 +48,7 @@ class Outcome:
         return ", ".join(parts)
 
 
-def answer_all(
+async def answer_all(
     pair: PairSpec, defaults: Options, requests: Sequence[BatchRequest], answers: Answers, at_once: int
 ) -> Outcome:
     """Answer them, `at_once` side by side, and write each answer as it comes.
@@ -57,20 +57,7 @@ def answer_all(
         BadInput: the pair cannot be loaded.
         MachineFailed: an answer cannot be written.
     """
-    outcome = Outcome(len(requests))
-    asyncio.run(_answer_all(pair, defaults, requests, answers, at_once, outcome))
-    return outcome
-
-
-async def _answer_all(
-    pair: PairSpec,
-    defaults: Options,
-    requests: Sequence[BatchRequest],
-    answers: Answers,
-    at_once: int,
-    outcome: Outcome,
-) -> None:
-    waiting, failure = iter(requests), ""
+    outcome, waiting, failure = Outcome(len(requests)), iter(requests), ""
     work: asyncio.Future[list[None]] | None = None
 
     def fail(reason: str) -> None:
@@ -84,10 +71,8 @@ async def _answer_all(
 
     with opened(pair, defaults, at_once, count, fail) as served, Progress() as line:
         app = application(served, names=LOOPBACK, origins=(), key=None)
-        transport = httpx2.ASGITransport(app=app)
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://localhost", timeout=None
-        ) as client:
+        transport, url = httpx2.ASGITransport(app=app), "http://localhost"
+        async with httpx2.AsyncClient(transport=transport, base_url=url, timeout=None) as client:
             showing = asyncio.create_task(_show(line, outcome))
             work = asyncio.gather(
                 *(_answer_some(client, waiting, answers, outcome) for _ in range(at_once * AHEAD))
@@ -101,6 +86,7 @@ async def _answer_all(
                 showing.cancel()
     if failure:
         raise BadInput(failure)
+    return outcome
 
 
 async def _answer_some(

@@ -48,6 +48,8 @@ def read_requests(file: Path) -> list[BatchRequest]:
                 f"Line {number} of {file} has the custom_id of another: {request.custom_id[:100]}."
             )
         requests[request.custom_id] = request
+    if not requests:
+        raise BadInput(f'{file} holds no requests. Give lines of {{"custom_id", "method", "url", "body"}}.')
     return list(requests.values())
 
 

@@ -3,7 +3,8 @@
 import asyncio
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from app.server.gate import check_size
@@ -19,6 +20,19 @@ class Body(BaseModel):
 
 
 AnyBody = TypeVar("AnyBody", bound=Body)
+
+
+def only(*supported: object, hint: str = "") -> AfterValidator:
+    """Refuses other values of a field than these and None: they would be answered wrongly."""
+
+    def check(value: Any) -> Any:
+        if value is None or value in supported:
+            return value
+        shown = f"{value!r} " if isinstance(value, int | float | str) and len(str(value)) < 40 else ""
+        text = "{shown}is not supported here. Leave it out{hint}"
+        raise PydanticCustomError("not_supported", text, {"shown": shown, "hint": hint})
+
+    return AfterValidator(check)
 
 
 async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:

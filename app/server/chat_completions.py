@@ -1,70 +1,51 @@
 """`POST /v1/chat/completions`."""
 
-import secrets
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import respond
-from app.server.body import Body, read_body
-from app.server.conversation import Messages, Tools, conversation, tool_descriptions
-from app.server.line import Asked
+from app.server.answering import new_id, respond
+from app.server.body import only
+from app.server.conversation import Messages, Tools, conversation, described
 from app.server.openai import OpenAiSampling, OpenAiWriter
-from app.server.sampling import stop_texts
-from app.server.service import service
+from app.server.request_queue import QueuedRequest
+from app.server.sampling import read_asked, stop_texts
 from app.server.usage import timings
-
-
-class ResponseFormat(Body):
-    type: str
 
 
 class ChatRequest(OpenAiSampling):
     messages: Messages
     max_completion_tokens: int | None = None
     tools: Tools | None = None
-    tool_choice: Any = None
-    response_format: ResponseFormat | None = None
-    logprobs: bool | None = None
-    top_logprobs: int | None = None
-    modalities: list[str] | None = None
-    audio: Any = None
-    functions: Any = None
-
-    def refused(self) -> None:
-        form = self.response_format.type if self.response_format else "text"
-        self.refuse_unknown(
-            response_format=(form, form == "text"),
-            tool_choice=(self.tool_choice, self.tool_choice in (None, "auto", "none")),
-            logprobs=(self.logprobs, not self.logprobs),
-            top_logprobs=(self.top_logprobs, not self.top_logprobs),
-            modalities=(None, self.modalities in (None, ["text"])),
-            audio=(None, not self.audio),
-            functions=(None, not self.functions),
-        )
+    tool_choice: Annotated[Any, only("auto", "none")] = None
+    response_format: Annotated[Any, only({"type": "text"})] = None
+    logprobs: Annotated[Any, only(False)] = None
+    top_logprobs: Annotated[Any, only(0)] = None
+    modalities: Annotated[Any, only(["text"])] = None
+    audio: Annotated[Any, only()] = None
+    functions: Annotated[Any, only([])] = None
 
 
 async def chat_completions(request: Request) -> Response:
-    served, body = service(request), await read_body(request, ChatRequest)
-    served.check_model(body.model)
-    body.refused()
+    served, body = await read_asked(request, ChatRequest)
     most = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
+    tools = body.tools or () if body.tool_choice != "none" else ()
     ask = Answer(
         0,
         conversation(body.messages),
         body.options(served.defaults, most),
         documents=body.documents,
         stop_texts=stop_texts(body.stop),
-        tools=() if body.tool_choice == "none" else tool_descriptions(body.tools),
+        tools=described(tool.function for tool in tools),
         whole=True,
     )
     asks = body.answers(ask)
     writer = ChatWriter(served.name, body.includes_usage, len(asks))
-    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 class ChatWriter(OpenAiWriter):
@@ -85,7 +66,7 @@ class ChatWriter(OpenAiWriter):
     def text(self, index: int, text: str) -> Iterable[str]:
         yield self._delta(index, {"content": text})
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
         if ended.tool_calls:
             calls = [{"index": number, **call} for number, call in enumerate(_calls(ended))]
@@ -101,7 +82,7 @@ class ChatWriter(OpenAiWriter):
 def _calls(ended: TurnEnded) -> list[dict[str, Any]]:
     return [
         {
-            "id": f"call_{secrets.token_hex(12)}",
+            "id": new_id("call_"),
             "type": "function",
             "function": {"name": call.name, "arguments": call.arguments},
         }

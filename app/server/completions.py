@@ -12,12 +12,11 @@ from app.engine.chat_prompt import FillIn
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import respond
-from app.server.body import read_body
-from app.server.line import Asked
+from app.server.body import only
 from app.server.openai import MOST_ANSWERS, OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
-from app.server.sampling import stop_texts
-from app.server.service import service
+from app.server.request_queue import QueuedRequest
+from app.server.sampling import read_asked, stop_texts
 from app.server.usage import timings
 
 USUAL_TOKENS = 16
@@ -30,16 +29,9 @@ Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_l
 class CompletionRequest(OpenAiSampling):
     prompt: Prompts
     suffix: str | None = None
-    echo: bool | None = None
+    echo: Annotated[Any, only(False)] = None
     best_of: int | None = None
-    logprobs: int | None = None
-
-    def refused(self) -> None:
-        self.refuse_unknown(
-            echo=(self.echo, not self.echo),
-            best_of=(self.best_of, self.best_of in (None, self.n or 1)),
-            logprobs=(self.logprobs, self.logprobs is None),
-        )
+    logprobs: Annotated[Any, only()] = None
 
     @property
     def prompts(self) -> list[str | tuple[int, ...] | FillIn]:
@@ -55,9 +47,10 @@ class CompletionRequest(OpenAiSampling):
 
 
 async def completions(request: Request) -> Response:
-    served, body = service(request), await read_body(request, CompletionRequest)
-    served.check_model(body.model)
-    body.refused()
+    served, body = await read_asked(request, CompletionRequest)
+    if body.best_of not in (None, body.n or 1):
+        message = f"best_of {body.best_of} is not supported here. Leave it out."
+        raise Problem(400, message, param="best_of")
     options = body.options(served.defaults, USUAL_TOKENS if body.max_tokens is None else body.max_tokens)
     ask = Answer(0, "", options, documents=body.documents, stop_texts=stop_texts(body.stop), whole=True)
     asks = [each for prompt in body.prompts for each in body.answers(replace(ask, prompt=prompt))]
@@ -65,7 +58,7 @@ async def completions(request: Request) -> Response:
         message = f"{len(asks)} answers are asked for, prompts times n; at most {MOST_ANSWERS} can be."
         raise Problem(400, message, param="n")
     writer = CompletionWriter(served.name, body.includes_usage, body.n or 1)
-    return await respond(request, served.line, asks, writer, stream=bool(body.stream))
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 class CompletionWriter(OpenAiWriter):
@@ -81,6 +74,6 @@ class CompletionWriter(OpenAiWriter):
     def text(self, index: int, text: str) -> Iterable[str]:
         yield self.chunk([{"index": index, "text": text, "logprobs": None, "finish_reason": None}])
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
         yield self.chunk([self.choice(index, "", ended)], timings=timings(ended))

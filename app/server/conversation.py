@@ -1,10 +1,11 @@
 """Conversations as OpenAI's chat API writes them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from app.engine.chat_prompt import Message
 from app.server.body import Body
@@ -41,9 +42,13 @@ class ChatMessage(Body):
 
 
 class Function(Body):
+    """One that the model may call."""
+
     name: Annotated[str, Field(min_length=1, max_length=256)]
     description: str | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: dict[str, Any] | None = Field(
+        None, validation_alias=AliasChoices("parameters", "input_schema")
+    )
 
 
 class Tool(Body):
@@ -55,15 +60,19 @@ Messages = Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESS
 Tools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)]
 
 
-def text_of(content: Content, place: str) -> str:
+def text_of(content: str | Sequence[Part] | None, place: str) -> str:
     """The text of a content; Problem for a part of another kind."""
     if content is None or isinstance(content, str):
         return content or ""
     for number, part in enumerate(content):
         if part.text is None or part.type not in ("text", "input_text", "output_text"):
-            where = f"{place}[{number}]"
-            raise Problem(400, f"{where} is of type {part.type[:40]!r}; only text is read here.", param=where)
+            raise not_read(part.type, f"{place}[{number}]")
     return "".join(part.text or "" for part in content)
+
+
+def not_read(kind: str, place: str) -> Problem:
+    """For what is in a conversation and no text."""
+    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not read here.", param=place)
 
 
 def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
@@ -71,8 +80,13 @@ def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
     return tuple(_message(message, f"messages[{number}]") for number, message in enumerate(messages))
 
 
-def tool_descriptions(tools: Sequence[Tool] | None) -> tuple[dict[str, Any], ...]:
-    return tuple(tool.model_dump(exclude_none=True) for tool in tools or ())
+def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
+    """As chat templates read them, which is as OpenAI writes them."""
+    fields = {"name", "description", "parameters"}
+    return tuple(
+        {"type": "function", "function": function.model_dump(include=fields, exclude_none=True)}
+        for function in functions
+    )
 
 
 def _message(message: ChatMessage, place: str) -> Message:
@@ -84,14 +98,14 @@ def _message(message: ChatMessage, place: str) -> Message:
         out["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
         out["tool_calls"] = [
-            _call(call, f"{place}.tool_calls[{number}]") for number, call in enumerate(message.tool_calls)
+            called(
+                call.id,
+                call.function.name,
+                arguments_of(call.function.arguments, f"{place}.tool_calls[{number}].function.arguments"),
+            )
+            for number, call in enumerate(message.tool_calls)
         ]
     return out
-
-
-def _call(call: Call, place: str) -> dict[str, Any]:
-    where = f"{place}.function.arguments"
-    return called(call.id, call.function.name, arguments_of(call.function.arguments, where))
 
 
 def called(id: str | None, name: str, arguments: Any) -> dict[str, Any]:  # noqa: A002
@@ -99,8 +113,8 @@ def called(id: str | None, name: str, arguments: Any) -> dict[str, Any]:  # noqa
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def arguments_of(text: str, place: str) -> Any:
-    try:
-        return json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        raise Problem(400, f"{place} is no JSON.", param=place) from None
+def arguments_of(text: str, place: str) -> dict[str, Any]:
+    with suppress(ValueError, RecursionError):
+        if isinstance(found := json.loads(text or "{}"), dict):
+            return found
+    raise Problem(400, f"{place} is no JSON object.", param=place)

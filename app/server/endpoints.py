@@ -14,7 +14,7 @@ from starlette.routing import Route
 from app.server import events
 from app.server.chat_completions import chat_completions
 from app.server.completions import completions
-from app.server.gate import AddressGate, KeyGate
+from app.server.gate import Gate, address_check, key_check
 from app.server.messages import count_tokens, messages
 from app.server.problem import Problem
 from app.server.responses import responses
@@ -25,14 +25,15 @@ from app.shell.output import talk
 def application(
     served: Service, *, names: Collection[str], origins: Collection[str], key: str | None
 ) -> Starlette:
-    """The server as ASGI; the arguments are as in `AddressGate` and `KeyGate`."""
-    gates = [Middleware(AddressGate, names=names, origins=origins), Middleware(KeyGate, key=key)]
-    if origins:
-        methods, headers = ["GET", "POST"], ["*"]
-        cors = Middleware(
-            CORSMiddleware, allow_origins=[*origins], allow_methods=methods, allow_headers=headers
-        )
-        gates.insert(1, cors)
+    """The server as ASGI; the arguments are as in `address_check` and `key_check`."""
+    cors = Middleware(
+        CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
+    )
+    gates = [
+        Middleware(Gate, check=address_check(names, origins)),
+        *([cors] if origins else []),
+        Middleware(Gate, check=key_check(key)),
+    ]
     handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}
     app = Starlette(routes=ROUTES, middleware=gates, exception_handlers=handlers)
     app.state.service = served
@@ -60,7 +61,7 @@ async def model(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     served = service(request)
-    text = served.metrics.text(served.line, served.name)
+    text = served.metrics.text(served.queue, served.name)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
@@ -92,7 +93,7 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A defect of ours. Its message may quote the request, which no log shall hold."""
+    """A defect of the server. Its message may quote the request, which no log shall hold."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

@@ -13,8 +13,8 @@ from app.engine.protocol import Answer
 from app.engine.wire import PAIR, event_line, problem_line
 from app.server.answering import KEEP_ALIVE_SECONDS, AnswerStream
 from app.server.body import Body, read_body
-from app.server.line import Asked
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest
 from app.server.service import service
 
 
@@ -39,7 +39,7 @@ async def pair(request: Request) -> Response:
 async def answer(request: Request) -> Response:
     """Lines of JSON: events, or at last a problem; an empty one now and then while there is no event."""
     served, body = service(request), await read_body(request, AnswerRequest)
-    asked = served.line.join([body.answer])
+    asked = served.queue.join([body.answer])
     served.calls[body.call] = asked[0]
     return AnswerStream(asked, _lines(asked[0]))
 
@@ -52,7 +52,7 @@ async def cancel(request: Request) -> Response:
     return JSONResponse({})
 
 
-async def _lines(asked: Asked) -> AsyncIterator[str]:
+async def _lines(asked: QueuedRequest) -> AsyncIterator[str]:
     event = None
     try:
         while not isinstance(event, TurnEnded):

@@ -7,7 +7,7 @@ the user listed, and a body must be declared as JSON, which a page cannot do wit
 
 import asyncio
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -22,62 +22,55 @@ MOST_BODY_BYTES = 8 * 2**20
 SLOW_READER_SECONDS = 30.0
 """After which a client that takes nothing of its answer is cut off."""
 
+Check = Callable[[Scope, Headers], None]
+"""Raises Problem for a request that may not pass."""
 
-class AddressGate:
-    """Lets requests through that are meant for this server and come from no foreign page."""
 
-    def __init__(self, app: ASGIApp, names: Collection[str], origins: Collection[str]) -> None:
+class Gate:
+    """Lets requests through that the check lets pass, to clients that read their answer."""
+
+    def __init__(self, app: ASGIApp, check: Check) -> None:
         self._app = app
-        self._names = frozenset(name.lower() for name in names)
-        self._origins = frozenset(origins)
+        self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            try:
-                self._check(Headers(scope=scope), scope)
-            except Problem as problem:
-                await problem.response(scope["path"])(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-    def _check(self, headers: Headers, scope: Scope) -> None:
-        host, address = headers.get("host", ""), (scope.get("server") or ("",))[0]
-        if _name(host) not in self._names | {address}:
-            message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
-            raise Problem(403, message, code="host_not_allowed")
-        origin = headers.get("origin")
-        if origin is not None and origin not in self._origins:
-            message = f"Pages of {origin[:100]!r} may not ask here. Start it with --allow-origin ORIGIN."
-            raise Problem(403, message, code="origin_not_allowed")
-
-
-class KeyGate:
-    """Lets requests through that have the key, if there is one, and a body of JSON that is not too large."""
-
-    def __init__(self, app: ASGIApp, key: str | None) -> None:
-        self._app = app
-        self._key = key.encode() if key else None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        try:
-            self._check(Headers(scope=scope), scope)
-        except Problem as problem:
-            await problem.response(scope["path"])(scope, receive, send)
-            return
-
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(SLOW_READER_SECONDS):
                 await send(message)
 
-        await self._app(scope, receive, send_in_time)
+        app = self._app
+        if scope["type"] == "http":
+            try:
+                self._check(scope, Headers(scope=scope))
+            except Problem as problem:
+                app = problem.response(scope["path"])
+        await app(scope, receive, send_in_time)
 
-    def _check(self, headers: Headers, scope: Scope) -> None:
-        if self._key is not None and scope["path"] != OPEN_PATH:
+
+def address_check(names: Collection[str], origins: Collection[str]) -> Check:
+    """For requests that are meant for this server and come from no foreign page."""
+    ours = frozenset(name.lower() for name in names)
+
+    def check(scope: Scope, headers: Headers) -> None:
+        host, address = headers.get("host", ""), (scope.get("server") or ("",))[0]
+        if _name(host) not in ours | {address}:
+            message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
+            raise Problem(403, message, code="host_not_allowed")
+        origin = headers.get("origin")
+        if origin is not None and origin not in origins:
+            message = f"Pages of {origin[:100]!r} may not ask here. Start it with --allow-origin ORIGIN."
+            raise Problem(403, message, code="origin_not_allowed")
+
+    return check
+
+
+def key_check(key: str | None) -> Check:
+    """For requests that have the key, if there is one, and a body of JSON that is not too large."""
+
+    def check(scope: Scope, headers: Headers) -> None:
+        if key and scope["path"] != OPEN_PATH:
             given = headers.get("authorization", "").removeprefix("Bearer ") or headers.get("x-api-key", "")
-            if not hmac.compare_digest(given.encode("latin-1"), self._key):
+            if not hmac.compare_digest(given.encode("latin-1"), key.encode()):
                 message = "The API key is missing or wrong. Send it as `Authorization: Bearer KEY`."
                 raise Problem(401, message, code="invalid_api_key")
         if scope["method"] != "POST":
@@ -87,6 +80,8 @@ class KeyGate:
             message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
             raise Problem(415, message, code="unsupported_media_type")
         check_size(int(length) if (length := headers.get("content-length", "")).isdecimal() else 0)
+
+    return check
 
 
 def check_size(size: int) -> None:

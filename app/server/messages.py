@@ -1,7 +1,6 @@
 """`POST /v1/messages`: Anthropic's API."""
 
 import json
-import secrets
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -12,21 +11,28 @@ from starlette.responses import JSONResponse, Response
 from app.engine.chat_prompt import Count, Message
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import ending, respond
-from app.server.body import Body, read_body
-from app.server.conversation import MOST_MESSAGES, MOST_TOOLS, called
-from app.server.line import Asked
+from app.server.answering import answered, new_id, respond, server_sent
+from app.server.body import Body, only
+from app.server.conversation import (
+    MOST_MESSAGES,
+    MOST_TOOLS,
+    Function,
+    Part,
+    called,
+    described,
+    not_read,
+    text_of,
+)
 from app.server.problem import ANTHROPIC_PATHS, Problem
-from app.server.sampling import MOST_STOPS, Sampling, Stop, refuse, stop_texts
-from app.server.service import Service, service
+from app.server.request_queue import QueuedRequest
+from app.server.sampling import MOST_STOPS, Sampling, Stop, read_asked, stop_texts
+from app.server.service import Service
 from app.server.usage import timings
 
 _REASONS = {"stop": "end_turn", "length": "max_tokens"}
 
 
-class Block(Body):
-    type: str
-    text: str | None = None
+class Block(Part):
     id: str | None = None
     name: str | None = None
     input: dict[str, Any] | None = None
@@ -42,14 +48,8 @@ class Turn(Body):
     content: Blocks
 
 
-class AnthropicTool(Body):
-    name: str
-    description: str | None = None
-    input_schema: dict[str, Any] | None = None
-
-
 class ToolChoice(Body):
-    type: str
+    type: Annotated[str, only("auto", "none")]
 
 
 class MessagesRequest(Sampling):
@@ -57,31 +57,14 @@ class MessagesRequest(Sampling):
     max_tokens: int
     system: Blocks | None = None
     stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
-    tools: Annotated[list[AnthropicTool], Field(max_length=MOST_TOOLS)] | None = None
+    tools: Annotated[list[Function], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
 
     @property
     def conversation(self) -> list[Message]:
-        system = [Message(role="system", content=_text(self.system, "system"))] if self.system else []
+        system = [Message(role="system", content=text_of(self.system, "system"))] if self.system else []
         turns = [_turn(turn, f"messages[{number}]") for number, turn in enumerate(self.messages)]
         return [*system, *(message for turn in turns for message in turn)]
-
-    @property
-    def tool_descriptions(self) -> tuple[dict[str, Any], ...]:
-        """As chat templates read them, which is as OpenAI writes them."""
-        if self.tool_choice is not None and self.tool_choice.type == "none":
-            return ()
-        return tuple(
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description or "",
-                    "parameters": tool.input_schema or {},
-                },
-            }
-            for tool in self.tools or ()
-        )
 
 
 class CountRequest(MessagesRequest):
@@ -89,44 +72,36 @@ class CountRequest(MessagesRequest):
 
 
 async def messages(request: Request) -> Response:
-    served, body = service(request), await read_body(request, MessagesRequest)
-    ask = _ask(served, body)
-    return await respond(request, served.line, [ask], MessagesWriter(served.name), stream=bool(body.stream))
+    served, body = await read_asked(request, MessagesRequest)
+    asks, writer = [_ask(served, body)], MessagesWriter(served.name)
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 async def count_tokens(request: Request) -> Response:
     """How many tokens a conversation has; it is not read by the model."""
-    served, body = service(request), await read_body(request, CountRequest)
-    last = await ending(request, served.line, _ask(served, body, count=True))
-    return JSONResponse({"input_tokens": last.stats.prompt_tokens})
+    served, body = await read_asked(request, CountRequest)
+    ((_, _, ended),) = await answered(request, served.queue, [_ask(served, body, count=True)])
+    return JSONResponse({"input_tokens": ended.stats.prompt_tokens})
 
 
 def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
-    served.check_model(body.model)
-    choice = body.tool_choice.type if body.tool_choice else "auto"
-    refuse({"tool_choice": (choice, choice in ("auto", "none"))})
     conversation, begun = body.conversation, ""
     if body.messages[-1].role == "assistant" and not conversation[-1].get("tool_calls"):
         begun = conversation.pop()["content"]
+    if not conversation:
+        message = "messages: there is nothing to answer. Send a user's message before the answer's beginning."
+        raise Problem(400, message, param="messages")
     said = tuple(conversation)
+    is_told = body.tool_choice is None or body.tool_choice.type != "none"
     return Answer(
         0,
         Count(said) if count else said,
         body.options(served.defaults, body.max_tokens),
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
-        tools=body.tool_descriptions,
+        tools=described(body.tools or ()) if is_told else (),
         whole=True,
     )
-
-
-def _text(blocks: Blocks | None, place: str) -> str:
-    if isinstance(blocks, str) or blocks is None:
-        return blocks or ""
-    for number, block in enumerate(blocks):
-        if block.type != "text" or block.text is None:
-            raise _unread(block, f"{place}[{number}]")
-    return "".join(block.text or "" for block in blocks)
 
 
 def _turn(turn: Turn, place: str) -> list[Message]:
@@ -142,34 +117,25 @@ def _turn(turn: Turn, place: str) -> list[Message]:
             case "tool_use" if block.name is not None:
                 calls.append(called(block.id, block.name, block.input or {}))
             case "tool_result":
-                given = _text(block.content, f"{where}.content")
+                given = text_of(block.content, f"{where}.content")
                 results.append(Message(role="tool", content=given, tool_call_id=block.tool_use_id or ""))
             case "thinking" | "redacted_thinking":
                 pass  # of earlier answers: templates leave it out too
             case _:
-                raise _unread(block, where)
+                raise not_read(block.type, where)
     own = Message(role=turn.role, content=text)
     if calls:
         own["tool_calls"] = calls
     return [*results, own] if text or calls or not results else results
 
 
-def _unread(block: Block, place: str) -> Problem:
-    return Problem(400, f"{place} is of type {block.type[:40]!r}, which is not read here.", param=place)
-
-
 class MessagesWriter:
     def __init__(self, model: str) -> None:
-        self._head = {
-            "id": f"msg_{secrets.token_hex(12)}",
-            "type": "message",
-            "role": "assistant",
-            "model": model,
-        }
+        self._head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": model}
         self._writes_text = False
         """The first block is open."""
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         ((text, _, ended),) = answers
         blocks = [{"type": "text", "text": text}] if text or not ended.tool_calls else []
         calls = [{**_tool_use(call.name), "input": json.loads(call.arguments)} for call in ended.tool_calls]
@@ -190,7 +156,7 @@ class MessagesWriter:
             yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
         yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if self._writes_text:
             yield _event("content_block_stop", index=0)
         for at, call in enumerate(ended.tool_calls, int(self._writes_text)):
@@ -208,7 +174,7 @@ class MessagesWriter:
 
 
 def _tool_use(name: str) -> dict[str, Any]:
-    return {"type": "tool_use", "id": f"toolu_{secrets.token_hex(12)}", "name": name}
+    return {"type": "tool_use", "id": new_id("toolu_"), "name": name}
 
 
 def _stop(ended: TurnEnded) -> dict[str, Any]:
@@ -227,4 +193,4 @@ def _usage(ended: TurnEnded) -> dict[str, int]:
 
 
 def _event(name: str, **fields: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps({'type': name, **fields}, ensure_ascii=False)}\n\n"
+    return server_sent({"type": name, **fields}, name)

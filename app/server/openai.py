@@ -1,7 +1,5 @@
 """What OpenAI's two older APIs share: fields of requests, and the shape of answers."""
 
-import json
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -10,11 +8,12 @@ from pydantic import Field
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.body import Body
+from app.server.answering import new_id, server_sent
+from app.server.body import Body, only
 from app.server.conversation import Content, text_of
-from app.server.line import Asked
 from app.server.problem import Problem
-from app.server.sampling import Sampling, Stops, refuse
+from app.server.request_queue import QueuedRequest
+from app.server.sampling import Sampling, Stops
 from app.server.service import now
 from app.server.usage import timings, usage
 
@@ -32,26 +31,14 @@ class Prediction(Body):
 
 
 class OpenAiSampling(Sampling):
-    """What OpenAI's two older APIs share; fields that cannot be done are refused, not passed over."""
-
     max_tokens: int | None = None
     stop: Stops = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=MOST_ANSWERS)] | None = None
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
-    logit_bias: dict[str, float] | None = None
+    frequency_penalty: Annotated[float | None, only(0.0)] = None
+    presence_penalty: Annotated[float | None, only(0.0)] = None
+    logit_bias: Annotated[Any, only({})] = None
     prediction: Prediction | None = None
-
-    def refuse_unknown(self, **more: tuple[Any, bool]) -> None:
-        refuse(
-            {
-                "frequency_penalty": (self.frequency_penalty, not self.frequency_penalty),
-                "presence_penalty": (self.presence_penalty, not self.presence_penalty),
-                "logit_bias": (None, not self.logit_bias),
-                **more,
-            }
-        )
 
     def answers(self, ask: Answer) -> list[Answer]:
         """`n` of one prompt, with seeds that follow one another."""
@@ -81,16 +68,12 @@ class OpenAiWriter:
     chunk_kind = ""
 
     def __init__(self, model: str, includes_usage: bool, n: int) -> None:
-        self._head = {
-            "id": self.id_prefix + secrets.token_hex(12),
-            "created": now(),
-            "model": model,
-        }
+        self._head = {"id": new_id(self.id_prefix), "created": now(), "model": model}
         self._includes_usage = includes_usage
         self._n = n
-        self._answers: list[tuple[Asked, TurnEnded]] = []
+        self._answers: list[tuple[QueuedRequest, TurnEnded]] = []
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         counted = [(asked, ended) for _, asked, ended in answers]
         choices = [self.choice(index, text, ended) for index, (text, _, ended) in enumerate(answers)]
         if len(choices) > 1:
@@ -110,12 +93,8 @@ class OpenAiWriter:
         yield DONE
 
     def failed(self, problem: Problem) -> Iterable[str]:
-        yield _data(problem.body(""))
+        yield server_sent(problem.body(""))
 
     def chunk(self, choices: Sequence[dict[str, Any]], **more: Any) -> str:
         nothing = {"usage": None} if self._includes_usage else {}
-        return _data({**self._head, "object": self.chunk_kind, "choices": choices, **nothing, **more})
-
-
-def _data(value: dict[str, Any]) -> str:
-    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
+        return server_sent({**self._head, "object": self.chunk_kind, "choices": choices, **nothing, **more})

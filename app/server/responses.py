@@ -1,36 +1,39 @@
-"""`POST /v1/responses`: OpenAI's newer API, as far as it keeps nothing."""
+"""`POST /v1/responses`: OpenAI's newer API, without what needs stored responses."""
 
-import json
-import secrets
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.chat_prompt import Message
 from app.engine.events import ToolCall, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import respond
-from app.server.body import Body, read_body
+from app.server.answering import new_id, respond, server_sent
+from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
     MOST_TOOLS,
     ChatMessage,
     Content,
+    Function,
     arguments_of,
     called,
     conversation,
+    described,
+    not_read,
     text_of,
 )
-from app.server.line import Asked
 from app.server.problem import Problem
-from app.server.sampling import Sampling, refuse
-from app.server.service import now, service
+from app.server.request_queue import QueuedRequest
+from app.server.sampling import Sampling, read_asked
+from app.server.service import now
 from app.server.usage import timings, usage
 
 LOGPROBS = "message.output_text.logprobs"
+NOTHING_KEPT = only("", hint=". Nothing is kept here: send the whole conversation as input")
 
 
 class Item(Body):
@@ -45,19 +48,19 @@ class Item(Body):
     output: Content = None
 
 
-class ResponseTool(Body):
+class ResponseTool(Function):
     type: str
-    name: str | None = None
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-
-
-class Format(Body):
-    type: str
+    name: str = ""
 
 
 class Text(Body):
-    format: Format | None = None
+    format: Annotated[Any, only({"type": "text"})] = None
+
+
+def _without_logprobs(value: list[str]) -> list[str]:
+    if LOGPROBS in value:
+        raise PydanticCustomError("not_supported", f"{LOGPROBS} is not supported here. Leave it out")
+    return value
 
 
 class ResponsesRequest(Sampling):
@@ -65,32 +68,13 @@ class ResponsesRequest(Sampling):
     instructions: str | None = None
     max_output_tokens: int | None = None
     tools: Annotated[list[ResponseTool], Field(max_length=MOST_TOOLS)] | None = None
-    tool_choice: Any = None
+    tool_choice: Annotated[Any, only("auto", "none")] = None
     text: Text | None = None
-    previous_response_id: str | None = None
-    conversation: Any = None
-    background: bool | None = None
-    top_logprobs: int | None = None
-    include: list[str] | None = None
-
-    def refused(self) -> None:
-        form = self.text.format.type if self.text and self.text.format else "text"
-        refuse(
-            {
-                "previous_response_id": (None, not self.previous_response_id),
-                "conversation": (None, not self.conversation),
-            },
-            " Nothing is kept here: send the whole conversation as input.",
-        )
-        refuse(
-            {
-                "background": (None, not self.background),
-                "top_logprobs": (self.top_logprobs, not self.top_logprobs),
-                "include": (LOGPROBS, LOGPROBS not in (self.include or ())),
-                "text.format": (form, form == "text"),
-                "tool_choice": (self.tool_choice, self.tool_choice in (None, "auto", "none")),
-            }
-        )
+    previous_response_id: Annotated[Any, NOTHING_KEPT] = None
+    conversation: Annotated[Any, NOTHING_KEPT] = None
+    background: Annotated[Any, only(False)] = None
+    top_logprobs: Annotated[Any, only(0)] = None
+    include: Annotated[list[str], AfterValidator(_without_logprobs)] | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -101,26 +85,14 @@ class ResponsesRequest(Sampling):
             said += _messages(item, f"input[{number}]")
         return tuple(said)
 
-    @property
-    def tool_descriptions(self) -> tuple[dict[str, Any], ...]:
-        """Functions only: of a tool of another kind, which OpenAI runs itself, the model is not told."""
-        if self.tool_choice == "none":
-            return ()
-        return tuple(
-            {"type": "function", "function": tool.model_dump(exclude_none=True, exclude={"type"})}
-            for tool in self.tools or ()
-            if tool.type == "function"
-        )
-
 
 async def responses(request: Request) -> Response:
-    served, body = service(request), await read_body(request, ResponsesRequest)
-    served.check_model(body.model)
-    body.refused()
+    served, body = await read_asked(request, ResponsesRequest)
+    # Of a tool of another kind, which OpenAI runs itself, the model is not told.
+    tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
-    ask = Answer(0, body.messages, options, tools=body.tool_descriptions, whole=True)
-    writer = ResponsesWriter(served.name)
-    return await respond(request, served.line, [ask], writer, stream=bool(body.stream))
+    asks = [Answer(0, body.messages, options, tools=described(tools), whole=True)]
+    return await respond(request, served.queue, asks, ResponsesWriter(served.name), stream=bool(body.stream))
 
 
 def _messages(item: Item, place: str) -> Iterable[Message]:
@@ -139,13 +111,13 @@ def _messages(item: Item, place: str) -> Iterable[Message]:
             return (Message(role="tool", content=given, tool_call_id=item.call_id or ""),)
         case "reasoning":
             return ()  # of earlier answers: templates leave it out too
-    raise Problem(400, f"{place} is of type {item.type[:40]!r}, which is not read here.", param=place)
+    raise not_read(item.type, place)
 
 
 class ResponsesWriter:
     def __init__(self, model: str) -> None:
         self._head = {
-            "id": f"resp_{secrets.token_hex(12)}",
+            "id": new_id("resp_"),
             "object": "response",
             "created_at": now(),
             "model": model,
@@ -155,13 +127,13 @@ class ResponsesWriter:
             "tool_choice": "auto",
             "tools": [],
         }
-        self._message_id = f"msg_{secrets.token_hex(12)}"
+        self._message_id = new_id("msg_")
         self._sequence = -1
         self._text = ""
         self._output: list[dict[str, Any]] = []
         self._done: dict[str, Any] = {}
 
-    def whole(self, answers: Sequence[tuple[str, Asked, TurnEnded]]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         ((text, asked, ended),) = answers
         message = [self._message(text)] if text or not ended.tool_calls else []
         return self._response(asked, ended, [*message, *map(_call, ended.tool_calls)])
@@ -179,7 +151,7 @@ class ResponsesWriter:
         self._text += text
         yield self._part("response.output_text.delta", delta=text, logprobs=[])
 
-    def ended(self, index: int, asked: Asked, ended: TurnEnded) -> Iterable[str]:
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if self._text:
             message = self._message(self._text)
             yield self._part("response.output_text.done", text=self._text, logprobs=[])
@@ -205,7 +177,9 @@ class ResponsesWriter:
         failed = {**self._head, "status": "failed", "error": error, "output": [], "usage": None}
         yield self._event("response.failed", response=failed)
 
-    def _response(self, asked: Asked, ended: TurnEnded, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def _response(
+        self, asked: QueuedRequest, ended: TurnEnded, output: Sequence[dict[str, Any]]
+    ) -> dict[str, Any]:
         counted = usage([(asked, ended)])
         cut = ended.finish_reason == "length"
         return {
@@ -237,8 +211,7 @@ class ResponsesWriter:
 
     def _event(self, name: str, **fields: Any) -> str:
         self._sequence += 1
-        value = {"type": name, "sequence_number": self._sequence, **fields}
-        return f"event: {name}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n"
+        return server_sent({"type": name, "sequence_number": self._sequence, **fields}, name)
 
 
 def _output_text(text: str) -> dict[str, Any]:
@@ -247,10 +220,10 @@ def _output_text(text: str) -> dict[str, Any]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     return {
-        "id": f"fc_{secrets.token_hex(12)}",
+        "id": new_id("fc_"),
         "type": "function_call",
         "status": "completed",
-        "call_id": f"call_{secrets.token_hex(12)}",
+        "call_id": new_id("call_"),
         "name": call.name,
         "arguments": call.arguments,
     }

@@ -13,8 +13,7 @@ from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
-from app.server.opening import opened
-from app.shell import exit_codes
+from app.server.service import opened
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.number_text import counted
 from app.shell.output import data, talk
@@ -35,8 +34,8 @@ def run_server(
     at_once: int,
     names: Collection[str] = (),
     origins: Collection[str] = (),
-) -> int:
-    """Serve until Ctrl+C; returns the exit code.
+) -> None:
+    """Serve until Ctrl+C.
 
     Args:
         host: `localhost` is both addresses of this machine alone; any other than these needs a key.
@@ -50,47 +49,36 @@ def run_server(
             f"--host {host} can be reached from other machines. Set a key that they must send: "
             "MLX_SPEC_API_KEY=... mlx-spec serve."
         )
-    sockets = _listen(host, port)
+    sockets, failure = _listen(host, port), ""
+
+    async def serve() -> None:
+        def fail(reason: str) -> None:
+            nonlocal failure
+            failure, server.should_exit = reason, True
+
+        with opened(pair, defaults, at_once, lambda last: talk(_request_line(last)), fail) as served:
+            app = application(served, names={*LOOPBACK, host, *names}, origins=origins, key=key)
+            config = uvicorn.Config(
+                app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3",
+                log_config=None, log_level="critical", access_log=False, proxy_headers=False,
+                server_header=False, limit_concurrency=MOST_CONNECTIONS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )  # fmt: skip
+            server = uvicorn.Server(config)
+            data(f"Serving {pair.name} at {_url(sockets[0])}/v1 (Ctrl+C ends it)")
+            await server.serve(sockets)
+
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return asyncio.run(_serve(pair, defaults, sockets, {*LOOPBACK, host, *names}, origins, key, at_once))
+        asyncio.run(serve())
     except KeyboardInterrupt:
         talk("Stopped.")
-        return exit_codes.DONE
     finally:
         signal.signal(signal.SIGTERM, before)
         for each in sockets:
             each.close()
-
-
-async def _serve(
-    pair: PairSpec,
-    defaults: Options,
-    sockets: list[socket.socket],
-    names: Collection[str],
-    origins: Collection[str],
-    key: str | None,
-    at_once: int,
-) -> int:
-    failure = ""
-
-    def fail(reason: str) -> None:
-        nonlocal failure
-        failure, server.should_exit = reason, True
-
-    with opened(pair, defaults, at_once, lambda last: talk(_request_line(last)), fail) as served:
-        app = application(served, names=names, origins=origins, key=key)
-        config = uvicorn.Config(
-            app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3", log_config=None,
-            log_level="critical", access_log=False, proxy_headers=False, server_header=False,
-            limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=GRACE_SECONDS,
-        )  # fmt: skip
-        server = uvicorn.Server(config)
-        data(f"Serving {pair.name} at {_url(sockets[0])}/v1 (Ctrl+C ends it)")
-        await server.serve(sockets)
     if failure:
         raise BadInput(failure)
-    return exit_codes.DONE
 
 
 def _request_line(last: TurnEnded | RequestFailed) -> str:

@@ -1,32 +1,38 @@
-"""What the endpoints share: the pair that is served, its line of requests and the options they begin with."""
+"""What the endpoints share: the served pair, its queue of requests and the options of every request."""
 
+import asyncio
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
-from app.chat.engine_link import EngineLink
-from app.server.line import Asked, Line
+from app.chat.engine_link import EngineLink, PairEvent, RequestFailed
+from app.engine.chat_prompt import Count
+from app.engine.client import EngineClient
+from app.engine.events import TurnEnded
+from app.engine.protocol import Loaded, LoadFailed
+from app.server.metrics import Metrics
 from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest, RequestQueue
+from app.shell.output import talk
 from mlx_spec.types import Options
-
-if TYPE_CHECKING:
-    from app.server.metrics import Metrics
+from models.pairs.pair import PairSpec
+from models.paths import data_folder
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     link: EngineLink
-    line: Line
-    metrics: "Metrics"
+    queue: RequestQueue
+    metrics: Metrics
     defaults: Options
     """Of every request, where it says nothing else."""
     began: int
     """Seconds since 1970."""
-    calls: MutableMapping[str, Asked] = field(default_factory=WeakValueDictionary)
+    calls: MutableMapping[str, QueuedRequest] = field(default_factory=WeakValueDictionary)
     """Answers in progress that may be cancelled by a name."""
 
     @property
@@ -47,3 +53,46 @@ def now() -> int:
 
 def service(request: Request) -> Service:
     return request.app.state.service
+
+
+@contextmanager
+def opened(
+    pair: PairSpec,
+    defaults: Options,
+    at_once: int,
+    ended: Callable[[TurnEnded | RequestFailed], object],
+    failed: Callable[[str], object],
+) -> Iterator[Service]:
+    """Begin to load the pair; its process ends when this is left. Needs a running event loop.
+
+    Args:
+        defaults: what holds where a request says nothing else.
+        at_once: requests that are answered side by side.
+        ended: told of every request that was with the engine, to be answered.
+        failed: told why the pair cannot be loaded.
+    """
+    loop = asyncio.get_running_loop()
+
+    def arrived() -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            loop.call_soon_threadsafe(link.pump)
+
+    def listen(event: PairEvent) -> None:
+        if isinstance(event, LoadFailed):
+            failed(event.message)
+        if isinstance(event, Loaded) and at_once > 1 and not event.info.batches:
+            talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
+
+    def watch(asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:
+        if isinstance(last, RequestFailed) or not isinstance(asked.request.prompt, Count):
+            metrics.count(asked, last)
+            ended(last)
+
+    link = EngineLink(EngineClient(data_folder() / "engine.log", arrived=arrived), pair, at_once)
+    metrics = Metrics()
+    link.listener = listen
+    link.start()
+    try:
+        yield Service(link, RequestQueue(link, watch, at_once=at_once), metrics, defaults, now())
+    finally:
+        link.close()

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.engine.events import TurnEnded
-from app.server.line import Asked
+from app.server.request_queue import QueuedRequest
 
 PREDICTION_DRAFTER = "lookup"
 """Copies from what a request's `prediction` holds."""
 
 
-def usage(answers: Sequence[tuple[Asked, TurnEnded]], n: int = 1) -> dict[str, Any]:
+def usage(answers: Sequence[tuple[QueuedRequest, TurnEnded]], n: int = 1) -> dict[str, Any]:
     """Summed over the answers of a request, every `n` of which share a prompt; it counts once. A stop token
     counts as one of the answer's.
     """
@@ -24,8 +24,8 @@ def usage(answers: Sequence[tuple[Asked, TurnEnded]], n: int = 1) -> dict[str, A
         "prompt_tokens_details": {"cached_tokens": sum(stats.cached_tokens for stats in first)},
     }
     if any(asked.request.documents for asked, _ in answers):
-        drafted = sum(asked.counts.drafted[PREDICTION_DRAFTER] for asked, _ in answers)
-        accepted = sum(asked.counts.accepted[PREDICTION_DRAFTER] for asked, _ in answers)
+        drafted = sum(asked.drafted[PREDICTION_DRAFTER] for asked, _ in answers)
+        accepted = sum(asked.accepted[PREDICTION_DRAFTER] for asked, _ in answers)
         found["completion_tokens_details"] = {
             "accepted_prediction_tokens": accepted,
             "rejected_prediction_tokens": drafted - accepted,

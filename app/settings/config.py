@@ -132,7 +132,7 @@ def _documents(value: object) -> list[str]:
         if isinstance(value, list):
             return [each if _text(each) == CHATS else named_documents(_text(each)) for each in value]
     except BadSource as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(str(error).removesuffix(".")) from error
     raise ValueError("it must be a list of texts in quotes")
 
 

@@ -7,13 +7,7 @@ import shutil
 import sys
 from contextlib import suppress
 
-QUIET = {
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
+from models.child import QUIET
 
 _openblas: ctypes.CDLL | None = None
 

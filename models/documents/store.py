@@ -104,7 +104,7 @@ def _kept(array: Array, file: Path, notes: list[str]) -> Array:
 
 
 def _mapped(file: Path) -> Array | None:
-    """None where the file is not there, cut, or none of ours."""
+    """None where the file is missing, truncated or not a token store."""
     try:
         array = np.load(file, mmap_mode="r")
     except (OSError, ValueError, EOFError):

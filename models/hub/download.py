@@ -3,27 +3,15 @@
 A child, because a running transfer can only be stopped for sure by ending its process.
 """
 
-import json
-import os
-import queue
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
-from typing import IO, Any
+from dataclasses import replace
 
-import models.errors
+from models.child import ChildDied, ask_child, module
 from models.errors import MachineTrouble, PullCancelled
 from models.hub.endpoint import check_endpoint
 from models.hub.progress import ModelProgress, Pace, Progress
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
-
-_TICK_SECONDS = 0.25
 
 
 def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Generator[Progress, None, None]:
@@ -48,82 +36,17 @@ def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> I
 
 def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[Progress]:
     check_endpoint()
-    sources = json.dumps([asdict(source) for source in spec.sources])
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "models.hub.download_child", task, sources],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment(),
-        start_new_session=True,
-    ) as child:
-        lines: queue.Queue[bytes] = queue.Queue()
-        reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
-        reader.start()
-        try:
-            yield from _follow(spec, lines, cancelled)
-        except EOFError as error:
-            code = child.wait()
-            ending = f"signal {-code}" if code < 0 else f"exit status {code}"
-            raise MachineTrouble(
-                f"The download process ended unexpectedly ({ending}: {error}). Pull again."
-            ) from None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            reader.join()
-
-
-def _read(pipe: IO[bytes], lines: "queue.Queue[bytes]") -> None:
-    """Every line, then an empty one at the end."""
-    for line in pipe:
-        lines.put(line)
-    lines.put(b"")
-
-
-def _follow(spec: PairSpec, lines: "queue.Queue[bytes]", cancelled: Callable[[], bool]) -> Iterator[Progress]:
-    """Raises EOFError with the last other line, where the child ends before its last message."""
-    pace, printed = Pace(), "no reason given"
-    message: dict[str, Any] = {"phase": "asking"}
-    while "ended" not in message:
-        if cancelled():
-            raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
-        with suppress(queue.Empty):
-            line = lines.get(timeout=_TICK_SECONDS)
-            if not line:
-                raise EOFError(printed)
-            if not line.startswith(b'{"phase"'):  # A library has printed.
-                printed = line.decode(errors="replace").strip() or printed
-                continue
-            message = json.loads(line)
-        pace.add(message.get("transferred", 0))
-        yield _progress(spec, message, pace)
-    if "error" in message:
-        raise getattr(models.errors, message["error"])(message["message"])
-    yield _progress(spec, message | {"phase": "done"}, pace)
-
-
-def _progress(spec: PairSpec, message: dict[str, Any], pace: Pace) -> Progress:
-    phase, zeros = message["phase"], [0] * len(spec.sources)
-    parts = zip(spec.sources, message.get("done", zeros), message.get("total", zeros), strict=True)
-    return Progress(
-        phase=phase,
-        models=tuple(ModelProgress(source.repo, done, total) for source, done, total in parts),
-        transferred_bytes=message.get("transferred", 0),
-        bytes_per_second=pace.rate() if phase != "done" else 0.0,
-        stalled_seconds=pace.stalled_seconds() if phase in ("tokenizers", "weights") else 0.0,
-        notes=tuple(message.get("notes", ())),
-    )
-
-
-def environment() -> dict[str, str]:
-    """Quiet, without telemetry, and with plain HTTP, which goes on where a transfer was cut off."""
-    root = str(Path(__file__).parents[2])
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))),
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "TRANSFORMERS_VERBOSITY": "error",
-        "TOKENIZERS_PARALLELISM": "false",
-    }
+    pace = Pace()
+    progress = Progress("asking", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
+    try:
+        with ask_child(module("models.hub.download_child"), task, spec.sources) as messages:
+            for message in messages:
+                if cancelled():
+                    raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
+                progress = message or progress
+                pace.add(progress.transferred_bytes)
+                rate = pace.rate() if progress.phase != "done" else 0.0
+                stalled = pace.stalled_seconds() if progress.phase in ("tokenizers", "weights") else 0.0
+                yield replace(progress, bytes_per_second=rate, stalled_seconds=stalled)
+    except ChildDied as error:
+        raise MachineTrouble(f"The download process ended unexpectedly ({error}). Pull again.") from None

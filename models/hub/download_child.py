@@ -1,30 +1,26 @@
-"""The download process: `python -m models.hub.download_child pull SOURCES` (or `check`), started by
-`models.hub.download`.
-
-Being a process of its own it can be killed at any moment; when its parent dies, its standard input ends and
-it leaves too. It writes how far it is, a JSON object a line; the last one has `ended`.
+"""The download process, started by `models.hub.download`: it sends how far it is several times a second.
 
 The order is the point: trees and sizes first, then the disk, then the small files of both models, then
 whether they belong together, and only then the gigabytes.
 """
 
-import json
 import os
-import signal
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from huggingface_hub import constants, hf_hub_download
 
+from models.child import asked
 from models.errors import BrokenFiles, MachineTrouble, ModelsError
 from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
 from models.hub.package import bytes_here, fetch_package
 from models.hub.partial_file import fetch
+from models.hub.progress import ModelProgress, Phase, Progress
 from models.hub.repository import HubFile, Repository, ask_hub
 from models.load.configuration import check_architecture
 from models.load.tokenizers import read_tokenizer
@@ -59,9 +55,9 @@ def _small_files(path: Path) -> Iterator[Path]:
 class Job:
     """The models of a pair on their way here."""
 
-    def __init__(self, sources: list[Source]) -> None:
+    def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = sources
-        self.phase = "asking"
+        self.phase: Phase = "asking"
         self.notes: tuple[str, ...] = ()
         self.error: ModelsError | None = None
         self.repositories: dict[Source, Repository] = {}
@@ -91,16 +87,11 @@ class Job:
         except Exception as error:
             self.error = MachineTrouble(f"Downloading failed: {type(error).__name__}: {error}")
 
-    def message(self) -> dict[str, object]:
-        """How far it is; bytes per model in `done` and `total`."""
+    def progress(self) -> Progress:
         here = self._bytes_here()
-        return {
-            "phase": self.phase,
-            "done": [here.get(source, 0) for source in self.sources],
-            "total": [self.total.get(source, 0) for source in self.sources],
-            "transferred": max(sum(here.values()) - self.at_start, 0) if self.phase != "asking" else 0,
-            "notes": self.notes,
-        }
+        models = (ModelProgress(s.repo, here.get(s, 0), self.total.get(s, 0)) for s in self.sources)
+        came = max(sum(here.values()) - self.at_start, 0) if self.phase != "asking" else 0
+        return Progress(self.phase, tuple(models), came, notes=self.notes)
 
     def _bytes_here(self) -> dict[Source, int]:
         packages = {source: bytes_here(package) for source, package in [*self.packages.items()]}
@@ -184,27 +175,17 @@ def _fetch_file(repository: Repository, file: HubFile) -> None:
         raise explain(error, repository.source) from error
 
 
-def _leave_with_parent() -> None:
-    sys.stdin.read()
-    os.killpg(0, signal.SIGKILL)  # an installer too
-
-
 def main() -> None:
     """Fetch, report, and end without waiting for transfers that are still running."""
     constants.DOWNLOAD_CHUNK_SIZE = _STEP_BYTES
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-    job = Job([Source(**source) for source in json.loads(sys.argv[2])])
-    work = threading.Thread(target=job.work, args=(sys.argv[1],), daemon=True)
+    (task, sources), send = asked()
+    job = Job(sources)
+    work = threading.Thread(target=job.work, args=(task,), daemon=True)
     work.start()
-    message: dict[str, object] = {}
-    while "ended" not in message:
+    while work.is_alive():
+        send(job.progress())
         work.join(_TICK_SECONDS)
-        ended = {} if work.is_alive() else {"ended": True}
-        message = job.message() | ended
-        if ended and job.error:
-            message |= {"error": type(job.error).__name__, "message": str(job.error)}
-        # A line of its own, whatever a library has printed before.
-        print(f"\n{json.dumps(message)}", flush=True)
+    send(job.error or replace(job.progress(), phase="done"))
     os._exit(0)
 
 

@@ -1,7 +1,7 @@
 """Deleting a pulled pair from the Hub's cache, and telling beforehand what that frees."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,29 +13,25 @@ from models.pairs.pair import PairSpec, Source
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    source: Source
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Removal:
     deleted: tuple[Source, ...]
-    kept: tuple[Kept, ...]
+    kept: Mapping[Source, str]
+    """Why others of the pair's models stay."""
     freed_bytes: int
 
 
 def plan_removal(spec: PairSpec) -> Removal:
     """What `remove` would do. Models of other installed pairs of the catalogue, and local folders, stay.
 
-    Raises NotInstalled where nothing of the pair is here.
+    Raises NotInstalled where nothing of the pair is here, or all of it stays.
     """
     here = [source for source in spec.sources if find_folder(source)]
     if not here:
         raise NotInstalled(f"Nothing of {spec.name} is on this machine; there is nothing to remove.")
-    kept = tuple(Kept(source, why) for source in here if (why := _reason_to_keep(source, spec)))
-    stay = {model.source for model in kept}
-    deleted = tuple(source for source in here if source not in stay)
+    kept = {source: why for source in here if (why := _reason_to_keep(source, spec))}
+    deleted = tuple(source for source in here if source not in kept)
+    if not deleted:
+        raise NotInstalled(f"Nothing of {spec.name} can be removed: {here[0]} is {kept[here[0]]}.")
     return Removal(deleted, kept, sum(file.stat().st_size for file in _files_of(deleted)))
 
 

@@ -3,15 +3,11 @@
 A child process asks: the Hub's library is slow to load, and reads its settings once.
 """
 
-import json
-import subprocess
-import sys
+import time
 from dataclasses import dataclass
-from typing import Any
 
-import models.errors
+from models.child import ChildDied, ask_child, module
 from models.errors import MachineTrouble
-from models.hub.download import environment
 from models.hub.endpoint import check_endpoint
 
 SECONDS = 30
@@ -39,18 +35,12 @@ def search(words: str) -> list[FoundModel]:
         MachineTrouble: the Hub cannot be reached, or refuses.
     """
     check_endpoint()
-    command = [sys.executable, "-P", "-m", "models.hub.search_child", words]
+    end = time.monotonic() + SECONDS
     try:
-        ended = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment(), timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise MachineTrouble(f"The Hub did not answer within {SECONDS} s. Search again.") from None
-    lines = ended.stdout.splitlines()
-    if ended.returncode or not lines:
-        why = (ended.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-        raise MachineTrouble(f"The search ended unexpectedly: {why}")
-    answer: Any = json.loads(lines[-1])
-    if isinstance(answer, dict):
-        raise getattr(models.errors, answer["error"])(answer["message"])
-    return [FoundModel(**found) for found in answer]
+        with ask_child(module("models.hub.search_child"), words) as messages:
+            found = next((m for m in messages if m is not None or time.monotonic() > end), None)
+    except ChildDied as error:
+        raise MachineTrouble(f"The search ended unexpectedly ({error}).") from None
+    if found is None:
+        raise MachineTrouble(f"The Hub did not answer within {SECONDS} s. Search again.")
+    return found

@@ -1,16 +1,11 @@
-"""The process that searches: `python -m models.hub.search_child WORDS`, started by `models.hub.search`.
-
-It prints a line of JSON: a list of models, or what went wrong.
-"""
-
-import json
-import sys
-from typing import Any
+"""The process that searches the Hub, started by `models.hub.search`."""
 
 from huggingface_hub import ModelInfo, constants
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
+from models.child import asked
 from models.hub.hub_errors import explain
+from models.hub.search import FoundModel
 from models.pairs.folder import BITS
 from models.pairs.pair import Source
 
@@ -21,14 +16,12 @@ _LICENCE = "license:"
 
 
 def main() -> None:
-    words = sys.argv[1]
+    """Send a list of models, or what went wrong."""
+    (words,), send = asked()
     try:
-        answer: Any = [_facts(info) for info in _found(words)]
+        send([_facts(info) for info in _found(words)])
     except Exception as error:
-        trouble = explain(error, Source(f"a search for '{words}'"))
-        answer = {"error": type(trouble).__name__, "message": str(trouble)}
-    # A line of its own, whatever a library has printed before.
-    print(f"\n{json.dumps(answer)}", flush=True)
+        send(explain(error, Source(f"a search for '{words}'")))
 
 
 def _found(words: str) -> list[ModelInfo]:
@@ -47,17 +40,16 @@ def _found(words: str) -> list[ModelInfo]:
     return [ModelInfo(**fields) for fields in answer.json()]
 
 
-def _facts(info: ModelInfo) -> dict[str, object]:
-    """Fields of `FoundModel`."""
+def _facts(info: ModelInfo) -> FoundModel:
     counts = info.safetensors.parameters if info.safetensors else {}
     licences = [tag.removeprefix(_LICENCE) for tag in info.tags or () if tag.startswith(_LICENCE)]
-    return {
-        "repo": info.id,
-        "bytes": sum(count * BITS.get(dtype, 16) // 8 for dtype, count in counts.items()),
-        "licence": ", ".join(licences),
-        "downloads": info.downloads or 0,
-        "gated": bool(info.gated),
-    }
+    return FoundModel(
+        repo=info.id,
+        bytes=sum(count * BITS.get(dtype, 16) // 8 for dtype, count in counts.items()),
+        licence=", ".join(licences),
+        downloads=info.downloads or 0,
+        gated=bool(info.gated),
+    )
 
 
 if __name__ == "__main__":

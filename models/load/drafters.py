@@ -17,8 +17,8 @@ from models.load.heads import GROUP
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
 from models.load.medusa import load_medusa
 from models.load.mtp import load_mtp
-from models.pairs.drafter_folder import kind_of
 from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, PARD
+from models.pairs.folder import kind_of
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -35,7 +35,7 @@ LOADERS: dict[str, Loader] = {
     "eagle": load_eagle, "dflash": load_dflash, "dflash2": load_dflash, "dspark": load_dflash,
     "medusa": load_medusa, "mtp": load_mtp, LAYER_SKIP: load_layer_skip,
 }  # fmt: skip
-"""By kind (`models.pairs.drafter_folder`)."""
+"""By kind (`models.pairs.folder`)."""
 
 
 def load_drafters(

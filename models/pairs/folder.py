@@ -1,6 +1,7 @@
-"""Is this folder a whole model? Reads names, sizes, small files and safetensors headers; loads no weights."""
+"""Is this folder a whole model or drafter, and of which kind? Reads small files and safetensors headers."""
 
 import hashlib
+import os
 import re
 import struct
 from collections import Counter
@@ -9,9 +10,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from models.errors import BadChoice, BrokenFiles, ModelsError
+from models.errors import BadChoice, BadSource, BrokenFiles, ModelsError
 from models.files import parse_json
 from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, check_kind, config_kind
+from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
@@ -27,6 +29,7 @@ BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
 """Of one number, by its name in safetensors."""
+_DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
 _HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
 
@@ -70,6 +73,39 @@ def check_folder(folder: Path) -> int:
     for name in READ_AT_LOAD:
         check_json_file(folder / name)
     return sum(check_safetensors(path) for path in weight_files(folder))
+
+
+def drafter_source(text: str) -> Source:
+    """A folder as a person types it."""
+    return Source(os.path.realpath(os.path.expanduser(text)))
+
+
+def kind_of(folder: Path) -> str:
+    """The name under which the drafter in a folder drafts: `eagle`, `mtp`, `layer_skip`, `pard` or
+    `model`.
+
+    Raises:
+        BadSource: no folder, no config.json, or one that tells no kind that is known.
+        BadChoice: a kind that is known, and not loaded.
+        BrokenFiles: config.json cannot be read.
+    """
+    if not os.path.isdir(folder):
+        raise BadSource(f"There is no drafter folder {folder}. {_DRAFTER_WANTED}")
+    config = read_json(folder / "config.json")
+    if config is None:
+        raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
+    check_kind(config, str(folder))
+    kind = config_kind(config)
+    if kind not in DRAFT_MODELS or any((folder / name).is_file() for name in TOKENIZER_FILES):
+        return kind
+    raise BadSource(f"config.json in {folder} tells no kind of drafter that is known here. {_DRAFTER_WANTED}")
+
+
+def check_drafter(folder: Path) -> str:
+    """Its kind, if its files are whole; raises as `kind_of` and `check_folder`."""
+    kind = kind_of(folder)
+    check_folder(folder)
+    return kind
 
 
 def is_whole(folder: Path) -> bool:

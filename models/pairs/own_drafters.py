@@ -5,8 +5,7 @@ from pathlib import Path
 
 from models.errors import BadChoice, ModelsError
 from models.pairs.catalogue import all_pairs
-from models.pairs.drafter_folder import check_drafter
-from models.pairs.folder import read_json
+from models.pairs.folder import check_drafter, read_json
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 

@@ -44,7 +44,7 @@ class PairSpec:
     """A target and the draft that guesses ahead for it; without one lookup and plain decoding remain.
 
     The name is the catalogue's, else the target's. `draft_head`: among how many of the most frequent tokens
-    the draft guesses; None: all. `drafters`: folders of others (`drafter_folder.py`), one of a kind.
+    the draft guesses; None: all. `drafters`: folders of others (`folder.py`), one of a kind.
     `drafter_bits`: of the weights of heads that come unquantized; 16 keeps them; None: the target's.
     """
 

@@ -23,8 +23,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A published acceptance: `accepted` by position, else `tokens` a round or the `rate` of drafted tokens
-    that stood, with so many `drafted`.
+    """A published acceptance: `accepted` by position, each with all before it, else with `drafted` tokens the
+    `tokens` of a round or the accepted share of drafted tokens, `rate`.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Published:
 
     repo: str
     kind: str
-    """As in `models.pairs.drafter_folder`."""
+    """As in `models.pairs.folder`."""
     targets: tuple[str, ...]
     source: str
     layout: Layout | None
@@ -51,6 +51,8 @@ class Published:
     """Tokens that it guesses among; None: the layout's."""
     taps: int | None = None
     """Layers of the target that it reads; None: as many as its kind has."""
+    bits: float | None = None
+    """Per weight as stored, scales included; None: as many as the target's."""
     bytes: int | None = None
     """As published; None: not said."""
     copies: int = 0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from models.errors import BadSource
 from models.pairs.catalogue import find, fitting_draft
-from models.pairs.drafter_folder import check_drafter, drafter_source
 from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.folder import check_drafter, drafter_source
 from models.pairs.installed import default_pair
 from models.pairs.pair import PairSpec, Source, read_source
 
@@ -34,52 +34,41 @@ def resolve(
         BadSource: what was named contradicts itself, or is neither a folder nor a repository name.
         ModelsError: a drafter's folder is not whole.
     """
-    if drafters:
-        return _with_drafters(name, target, draft, revision, draft_head, drafters)
     if revision is not None and not revision.strip():
         raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
-    if draft_head is not None:
-        if draft_head < 1:
-            raise BadSource(
-                f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all."
-            )
-        return replace(resolve(name, target, draft, revision), draft_head=draft_head)
-    if target is not None:
-        if name is not None:
-            raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
-        return _from_sources(target, draft, revision)
-    spec = (default_pair() if name is None else find(name)).spec
-    if revision is not None:
-        if spec.target.is_local:
-            raise BadSource(
-                f"The pair {spec.name} does not come from the Hub and has no revision {revision}."
-            )
-        spec = replace(spec, target=replace(spec.target, revision=revision))
-    return spec if draft is None else replace(spec, draft=_draft(draft))
+    if draft_head is not None and draft_head < 1:
+        raise BadSource(f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all.")
+    heads = _by_kind(drafters)
+    for model in [heads.pop(kind) for kind in DRAFT_MODELS if kind in heads]:
+        if draft is not None:
+            raise BadSource(f"--draft {draft} and --drafter {model} both name a draft model. Name one.")
+        draft = str(model)
+    if drafters and draft is None and target is not None:
+        draft = "none"
+    if target is None:
+        spec = (default_pair() if name is None else find(name)).spec
+        if revision is not None:
+            if spec.target.is_local:
+                raise BadSource(
+                    f"The pair {spec.name} does not come from the Hub and has no revision {revision}."
+                )
+            spec = replace(spec, target=replace(spec.target, revision=revision))
+        spec = spec if draft is None else replace(spec, draft=_draft(draft))
+    elif name is not None:
+        raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
+    else:
+        spec = _from_sources(target, draft, revision)
+    return replace(spec, draft_head=draft_head, drafters=tuple(heads.values()))
 
 
-def _with_drafters(
-    name: str | None,
-    target: str | None,
-    draft: str | None,
-    revision: str | None,
-    draft_head: int | None,
-    drafters: Sequence[str],
-) -> PairSpec:
-    """A target named with them needs no draft."""
+def _by_kind(drafters: Sequence[str]) -> dict[str, Source]:
+    """Folders of drafters by what is in them."""
     sources = dict[str, Source]()
     for source in map(drafter_source, drafters):
         kind = check_drafter(Path(source.repo))
         if sources.setdefault(kind, source) != source:
             raise BadSource(f"{sources[kind]} and {source} are both of the kind {kind}. Name one of them.")
-    for model in [sources.pop(kind) for kind in DRAFT_MODELS if kind in sources]:
-        if draft is not None:
-            raise BadSource(f"--draft {draft} and --drafter {model} both name a draft model. Name one.")
-        draft = str(model)
-    if draft is None and target is not None:
-        draft = "none"
-    spec = resolve(name, target, draft, revision, draft_head)
-    return replace(spec, drafters=tuple(sources.values()))
+    return sources
 
 
 def _from_sources(target: str, draft: str | None, revision: str | None) -> PairSpec:
@@ -88,21 +77,15 @@ def _from_sources(target: str, draft: str | None, revision: str | None) -> PairS
         fitting = fitting_draft(source)
         hint = f"--draft {fitting} should fit" if fitting else "--draft ORG/NAME or a folder"
         raise BadSource(f"--target {target} needs a draft: {hint}; --draft none does without.")
-    return PairSpec(_name(source), source, _draft(draft))
+    return PairSpec(Path(source.repo).name.removesuffix(".gguf"), source, _draft(draft))
 
 
 def _draft(text: str) -> Source | None:
     return None if text.lower() == "none" else read_source(text)
 
 
-def _name(source: Source) -> str:
-    """A pair's, after its target."""
-    return Path(source.repo).name.removesuffix(".gguf")
-
-
 def target_spec(text: str) -> PairSpec:
     """A target alone: that of a pair, by its name, or a repository, folder or GGUF file."""
     if "/" in text or os.path.exists(text):
         return _from_sources(text, "none", None)
-    spec = find(text).spec
-    return replace(spec, draft=None)
+    return replace(find(text).spec, draft=None)

@@ -16,14 +16,12 @@ from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
-from models.pairs.published import Published, published_for
+from models.pairs.published import Layout, Published, Round, published_for
 from models.paths import shipped_drafters_folder
 from models.speed.chips import Chip
-from models.speed.heads import Head, best
-from models.speed.published_rounds import predicted, weight_bytes
-from models.speed.roofline import Model, drafted_range, expect, find_shape, format_bits, pass_seconds
+from models.speed.published_rounds import EAGLE, Gain, predicted, weight_bytes
+from models.speed.roofline import Model, expect, format_bits, model_of, pass_seconds
 
-EAGLE = "eagle"
 NO_CHIP = "not predicted: no chip is named, and this machine is no Mac that we know"
 _NO_SHAPES = "not predicted: we do not know the models' layers or format"
 _NO_RATES = "not predicted: its training measured no acceptance, or it is of another kind than EAGLE-3"
@@ -32,7 +30,7 @@ _NO_RATES = "not predicted: its training measured no acceptance, or it is of ano
 @dataclass(frozen=True, slots=True)
 class FittingDrafter:
     kind: str
-    """As in `models.pairs.drafter_folder`."""
+    """As in `models.pairs.folder`."""
     source: str
     """A repository, or what becomes of it: `ships with the program`, `trained here`."""
     here: bool
@@ -85,21 +83,16 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
         )
         if expected:
             of = "its family's" if expected.acceptance.published else "other families'"
-            found = replace(
-                found,
-                gain=expected.drafted / expected.plain,
-                speed=expected.drafted,
-                range=expected.drafted_range,
-                why=f"{_drafted(expected.length)} at the middle of {of} published acceptances",
-            )
+            gain = Gain(expected.drafted, expected.drafted_range, expected.length)
+            why = f"at the middle of {of} published acceptances"
+            found = _with_gain(found, gain, expected.plain, f" {why}")
         licence = next((other.licence for other in all_pairs() if other.draft == draft), "")
         yield found if draft.is_local else replace(found, named_in="the catalogue", licence=licence)
 
 
 def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
+    target = model_of(pair.target, pair.quantization)
     for drafter in published_for(pair.target):
-        target = _target(pair)
-        gain = predicted(drafter, target, chip) if chip and target else None
         found = FittingDrafter(
             drafter.kind,
             drafter.repo,
@@ -109,15 +102,32 @@ def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
             named_in=drafter.source,
             licence=drafter.licence,
         )
-        if chip and target and gain:
-            found = replace(
-                found,
-                gain=gain.speed * pass_seconds(target, chip),
-                speed=gain.speed,
-                range=gain.range,
-                why=f"{_drafted(gain.length)}: {_acceptances(drafter)}",
-            )
+        if chip and target and (gain := predicted(drafter, target, chip)):
+            found = _with_gain(found, gain, 1 / pass_seconds(target, chip), f": {_acceptances(drafter)}")
         yield found
+
+
+def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
+    target = model_of(pair.target, pair.quantization)
+    for kind, folder in own_drafters(pair.target)[0].items():
+        origin = "ships with the program" if shipped_drafters_folder() in folder.parents else "trained here"
+        config = read_json(folder / "config.json") or {}
+        facts = config.get("mlx_spec")
+        rates = facts.get("acceptance") if isinstance(facts, dict) else None
+        accepted = tuple(rates) if isinstance(rates, list) and all(type(r) is float for r in rates) else ()
+        first, why = accepted[0] if accepted else None, _NO_RATES if chip else NO_CHIP
+        found = FittingDrafter(kind, origin, True, check_folder(folder), accepted=first, why=why)
+        if chip and target and kind == EAGLE and accepted and (head := _head(config, accepted)):
+            gain = predicted(head, target, chip, "drafted_error")
+            if gain:
+                why = ": accepted on texts that its training left out, at temperature 0"
+                found = _with_gain(found, gain, 1 / pass_seconds(target, chip), why)
+        yield found
+
+
+def _with_gain(found: FittingDrafter, gain: Gain, plain: float, why: str) -> FittingDrafter:
+    length = f"{gain.length} drafted per round" if gain.length else "no gain"
+    return replace(found, gain=gain.speed / plain, speed=gain.speed, range=gain.range, why=f"{length}{why}")
 
 
 def _acceptances(drafter: Published) -> str:
@@ -136,77 +146,31 @@ def _why_none(drafter: Published, target: Model | None) -> str:
     return "not predicted: we do not know its layers"
 
 
-def _drafted(length: int) -> str:
-    return f"{length} drafted per round" if length else "no gain"
-
-
-def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
-    for kind, folder in own_drafters(pair.target)[0].items():
-        origin = "ships with the program" if shipped_drafters_folder() in folder.parents else "trained here"
-        config = read_json(folder / "config.json") or {}
-        facts = config.get("mlx_spec")
-        rates = facts.get("acceptance") if isinstance(facts, dict) else None
-        accepted = tuple(rates) if isinstance(rates, list) and all(type(r) is float for r in rates) else ()
-        head = _head(config, accepted) if kind == EAGLE and accepted else None
-        first = accepted[0] if accepted else None
-        found = FittingDrafter(kind, origin, True, check_folder(folder), None, first, why=NO_CHIP)
-        if chip:
-            target = _target(pair)
-            found = (
-                _with_head(found, target, head, chip) if target and head else replace(found, why=_NO_RATES)
-            )
-        yield found
-
-
-def _with_head(found: FittingDrafter, target: Model, head: Head, chip: Chip) -> FittingDrafter:
-    speed, length = best(target, head, chip)
-    plain = 1 / pass_seconds(target, chip)
-    why = f"{_drafted(length)}: accepted on texts that its training left out, at temperature 0"
-    within = drafted_range(plain, speed, speed, speed)
-    return replace(found, gain=speed / plain, speed=speed, range=within, why=why)
-
-
 def _model_bytes(draft: Source, pair: Pair) -> int | None:
     """On the disk where it is here, else by its shape in the pair's format."""
-    folder = find_folder(draft)
-    if folder is not None:
+    if folder := find_folder(draft):
         try:
             return check_folder(folder)
         except ModelsError:
             return None
-    shape = find_shape(draft.repo)
-    try:
-        return int(shape.parameters * 1e9 * format_bits(pair.quantization) / 8) if shape else None
-    except KeyError:
-        return None
+    model = model_of(draft, pair.quantization)
+    return int(model.shape.parameters * 1e9 * model.bits / 8) if model else None
 
 
-def _head(config: Mapping[str, Any], accepted: tuple[float, ...]) -> Head | None:
+def _head(config: Mapping[str, Any], accepted: tuple[float, ...]) -> Published | None:
     """The head that a config.json describes; None where it tells too little."""
     quantization = config.get("quantization")
     bits = f"{quantization['bits']}-bit" if isinstance(quantization, dict) else "fp16"
     try:
-        return Head(
-            name=EAGLE,
+        layout = Layout(
             hidden=config["hidden_size"],
             intermediate=config["intermediate_size"],
             heads=config["num_attention_heads"],
             kv_heads=config["num_key_value_heads"],
             head_dim=config["head_dim"],
             vocab=config["draft_vocab_size"],
-            bits=format_bits(bits),
-            accepted=accepted,
-            source="its config.json",
         )
-    except KeyError:
-        return None
-
-
-def _target(pair: Pair) -> Model | None:
-    """None where we do not know its shape or format."""
-    shape = find_shape(f"builtin/{Path(pair.target.repo).name}" if pair.target.is_local else pair.target.repo)
-    shape = shape or find_shape(pair.name)
-    try:
-        return Model(shape, format_bits(pair.quantization)) if shape else None
+        known = Round("texts left out", "its training", 0.0, accepted)
+        return Published("", EAGLE, (), "config.json", layout, bits=format_bits(bits), rounds=(known,))
     except KeyError:
         return None

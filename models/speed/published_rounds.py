@@ -1,23 +1,22 @@
-"""What published heads, blocks and layers should bring on a Mac: a prediction, as in roofline.py.
+"""What heads, blocks and layers for a target should bring on a Mac: a prediction, as in roofline.py.
 
-- EAGLE-3: `models.speed.heads`.
+- EAGLE-3 (Li et al. 2025, arXiv 2503.01840): one layer over the target's own features, outputs of three of
+  its layers joined by `fc`, and a head of its own over the target's most frequent tokens. Its first pass has
+  length + 1 rows of features and gives the first drafted token; each further token is one row without `fc`.
 - MTP: one layer of the target's kind, read once per drafted token together with the target's output rows;
   its first pass has length + 1 rows.
 - DFlash, DFlash2, DSpark: one pass of the block's layers and of the target's output rows over the block;
   DSpark reads its table of pairs once more per token. DFlash2's convolutions and choice are left out: small.
 
-Weights as many bits as the target's. Pure functions of tables; imports no MLX.
+Pure functions of tables; imports no MLX.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
 from models.pairs.drafter_kinds import PARD
 from models.pairs.published import Layout, Published, Round
 from models.speed.chips import Chip
-from models.speed.heads import TAPS, Head
-from models.speed.heads import round_seconds as head_seconds
 from models.speed.roofline import (
     CONTEXT,
     ROUND_SECONDS,
@@ -25,13 +24,17 @@ from models.speed.roofline import (
     Shape,
     drafted_range,
     expected_tokens,
+    fastest,
     find_shape,
     pass_seconds,
     rate_of_tokens,
 )
 
+EAGLE = "eagle"
+TAPS = 3
+"""Layers of the target that an EAGLE-3 head reads, where it does not say otherwise."""
 BLOCK_LAYERS = 5
-"""Of z-lab's and DeepSpec's blocks, each of which also reads so many layers of the target."""
+"""Of z-lab's and DeepSpec's blocks, each of which also reads this many layers of the target."""
 TABLE_RANK = 256
 """Of DSpark's table (DeepSpec's markov_rank)."""
 
@@ -46,8 +49,9 @@ class Gain:
     """Drafted per round; 0: drafting should not pay."""
 
 
-def predicted(drafter: Published, target: Model, chip: Chip) -> Gain | None:
-    """At the middle of the published acceptances; None without any, or without its sizes."""
+def predicted(drafter: Published, target: Model, chip: Chip, error: str = "block_error") -> Gain | None:
+    """At the middle of the published acceptances; None without any, or without its sizes. `error`: the name
+    in fitted.toml of how far such predictions are off."""
     if drafter.layout is None or not drafter.rounds:
         return None
     found = sorted(best(drafter, each, target, chip) for each in drafter.rounds)
@@ -55,7 +59,7 @@ def predicted(drafter: Published, target: Model, chip: Chip) -> Gain | None:
     plain = 1 / pass_seconds(target, chip)
     if len(found) % 2 == 0 and length:
         speed = median(each[0] for each in found)
-    return Gain(speed, drafted_range(plain, speed, found[0][0], found[-1][0], "block_error"), length)
+    return Gain(speed, drafted_range(plain, speed, found[0][0], found[-1][0], error), length)
 
 
 def weight_bytes(drafter: Published) -> int | None:
@@ -65,16 +69,15 @@ def weight_bytes(drafter: Published) -> int | None:
     if drafter.kind == PARD:
         shape = find_shape(drafter.repo)
         return int(shape.parameters * 2e9) if shape else None
-    layout = drafter.layout
-    if layout is None:
+    if drafter.layout is None:
         return None
-    copies = drafter.copies * layout.vocab * layout.hidden
-    return 2 * (_PARAMETERS[drafter.kind](drafter, layout) + copies)
+    copies = drafter.copies * drafter.layout.vocab * drafter.layout.hidden
+    return 2 * (parameters(drafter, drafter.layout) + copies)
 
 
 def tokens(known: Round, length: int) -> float:
     """Of a round that drafts `length`: the accepted ones and the bonus. Where only the mean of a round is
-    published, each token stands with the same chance, given those before."""
+    published, each token is accepted with the same chance, given those before."""
     if known.accepted:
         return 1 + sum(known.accepted[:length])
     a_round = known.tokens or 1 + known.rate * known.drafted
@@ -85,77 +88,62 @@ def best(
     drafter: Published, known: Round, target: Model, chip: Chip, context: int = CONTEXT
 ) -> tuple[float, int]:
     """The most tokens per second, and the draft length that brings them; 0: drafting should not pay."""
-    speeds = [1 / pass_seconds(target, chip, context=context)]
-    for length in range(1, (len(known.accepted) or known.drafted) + 1):
-        speeds.append(tokens(known, length) / round_seconds(drafter, target, chip, length, context))
-    return max(speeds), speeds.index(max(speeds))
+    lengths = range(1, (len(known.accepted) or known.drafted) + 1)
+    drafted = (tokens(known, k) / round_seconds(drafter, target, chip, k, context) for k in lengths)
+    return fastest([1 / pass_seconds(target, chip, context=context), *drafted])
 
 
 def round_seconds(
     drafter: Published, target: Model, chip: Chip, length: int, context: int = CONTEXT
 ) -> float:
     """A round that drafts `length` tokens. The drafter has a layout."""
-    layout = drafter.layout
+    layout, rows = drafter.layout, length + 1
     assert layout is not None, f"published.toml has no layout for {drafter.repo}"
-    if drafter.kind == "eagle":
-        return head_seconds(target, _head(drafter, layout, target.bits), chip, length, context)
-    rows = length + 1
-    verify = pass_seconds(target, chip, rows=rows, context=context) + ROUND_SECONDS
     kv = 2 * layout.kv_heads * layout.head_dim * 2
     output = layout.vocab * layout.hidden
-    parameters = _PARAMETERS[drafter.kind](drafter, layout)
-    if drafter.kind == "mtp":
-        step = Model(Shape([], (parameters + output) / 1e9, 1, kv), target.bits)
-        first = pass_seconds(step, chip, rows=rows, context=context)
-        return verify + first + (length - 1) * pass_seconds(step, chip, context=context)
-    table = TABLE_RANK * layout.vocab if drafter.kind == "dspark" else 0
-    block = Model(
-        Shape([], (parameters - 2 * table + output) / 1e9, BLOCK_LAYERS, kv * BLOCK_LAYERS), target.bits
-    )
-    walk = Model(Shape([], table * length / 1e9, 0, 0), target.bits)
-    return (
-        verify + pass_seconds(block, chip, rows=rows, context=context) + pass_seconds(walk, chip, context=0)
-    )
+
+    def reading(weights: int, *, rows: int = 1, layers: int = 1, context: int = context) -> float:
+        shape = Shape([], weights / 1e9, layers, layers * kv)
+        return pass_seconds(Model(shape, drafter.bits or target.bits), chip, rows=rows, context=context)
+
+    verify = pass_seconds(target, chip, rows=rows, context=context) + ROUND_SECONDS
+    if drafter.kind == EAGLE:
+        step = step_parameters(drafter, layout)
+        first = step + _fc(drafter, layout)
+    elif drafter.kind == "mtp":
+        step = first = parameters(drafter, layout) + output
+    else:
+        table = _table(drafter, layout)
+        block = reading(parameters(drafter, layout) - 2 * table + output, rows=rows, layers=BLOCK_LAYERS)
+        return verify + block + reading(table * length, layers=0, context=0)
+    return verify + reading(first, rows=rows) + (length - 1) * reading(step)
 
 
-def _head(drafter: Published, layout: Layout, bits: float) -> Head:
-    return Head(
-        drafter.repo,
-        layout.hidden,
-        layout.intermediate,
-        layout.heads,
-        layout.kv_heads,
-        layout.head_dim,
-        drafter.vocab or layout.vocab,
-        bits,
-        (),
-        drafter.source,
-        drafter.taps or TAPS,
-    )
+def parameters(drafter: Published, layout: Layout) -> int:
+    """Of what lies in the drafter's file; embeddings and output rows are the target's."""
+    if drafter.kind == EAGLE:
+        return step_parameters(drafter, layout) + _fc(drafter, layout)
+    if drafter.kind == "mtp":  # two vectors are joined; queries come with a gate of their size
+        return 2 * layout.hidden**2 + _layer(layout, queries=2)
+    # DSpark's table is two matrices: of the token before, and of the next.
+    return BLOCK_LAYERS * (layout.hidden**2 + _layer(layout)) + 2 * _table(drafter, layout)
 
 
-def _of_head(drafter: Published, layout: Layout) -> int:
-    head = _head(drafter, layout, 16)
-    return head.step_parameters + head.fc_parameters
+def step_parameters(drafter: Published, layout: Layout) -> int:
+    """What a drafted token reads of an EAGLE-3 head. Queries, keys, values are of embedding and feature."""
+    more_inputs = layout.hidden * (layout.heads + 2 * layout.kv_heads) * layout.head_dim
+    return _layer(layout) + more_inputs + (drafter.vocab or layout.vocab) * layout.hidden
 
 
-def _of_mtp(drafter: Published, layout: Layout) -> int:
-    """Two vectors are joined; queries come with a gate of their size."""
-    return 2 * layout.hidden**2 + _layer(layout, gated=True)
+def _fc(drafter: Published, layout: Layout) -> int:
+    return (drafter.taps or TAPS) * layout.hidden**2
 
 
-def _of_block(drafter: Published, layout: Layout) -> int:
-    """DSpark's table is two matrices: of the token before, and of the next."""
-    tables = 2 * TABLE_RANK * layout.vocab if drafter.kind == "dspark" else 0
-    return BLOCK_LAYERS * (layout.hidden**2 + _layer(layout)) + tables
+def _table(drafter: Published, layout: Layout) -> int:
+    return TABLE_RANK * layout.vocab if drafter.kind == "dspark" else 0
 
 
-def _layer(layout: Layout, *, gated: bool = False) -> int:
-    attention = (2 + gated) * layout.heads + 2 * layout.kv_heads
+def _layer(layout: Layout, *, queries: int = 1) -> int:
+    """Queries, keys, values and output; gate, up and down."""
+    attention = (queries + 1) * layout.heads + 2 * layout.kv_heads
     return layout.hidden * (attention * layout.head_dim + 3 * layout.intermediate)
-
-
-_PARAMETERS: dict[str, Callable[[Published, Layout], int]] = {
-    "eagle": _of_head, "mtp": _of_mtp, "dflash": _of_block, "dflash2": _of_block, "dspark": _of_block,
-}  # fmt: skip
-"""Of what lies in the drafter's file, by kind; embeddings and output rows are the target's."""

@@ -9,6 +9,7 @@ Pure functions of tables; imports no MLX.
 """
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from statistics import median
 from typing import Any
 
 from models.pairs.catalogue import BUILTIN_PAIR, Pair
+from models.pairs.pair import Source
 from models.speed.chips import Chip
 
 CONTEXT = 1024
@@ -114,32 +116,33 @@ class Expectation:
 
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None where we do not know the models' shapes or format."""
-    # The built-in models live in folders, which say nothing; the catalogue's names do.
-    names = [f"builtin/{Path(s.repo).name}" if s.is_local else s.repo for s in (pair.target, pair.draft) if s]
-    shapes = [find_shape(name) for name in names]
-    if pair.quantization not in _table("roofline")["formats"]:
+    target, draft = (source and model_of(source, pair.quantization) for source in (pair.target, pair.draft))
+    if target is None or (pair.draft and draft is None):
         return None
-    models = [Model(shape, format_bits(pair.quantization)) for shape in shapes if shape]
-    if len(models) < len(names):
-        return None
-    target, draft = models[0], models[-1]
     rate = acceptance_of(pair.family)
-    plain_range = _around(1 / pass_seconds(target, chip), _table("fitted")["plain_error"])
-    if pair.draft is None:  # what lookup finds to copy is not predicted
-        plain = 1 / pass_seconds(target, chip)
+    plain = 1 / pass_seconds(target, chip)
+    plain_range = _around(plain, _table("fitted")["plain_error"])
+    if draft is None:  # what lookup finds to copy is not predicted
         return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
     within = plain_range
     if length:
         lowest, highest = (_best(target, draft, chip, r)[0] for r in (rate.low, rate.high))
-        within = drafted_range(1 / pass_seconds(target, chip), drafted, lowest, highest)
+        within = drafted_range(plain, drafted, lowest, highest)
     categories = tuple(
         Category(a.category, a.rate, *_best(target, draft, chip, a.rate), a.source)
         for a in all_acceptances()
         if a.family == pair.family
     )
-    plain = 1 / pass_seconds(target, chip)
     return Expectation(chip, plain, plain_range, drafted, within, length, rate, categories)
+
+
+def model_of(source: Source, quantization: str) -> Model | None:
+    """A pair's model; None where we do not know its shape or format."""
+    # The built-in models live in folders, which say nothing; the catalogue's names do.
+    shape = find_shape(f"builtin/{Path(source.repo).name}" if source.is_local else source.repo)
+    formats = _table("roofline")["formats"]
+    return Model(shape, formats[quantization]) if shape and quantization in formats else None
 
 
 def drafted_range(
@@ -159,9 +162,13 @@ def _around(predicted: float, error: float) -> tuple[float, float]:
 
 def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[float, int]:
     """The most tokens per second, and the draft length that brings them."""
-    speeds = [1 / pass_seconds(target, chip)]
-    for length in range(1, LONGEST_DRAFT + 1):
-        speeds.append(expected_tokens(rate, length) / round_seconds(target, draft, chip, length))
+    lengths = range(1, LONGEST_DRAFT + 1)
+    drafted = (expected_tokens(rate, k) / round_seconds(target, draft, chip, k) for k in lengths)
+    return fastest([1 / pass_seconds(target, chip), *drafted])
+
+
+def fastest(speeds: Sequence[float]) -> tuple[float, int]:
+    """The highest speed and its draft length, of speeds by draft length."""
     return max(speeds), speeds.index(max(speeds))
 
 

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
+from typing import cast
 
 from app.engine.chat_prompt import Message
 from app.engine.difference import Difference
@@ -30,6 +31,7 @@ from app.engine.events import (
     TurnEvent,
 )
 from app.engine.process import serve
+from app.engine.protocol import Answer
 from app.shell.errors import BadInput
 from mlx_spec.errors import RankLost
 from mlx_spec.stats import summarise
@@ -79,18 +81,8 @@ class ScriptedSession:
     def keep(self) -> None:
         """Nothing was learned."""
 
-    def answer(
-        self,
-        prompt: Sequence[Message],
-        options: Options,
-        *,
-        stop_texts: Sequence[str],
-        documents: Sequence[str],
-        begun: str,
-        tools: Sequence[dict],
-        whole: bool,
-        cancelled: Callable[[], bool],
-    ) -> Iterator[TurnEvent]:
+    def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:
+        prompt, options = cast("Sequence[Message]", request.prompt), request.options
         said = prompt[-1]["content"]
         yield PrefillProgressed(10, 10)
         self.answers += 1
@@ -117,8 +109,8 @@ class ScriptedSession:
                 json.dumps(message["tool_calls"]) for message in prompt if "tool_calls" in message
             )
             script = (
-                (asked, f"|{begun}"),
-                (f"|{len(documents)} documents", f"|seed {options.seed}"),
+                (asked, f"|{request.begun}"),
+                (f"|{len(request.documents)} documents", f"|seed {options.seed}"),
             )
         if said == "differ" and drafting:
             script = (*script, ("", " And more."))
@@ -162,7 +154,7 @@ class ScriptedSession:
         while said == "hold" and not cancelled():
             time.sleep(0.01)
         stats = summarise(rounds, prompt_tokens=10)
-        calls = ToolCall(tools[0]["function"]["name"], '{"x": 1}') if said == "call" else None
+        calls = ToolCall(request.tools[0]["function"]["name"], '{"x": 1}') if said == "call" else None
         yield TurnEnded(
             text, (1, 2) * len(rounds), finish, options.seed, stats, (calls, calls) if calls else ()
         )

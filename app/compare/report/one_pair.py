@@ -1,12 +1,9 @@
-"""A report on one pair, in a process of its own: `python -m app.compare.report.one_pair NAME [quick]`.
+"""A report on one pair, in a process of its own, which `app.compare.report.collect` starts.
 
 One process per pair, because weights leave memory for sure only with the process, peak memory is counted per
 process, and a pair that runs out of memory must not take the others' results with it.
 """
 
-import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -18,6 +15,7 @@ from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
 from app.compare.runner import run_plan
 from mlx_spec.types import Options
+from models.child import asked
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -63,28 +61,22 @@ def _by_prompt(
 
 
 def main() -> None:
-    """Measure the pair named on the command line; what is sent is a line of JSON on stdout."""
+    """Measure the pair that was asked for; send the parts."""
     from app.shell.failures import failure
-    from app.shell.runtime import prepare, release_streams
+    from app.shell.runtime import release_streams
 
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is none of it
+    (name, quick), put = asked()
 
     def send(*message: Any) -> None:
-        out.write(json.dumps(message) + "\n")
-        out.flush()
+        put(message)
 
-    prepare()
-    name, *quick = sys.argv[1:]
     try:
-        from models.load.engine import load
+        from app.engine.loading import load
         from models.pairs.resolve import resolve
 
         send("step", "loading")
-        pair = load(resolve(name, None, None))
-        measure_pair(pair, *plans(pair, bool(quick)), send)
-    except BrokenPipeError:
-        pass  # the report has ended
+        pair = load(resolve(name))
+        measure_pair(pair, *plans(pair, quick), send)
     except Exception as error:  # reported for this pair; the others go on
         send("failed", failure(error)[1])
     finally:

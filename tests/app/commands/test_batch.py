@@ -71,7 +71,7 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     program = (
         "import sys; from functools import partial; from app.cli import main;"
-        "from app.server import opening as o;"
+        "from app.server import service as o;"
         f"o.EngineClient = partial(o.EngineClient, command={SCRIPTED!r});"
         "sys.exit(main(sys.argv[1:]))"
     )
@@ -93,7 +93,7 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
 def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("app.server.opening.EngineClient", partial(EngineClient, command=SCRIPTED))
+    monkeypatch.setattr("app.server.service.EngineClient", partial(EngineClient, command=SCRIPTED))
     given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "crash"), request(3, "hello")])
     out = tmp_path / "out.jsonl"
     assert main(["batch", given, str(out), "--at-once", "1"]) == 1
@@ -130,9 +130,15 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, capfd: pytest
 def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.server.opening.EngineClient", partial(EngineClient, command=SCRIPTED))
+    monkeypatch.setattr("app.server.service.EngineClient", partial(EngineClient, command=SCRIPTED))
     monkeypatch.setattr("app.server.batch.AGAIN_SECONDS", 0.02)
     given = write(tmp_path / "in.jsonl", [request(number, "hello", n=32) for number in range(6)])
     out = tmp_path / "out.jsonl"
     assert main(["batch", given, str(out), "--at-once", "4"]) == 0
     assert [len(each["body"]["choices"]) for each in answers(out).values()] == [32] * 6
+
+
+def test_a_file_without_requests_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    given = write(tmp_path / "in.jsonl", [])
+    assert main(["batch", given, str(tmp_path / "out.jsonl")]) == 2
+    assert "holds no requests" in capfd.readouterr().err and not (tmp_path / "out.jsonl").exists()

@@ -55,8 +55,9 @@ def test_a_folder_s_drafter_drafts_and_one_of_another_target_is_refused_with_exi
 
 def test_the_chat_opens_with_a_drafter_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Any] = []
+    monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
     monkeypatch.setattr(
-        "app.commands.chat._open", lambda spec, options, *_, **__: opened.append((spec, options))
+        "app.tui.run.run_chat", lambda spec, settings, *_, **__: opened.append((spec, settings.options))
     )
     head = make_drafter(tmp_path / "head", EAGLE)
     assert main(["chat", "builtin", "--drafter", str(head), "--drafter", "lookup"]) == 0

@@ -152,3 +152,11 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
     assert len(set(kept[:10])) == 10
     assert main(["train", str(tiny_pair.target), "--from-chats"]) == 2
     assert "no answer is saved yet" in capfd.readouterr().err
+
+
+def test_a_wrong_address_of_the_hub_is_named(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://[")
+    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
+    assert "HF_ENDPOINT is 'http://['" in capfd.readouterr().err

@@ -221,7 +221,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         (f"length={'9' * 5000},1", "is no length"),
         (f"repeats={'9' * 5000}", "between 1 and"),
         ("drafter=none", "drafter is none; it must be auto, model, pard, foreign, lookup"),
-        ("temperature=hot", "are no temperatures"),
+        ("temperature=hot", "temperature is hot; it must be a number"),
         ("length=0", "Nothing there drafts"),
         ("repeats=0", "between 1 and"),
         ("prompts=/absent.jsonl", "no file"),

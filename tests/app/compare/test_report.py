@@ -60,8 +60,8 @@ def child(folder: Path, body: str) -> tuple[str, str]:
     """A process in the place of the one that measures: it sends messages as its script says."""
     script = folder / "child.py"
     script.write_text(
-        "import json, os, sys, time\nname = sys.argv[1]\n"
-        "def send(*message): print(json.dumps(message), flush=True)\n" + body
+        "import os, sys, time\nfrom models.child import asked\n(name, quick), put = asked()\n"
+        "def send(*message): put(message)\n" + body
     )
     return sys.executable, str(script)
 
@@ -96,7 +96,7 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     script = (
         "send('part', 'check', {'of': name, 'step': 1})\n"
         "if name == 'full': send('failed', 'The memory is full.'); sys.exit()\n"
-        "if name == 'dead': print('{', end=''); sys.exit(9)\n"
+        "if name == 'dead': print('broken', flush=True); os._exit(9)\n"
         "send('step', 'benching')\n"
         "send('part', 'check', {'of': name, 'step': 2})\n"
     )
@@ -105,10 +105,16 @@ def test_pairs_are_measured_one_after_another_and_one_that_fails_costs_no_other(
     found = collect(["one", "full", "dead", "two"], quick=True, show=seen.append, command=command)
     assert [r.state for r in found] == ["complete", "failed", "failed", "complete"]
     assert found[1].why == "The memory is full."
-    assert "code 9" in found[2].why
+    assert "exit status 9: broken" in found[2].why
     assert found[2].parts == {"check": {"of": "dead", "step": 1}}
     assert found[3].parts == {"check": {"of": "two", "step": 2}}
     assert seen == ["one: benching", "two: benching"]
+
+
+def test_a_wrong_address_of_the_hub_is_named_by_a_report_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://[")
+    (found,) = collect(["builtin"], quick=True, show=lambda text: None)
+    assert found.state == "failed" and found.why.startswith("HF_ENDPOINT is 'http://['")
 
 
 def test_ctrl_c_keeps_what_arrived_and_ends_the_process(tmp_path: Path) -> None:

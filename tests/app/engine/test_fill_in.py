@@ -10,6 +10,7 @@ from mlx_lm.utils import load_tokenizer
 from app.engine.chat_prompt import FillIn
 from app.engine.events import TurnEnded
 from app.engine.fill_in import FORMATS, Format, fill_in_ids, fill_in_stops
+from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
@@ -49,7 +50,7 @@ def test_a_session_ends_what_fills_a_gap_at_the_marks_of_the_model(tmp_path: Pat
     end = found.convert_tokens_to_ids("<|file_sep|>")
     engine = ScriptedEngine([*found.encode("return"), end, *found.encode(" more")], 3)
     pair = ScriptedPair(engine, tokenizer=found)  # type: ignore[arg-type]
-    *_, ended = Session(cast("LoadedPair", pair)).answer(FillIn("a", "b"), Options(max_tokens=40))
+    *_, ended = Session(cast("LoadedPair", pair)).answer(Answer(0, FillIn("a", "b"), Options(max_tokens=40)))
     assert engine.prompts == [fill_in_ids(found, FillIn("a", "b"))]
     assert isinstance(ended, TurnEnded)
     assert end in engine.options[-1].stop_tokens

@@ -5,19 +5,21 @@ from collections.abc import Sequence
 import pytest
 
 from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
+from app.engine.protocol import Answer
 from app.engine.session import Message, Session
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
-USER: list[Message] = [{"role": "user", "content": "hi"}]
+USER: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
 WIDE = "naïve café 漢字かな 👩‍👩‍👧‍👦 🇩🇪 e\u0301 ﷽ end"
 
 
 def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded]:
     """An answer's events; their pieces are always the whole text."""
-    options = kwargs.pop("options", Options())
-    events = list(session.answer(kwargs.pop("prompt", USER), options, **kwargs))  # type: ignore[arg-type]
+    cancelled = kwargs.pop("cancelled", lambda: False)
+    request = Answer(0, **{"prompt": USER, "options": Options(), **kwargs})  # type: ignore[arg-type]
+    events = list(session.answer(request, cancelled))  # type: ignore[arg-type]
     added, ended = [e for e in events if isinstance(e, TextAdded)], events[-1]
     assert isinstance(ended, TurnEnded)
     assert "".join(text_of(event.pieces) for event in added) == ended.text
@@ -94,7 +96,7 @@ def test_cancelling_between_rounds_keeps_the_text() -> None:
 def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
     session, engine = scripted_session("abc")
     asked: list[int] = []
-    *reading, ended = session.answer(USER, Options(), cancelled=lambda: asked.append(1) or len(asked) > 2)
+    *reading, ended = session.answer(Answer(0, USER, Options()), lambda: asked.append(1) or len(asked) > 2)
     assert reading == [None, PrefillProgressed(0, 8), PrefillProgressed(4, 8)]
     assert isinstance(ended, TurnEnded) and (ended.text, ended.finish_reason) == ("", "cancelled")
     assert engine.cancelled == 1
@@ -124,7 +126,7 @@ def long_history(turns: int, last: str = "last") -> list[Message]:
 def test_oldest_turns_are_dropped_only_after_an_event_and_instructions_stay() -> None:
     history: list[Message] = [{"role": "system", "content": "be kind"}, *long_history(6)]
     session, _ = scripted_session("ok", context_limit=150)
-    first = next(iter(session.answer(history, Options(max_tokens=40))))
+    first = next(iter(session.answer(Answer(0, tuple(history), Options(max_tokens=40)))))
     assert isinstance(first, TurnsDropped)
     ids, dropped = session.prompt_ids(history, 40)
     text = bytes(ids).decode()
@@ -202,6 +204,16 @@ def test_an_answer_that_is_begun_goes_on_from_its_own_words_and_room_is_kept_for
         {"role": "user", "content": "x" * 60}, {"role": "assistant", "content": "y" * 60}, *USER,
     ]  # fmt: skip
     assert session.prompt_ids(history, 40)[1] == 0
-    events = list(session.answer(history, Options(max_tokens=40), begun="z" * 60))
+    events = list(session.answer(Answer(0, tuple(history), Options(max_tokens=40), begun="z" * 60)))
     assert events[0] == TurnsDropped(2)
     assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60
+
+
+def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation() -> None:
+    class Strict(ByteTokenizer):
+        def apply_chat_template(self, messages: object, add_generation_prompt: bool) -> list[int]:
+            raise TypeError("Can only get item pairs from a mapping.")
+
+    session, _ = scripted_session("ok", tokenizer=Strict())
+    with pytest.raises(BadInput, match="refuses this conversation: Can only get item pairs"):
+        play(session)

@@ -1,5 +1,6 @@
 """A session on the real engine: what happened in one turn must not show in the next."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from app.commands.arguments import PairArguments, loaded_pair
 from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, TurnEnded
+from app.engine.protocol import Answer
 from app.engine.session import Session
 from mlx_spec import Engine
 from mlx_spec.drafters.model import ModelDrafter
@@ -14,7 +16,7 @@ from mlx_spec.types import Options
 from tests.app.tiny_pair import TinyPair
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
 
-HELLO = [Message(role="user", content="hello")]
+HELLO = (Message(role="user", content="hello"),)
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +28,14 @@ def fresh(pair: TinyPair) -> Session:
     return Session(loaded_pair(PairArguments(target=str(pair.target), draft=str(pair.draft)).chosen()))
 
 
-def answer(session: Session, prompt: list[Message], options: Options, **kwargs: object) -> TurnEnded:
-    *_, ended = session.answer(prompt, options, **kwargs)  # type: ignore[arg-type]
+def answer(
+    session: Session,
+    prompt: Sequence[Message],
+    options: Options,
+    cancelled: Callable[[], bool] = lambda: False,
+    begun: str = "",
+) -> TurnEnded:
+    *_, ended = session.answer(Answer(0, tuple(prompt), options, begun=begun), cancelled)
     assert isinstance(ended, TurnEnded)
     return ended
 
@@ -57,7 +65,7 @@ def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(
 
 
 def test_marks_count_what_the_numbers_count(session: Session) -> None:
-    *events, ended = session.answer("the small model", Options(max_tokens=40, draft_length=3))
+    *events, ended = session.answer(Answer(0, "the small model", Options(max_tokens=40, draft_length=3)))
     assert isinstance(ended, TurnEnded)
     rounds = [e for e in events if isinstance(e, TextAdded)]
     assert (rounds[-1].drafted, rounds[-1].accepted) == (ended.stats.draft_n, ended.stats.draft_n_accepted)
@@ -91,7 +99,7 @@ def test_of_a_tree_the_branch_that_was_accepted_is_shown_first(tiny_pair: TinyPa
     engine = Engine(pair.engine.target.model, [branching], context_limit=pair.context_limit)
     options = Options(max_tokens=24, draft_length=3)
     session = Session(replace(pair, engine=engine))
-    events = [event for event in session.answer(HELLO, options) if isinstance(event, TextAdded)]
+    events = [event for event in session.answer(Answer(0, HELLO, options)) if isinstance(event, TextAdded)]
     rounds = [played for event in events for played in event.played if played.drafted]
     assert {played.tree_depth for played in rounds} <= {1, 2, 3}
     assert any(0 < played.accepted for played in rounds)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.engine.events import Piece, TextAdded, ToolCall, TurnEnded, text_of
+from app.engine.protocol import Answer
 from app.engine.tool_calls import ToolCallReader
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
@@ -70,11 +71,11 @@ def test_a_session_gives_tools_to_the_template_and_their_calls_back() -> None:
     tokenizer = Calling()
     session, _ = scripted_session(f"Let me see. {ONE}", draft_length=3, tokenizer=tokenizer)
     asked = [{"role": "user", "content": "hi"}]
-    *events, ended = session.answer(asked, Options(max_tokens=200), tools=TOOLS)  # type: ignore[arg-type]
+    *events, ended = session.answer(Answer(0, asked, Options(max_tokens=200), tools=tuple(TOOLS)))  # type: ignore[arg-type]
     assert isinstance(ended, TurnEnded) and ended.tool_calls == (ToolCall("f", '{"x": "é"}'),)
     shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
     assert shown == "Let me see. " and tokenizer.given == TOOLS
-    *_, ended = session.answer(asked, Options(max_tokens=200))  # type: ignore[arg-type]
+    *_, ended = session.answer(Answer(0, asked, Options(max_tokens=200)))  # type: ignore[arg-type]
     assert isinstance(ended, TurnEnded) and ended.tool_calls == () and ended.text.endswith(ONE)
 
 
@@ -83,4 +84,4 @@ def test_a_model_that_knows_no_tools_is_given_none() -> None:
     tokenizer.has_tool_calling = False
     session, _ = scripted_session("hi", tokenizer=tokenizer)
     with pytest.raises(BadInput, match="tools"):
-        list(session.answer("hello", Options(), tools=TOOLS))
+        list(session.answer(Answer(0, "hello", Options(), tools=tuple(TOOLS))))

@@ -5,7 +5,7 @@ import sys
 from functools import partial
 
 from app.engine.client import EngineClient
-from app.server import gate, line, opening, run
+from app.server import gate, request_queue, run, service
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 
@@ -13,12 +13,12 @@ ENGINE = (sys.executable, "-m", "tests.app.scripted_engine")
 
 if __name__ == "__main__":
     name = sys.argv[1] if len(sys.argv) > 1 else "scripted"
-    opening.EngineClient = partial(EngineClient, command=ENGINE)  # type: ignore[misc, assignment]
-    opening.Line = partial(line.Line, most_waiting=4)  # type: ignore[misc, assignment]
+    service.EngineClient = partial(EngineClient, command=ENGINE)  # type: ignore[misc, assignment]
+    service.RequestQueue = partial(request_queue.RequestQueue, most_waiting=4)  # type: ignore[misc, assignment]
     gate.SLOW_READER_SECONDS = 1.0
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
     at_once = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     key = os.environ.get("MLX_SPEC_API_KEY")
     origins = [origin] if (origin := os.environ.get("ORIGIN")) else []
     where = {"host": "localhost", "port": 0, "key": key, "origins": origins}
-    sys.exit(run.run_server(pair, Options(), at_once=at_once, **where))  # type: ignore[arg-type]
+    run.run_server(pair, Options(), at_once=at_once, **where)  # type: ignore[arg-type]

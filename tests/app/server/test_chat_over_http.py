@@ -1,5 +1,6 @@
 """The chat's engine at the other end of HTTP: the same events, and every failure a sentence."""
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -130,3 +131,17 @@ def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(
     client.close()
     with pytest.raises(BadInput, match="no address"):
         ServerClient("localhost:8080")
+
+
+def test_what_is_sent_as_the_chat_closes_leaves_no_traceback(
+    client: ServerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    client.close()
+    for request in (Cancel(1), ask(2, "hello"), pair("scripted")):
+        before = set(threading.enumerate())
+        client.send(request)
+        for thread in set(threading.enumerate()) - before:
+            thread.join(10)
+    assert not raised

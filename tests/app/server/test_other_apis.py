@@ -201,3 +201,19 @@ def test_a_response_that_cannot_be_is_refused(change: dict, scripted_server: Run
 def test_a_response_that_fails_says_so_in_its_stream(scripted_server: RunningServer) -> None:
     events = scripted_server.ask(RESPONSES, {"input": "crash", "stream": True}).events
     assert events[-1]["type"] == "response.failed" and "SIGKILL" in events[-1]["response"]["error"]["message"]
+
+
+@pytest.mark.parametrize("path", [MESSAGES, f"{MESSAGES}/count_tokens"])
+def test_the_beginning_of_an_answer_to_nothing_is_refused(path: str, tiny_server: RunningServer) -> None:
+    body = {"messages": [{"role": "assistant", "content": "Hello"}], "max_tokens": 5}
+    answer = tiny_server.ask(path, body)
+    assert answer.status == 400 and "nothing to answer" in answer.error["message"]
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "5", "{", "[" * 100_000])
+def test_arguments_of_a_call_that_are_no_object_are_refused(
+    arguments: str, scripted_server: RunningServer
+) -> None:
+    call = {"type": "function_call", "name": "f", "call_id": "1", "arguments": arguments}
+    answer = scripted_server.ask(RESPONSES, {"input": [call, {"role": "user", "content": "hello"}]})
+    assert answer.status == 400 and answer.error["param"] == "input[0].arguments"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.chat.settings import Settings
 from app.cli import main
 from app.commands import chat
 from app.settings.config import SCHEMA, read_config
@@ -46,7 +47,7 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
         ("drafting.drafter = 'modle'", "drafting.drafter", "lookahead or grounded (model?)"),
         ("drafting.documents = '/'", "drafting.documents", "a list of texts in quotes"),
         ("drafting.documents = [3]", "drafting.documents", "a text in quotes"),
-        ("drafting.documents = ['/no/such']", "drafting.documents", "There are no documents /no/such."),
+        ("drafting.documents = ['/no/such']", "drafting.documents", "a text file. Its default is used."),
         ("keys.chat.comprae = 'f6'", "keys.chat.comprae", "Did you mean keys.chat.compare?"),
         ("keys.chat.compare = 'ctrl-x'", "keys.chat.compare", "is no key"),
         ("keys.chat.compare = 'x'", "keys.chat.compare", "typed into the prompt"),
@@ -90,15 +91,22 @@ def test_keys_may_be_set(write: Any, text: str, keys: dict[str, str]) -> None:
     assert config.problems == () and config.keys == keys
 
 
+def opened_chats(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PairSpec, Options]]:
+    """The pairs and options with which full screens will be opened."""
+    opened: list[tuple[PairSpec, Options]] = []
+
+    def note(spec: PairSpec, settings: Settings, *_: object, **__: object) -> None:
+        opened.append((spec, settings.of_new_chat().for_answer()))
+
+    monkeypatch.setattr(chat, "has_screen", lambda: True)
+    monkeypatch.setattr("app.tui.run.run_chat", note)
+    return opened
+
+
 def test_the_command_line_wins_over_the_file(
     write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def note(spec: PairSpec, options: Options, resume: str | None, *, keeps_seed: bool, **more: bool) -> None:
-        opened.append((spec, options))
-        assert keeps_seed
-
-    opened: list[tuple[PairSpec, Options]] = []
-    monkeypatch.setattr(chat, "_open", note)
+    opened = opened_chats(monkeypatch)
     (tmp_path / "notes").mkdir()
     documents = f"drafting.documents = ['{tmp_path}', '{tmp_path / 'notes'}']"
     write(
@@ -112,21 +120,21 @@ def test_the_command_line_wins_over_the_file(
     assert [spec.documents for spec, _ in opened] == [both, notes, both]
     assert [options.temperature for _, options in opened] == [0.5, 0.9, 0.5]
     assert [options.draft_length for _, options in opened] == [5, 5, None]
-    assert {options.seed for _, options in opened} == {7}
+    assert {options.seed for _, options in opened} == {7}, "a seed that is set is kept"
     assert opened[2][1].drafter == "none"
 
 
 def test_drafters_of_the_file_and_of_flags_that_are_repeated_become_one_text(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(chat, "_open", lambda spec, options, *_, **__: opened.append(options.drafter))
+    opened = opened_chats(monkeypatch)
     write("drafting.drafter = 'eagle,lookup+eagle'")
     assert main([]) == 0
     assert main(["chat", "builtin"]) == 0
     assert main(["chat", "builtin", "--drafter", "model+lookup", "--drafter=medusa,model"]) == 0
     assert main(["chat", "builtin", "--no-draft"]) == 0
-    assert opened == ["eagle+lookup", "eagle+lookup", "model+lookup+medusa", "none"]
+    drafters = [options.drafter for _, options in opened]
+    assert drafters == ["eagle+lookup", "eagle+lookup", "model+lookup+medusa", "none"]
 
 
 def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(

@@ -153,7 +153,7 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
 async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_nothing(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Removal(find(FIRST).spec.sources, (), 5_000_000)
+    plan = Removal(find(FIRST).spec.sources, {}, 5_000_000)
     monkeypatch.setattr("models.hub.removal.plan_removal", lambda spec: plan)
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)

@@ -49,7 +49,7 @@ def test_the_real_pair_is_pulled_opens_by_default_answers_and_is_removed(package
 
     job = Job(list(spec.sources))
     job.work("pull")
-    assert job.error is None and job.message()["done"] == [package.bytes]
+    assert job.error is None and job.progress().done_bytes == package.bytes
     assert default_pair().name == REAL_PAIR and load(spec).context_limit == 64
 
     assert remove(spec).freed_bytes > 0

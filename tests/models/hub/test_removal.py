@@ -42,7 +42,7 @@ def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_a
     assert removable_bytes(spec) == size + 5000
     removal = remove(spec)
 
-    assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and removal.kept == ()
+    assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and not removal.kept
     assert not installed(spec) and not repository_folder("org/target").exists()
 
 
@@ -80,10 +80,10 @@ def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> Non
     removal = remove(large)
 
     assert removal.deleted == (large.target,)
-    assert [(kept.source, kept.why) for kept in removal.kept] == [(small.draft, "used by qwen3-4b")]
+    assert removal.kept == {small.draft: "used by qwen3-4b"}
     assert installed(small) and not installed(large)
 
-    assert remove(small).kept == ()
+    assert not remove(small).kept
     assert find_folder(small.draft) is None
 
 
@@ -132,13 +132,14 @@ def test_folders_are_never_deleted(home: Path) -> None:
     removal = remove(spec)
 
     assert removal.deleted == (spec.target,)
-    assert [kept.source for kept in removal.kept] == [Source(str(mine))]
+    assert list(removal.kept) == [Source(str(mine))]
     assert (mine / "model.safetensors").is_file()
 
 
 def test_the_builtin_pair_is_never_deleted() -> None:
-    plan = plan_removal(resolve("builtin"))
-    assert plan.deleted == () and plan.freed_bytes == 0
+    assert removable_bytes(resolve("builtin")) == 0
+    with pytest.raises(NotInstalled, match="Nothing of builtin can be removed: .* is part of the program"):
+        plan_removal(resolve("builtin"))
 
 
 def test_removing_what_is_not_here_is_refused(home: Path) -> None:

@@ -17,7 +17,7 @@ from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead
 from models.errors import BrokenFiles, ModelsError
 from models.load.dflash import load_dflash
-from models.pairs.drafter_folder import check_drafter
+from models.pairs.folder import check_drafter
 from tests.mlx_spec.dflash_heads import BLOCK, DSPARK, MASK, SECOND, SHAPE, SIZES, by_hand, random_head
 from tests.mlx_spec.equations import arrays, states
 from tests.mlx_spec.heads import KNOWN, target

@@ -13,7 +13,7 @@ from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.errors import BrokenFiles
 from models.load.medusa import load_medusa, save_medusa
-from models.pairs.drafter_folder import check_drafter
+from models.pairs.folder import check_drafter
 from tests.mlx_spec.equations import arrays, normed
 from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
 

@@ -19,7 +19,7 @@ from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.errors import BrokenFiles
 from models.load.mtp import _layer, load_mtp
-from models.pairs.drafter_folder import check_drafter
+from models.pairs.folder import check_drafter
 from tests.mlx_spec.equations import arrays
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import build

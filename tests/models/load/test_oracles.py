@@ -15,7 +15,7 @@ from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash_head import DFlashHead
 from models.load.dflash import load_dflash
 from models.load.eagle import load_eagle
-from models.pairs.drafter_folder import check_drafter
+from models.pairs.folder import check_drafter
 from tests.mlx_spec.heads import shuffled, states_of, target
 
 ORACLE = os.environ.get("MLX_SPEC_ORACLE")

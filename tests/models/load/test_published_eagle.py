@@ -20,7 +20,7 @@ from mlx_spec.drafters.eagle_head import EagleHead
 from models.errors import BrokenFiles
 from models.load.drafters import with_bits
 from models.load.eagle import load_eagle
-from models.pairs.drafter_folder import check_drafter
+from models.pairs.folder import check_drafter
 from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
 from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
 from tests.mlx_spec.grid import grid

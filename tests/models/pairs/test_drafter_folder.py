@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models.errors import BadChoice, BadSource, BrokenFiles
-from models.pairs.drafter_folder import check_drafter, kind_of
+from models.pairs.folder import check_drafter, kind_of
 from models.pairs.own_drafters import own_drafters, target_name
 from models.pairs.pair import Source
 from models.pairs.resolve import resolve

@@ -6,7 +6,6 @@ Everything here runs on the event loop's thread; nothing here waits for a client
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from app.chat.engine_link import EngineLink, RequestEvent, RequestFailed
 from app.engine.events import TextAdded, TurnEnded, TurnEvent
@@ -18,35 +17,24 @@ MOST_WAITING = 64
 RETRY_SECONDS = 5
 
 
-@dataclass(slots=True)
-class Counts:
-    """Drafted and accepted tokens by drafter, and accepted ones by their place in the draft."""
+class QueuedRequest:
+    """One request, from its place in the queue to its last event."""
 
-    drafted: Counter[str] = field(default_factory=Counter)
-    accepted: Counter[str] = field(default_factory=Counter)
-    accepted_at: Counter[int] = field(default_factory=Counter)
-
-    def add(self, event: TextAdded) -> None:
-        for played in event.played:
-            self.drafted[played.drafter] += len(played.drafted)
-            self.accepted[played.drafter] += played.accepted
-            self.accepted_at.update(range(played.accepted))
-
-
-class Asked:
-    """One request, from its place in the line to its last event."""
-
-    def __init__(self, line: "Line", request: Answer) -> None:
+    def __init__(self, queue: "RequestQueue", request: Answer) -> None:
         self.request = request
-        self.counts = Counts()
+        self.drafted: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
+        """Tokens by drafter."""
+        self.accepted_at: Counter[int] = Counter()
+        """Accepted tokens by their place in the draft."""
         self.id: int | None = None
         """Of the engine's request; None while it waits."""
         self.ended = False
-        self._line = line
+        self._queue = queue
         self._events: asyncio.Queue[RequestEvent] = asyncio.Queue()
 
     async def next(self, seconds: float | None = None) -> TurnEvent | None:
-        """The next event; None after so many seconds without one. Problem if the request failed."""
+        """The next event; None after `seconds` without one. Problem if the request failed."""
         try:
             async with asyncio.timeout(seconds):
                 event = await self._events.get()
@@ -65,43 +53,46 @@ class Asked:
 
     def leave(self) -> None:
         """Nobody waits for the answer any more: it ends within a round, or never begins."""
-        self._line.leave(self)
+        self._queue.leave(self)
 
     def take(self, event: RequestEvent) -> None:
         """An event from the engine."""
         if isinstance(event, Answered) and isinstance(event.event, TextAdded):
-            self.counts.add(event.event)
+            for played in event.event.played:
+                self.drafted[played.drafter] += len(played.drafted)
+                self.accepted[played.drafter] += played.accepted
+                self.accepted_at.update(range(played.accepted))
         self._events.put_nowait(event)
 
 
-Watcher = Callable[[Asked, TurnEnded | RequestFailed], object]
+Watcher = Callable[[QueuedRequest, TurnEnded | RequestFailed], object]
 """Told of every request that was with the engine, at its end."""
 
 
-class Line:
+class RequestQueue:
     """Hands requests to the engine, `at_once` of them at a time."""
 
     def __init__(
         self, link: EngineLink, watcher: Watcher, *, at_once: int, most_waiting: int = MOST_WAITING
     ) -> None:
         self.link = link
-        self.waiting: deque[Asked] = deque()
-        self.running: set[Asked] = set()
+        self.waiting: deque[QueuedRequest] = deque()
+        self.running: set[QueuedRequest] = set()
         self._watcher = watcher
         self._at_once = at_once
         self._most_waiting = most_waiting
 
-    def join(self, requests: Sequence[Answer]) -> list[Asked]:
-        """All of them at the end of the line, or Problem if it is full."""
+    def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
+        """All of them at the end of the queue, or Problem if it is full."""
         if len(self.waiting) + len(requests) > self._most_waiting + self._at_once - len(self.running):
             message = f"{len(self.waiting)} requests are waiting already. Ask again later."
             raise Problem(429, message, code="queue_full", retry_seconds=RETRY_SECONDS)
-        joined = [Asked(self, request) for request in requests]
+        joined = [QueuedRequest(self, request) for request in requests]
         self.waiting += joined
         self._advance()
         return joined
 
-    def leave(self, asked: Asked) -> None:
+    def leave(self, asked: QueuedRequest) -> None:
         if asked in self.waiting:
             self.waiting.remove(asked)
             seed = asked.request.options.seed
@@ -117,7 +108,7 @@ class Line:
             # Where no engine could be started, this is when it is said.
             asyncio.get_running_loop().call_soon(self.link.pump)
 
-    def _take(self, asked: Asked, event: RequestEvent) -> None:
+    def _take(self, asked: QueuedRequest, event: RequestEvent) -> None:
         asked.take(event)
         match event:
             case Answered(_, TurnEnded() as last) | (RequestFailed() as last):

@@ -1,0 +1,20 @@
+"""Loading a pair in this process, on the thread that does all its work."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.shell import runtime
+from models.hub.endpoint import check_endpoint
+from models.pairs.pair import PairSpec
+
+if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
+
+
+def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> "LoadedPair":
+    """The pair in memory; raises as `models.load.engine.load`, and MachineTrouble for a wrong HF_ENDPOINT."""
+    runtime.prepare()
+    check_endpoint()  # the libraries that read models do not survive a malformed one
+    from models.load import engine
+
+    return engine.load(spec, show)
