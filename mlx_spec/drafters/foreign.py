@@ -9,6 +9,7 @@ always, so no text changes whatever the translation is worth.
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -19,7 +20,7 @@ from jaxtyping import Float, Int
 from mlx_spec.arrays import Draft, Length, Output, Pass
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
-from mlx_spec.drafters.draft_head import spread
+from mlx_spec.drafters.draft_head import restrict_head, spread
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
@@ -178,6 +179,8 @@ class ByVocabulary(ForeignDrafter):
         self._ours = mx.array([t for t, _ in pairs], mx.int32)
         self._theirs = mx.array([d for _, d in pairs], mx.int32)
         self._as_theirs = mx.put_along_axis(mx.zeros((target.vocab,), mx.int32), self._ours, self._theirs, 0)
+        with suppress(UnsupportedModel):  # where its last layer cannot be told from others, it stays whole
+            restrict_head(self.cached.model, [d for _, d in pairs])
 
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
 
 from mlx_spec import Engine, Options
@@ -133,6 +134,17 @@ def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_
         assert tokens(rounds) == whole[:count]
         full = [each for each in rounds[1:-1] if each.drafted]
         assert count < 12 or all(each.accepted == len(each.drafted) for each in full)
+
+
+def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_told():
+    known, unclear = mirrored(), mirrored()
+    unclear.one, unclear.another = nn.Linear(32, VOCAB), nn.Linear(32, VOCAB)
+    options, drafted = Options(max_tokens=24, drafter="foreign", draft_length=3), []
+    for model in (known, unclear):
+        engine = engine_with(ByVocabulary(model, Mapped()))
+        drafted.append([each.drafted for each in engine.generate(prompt(30, 3), options)])
+    assert drafted[0] == drafted[1]
+    assert len(known.model.embed_tokens.few.weight) == VOCAB - len(STRANGE)
 
 
 @pytest.mark.parametrize("kind", ["text", "digits"])
