@@ -27,6 +27,16 @@ ANCHORS = ("", "\n", "a")
 """What a text is written after, where it is not encoded alone as it stands."""
 
 
+def _byte_letters() -> list[str]:
+    shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in shown else next(others)) for byte in range(256)]
+
+
+BYTE_LETTERS = _byte_letters()
+"""The letter that stands for each byte in byte-level tokens (GPT-2's `bytes_to_unicode`)."""
+
+
 class TokenBytes:
     """What the tokens of one tokenizer stand for.
 
@@ -260,7 +270,7 @@ def _reader(decoder: Any) -> Any:
     """From a token's name to its bytes, as this decoder of a tokenizer.json has them."""
     kinds = {each["type"] for each in _decoders(decoder)}
     if "ByteLevel" in kinds:
-        letters = {letter: number for number, letter in enumerate(_byte_letters())}
+        letters = {letter: byte for byte, letter in enumerate(BYTE_LETTERS)}
         return lambda name: b"".join(
             bytes([letters[letter]]) if letter in letters else letter.encode() for letter in name
         )
@@ -275,10 +285,3 @@ def _reader(decoder: Any) -> Any:
 
 def _decoders(decoder: Any) -> Iterator[dict[str, Any]]:
     yield from (decoder or {}).get("decoders", [decoder] if decoder else [])
-
-
-def _byte_letters() -> list[str]:
-    """The letter that stands for each byte in byte-level tokens (GPT-2's `bytes_to_unicode`)."""
-    shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = iter(range(256, 512))
-    return [chr(byte if byte in shown else next(others)) for byte in range(256)]
