@@ -63,6 +63,19 @@ class TokenBytes:
         """What its texts begin with."""
         self.encode = lru_cache(REMEMBERED)(self._encode)
 
+    def by_bytes(self) -> dict[bytes, int]:
+        """The token for each string of bytes; of several the one that it uses: a piece, not the fallback."""
+        found: dict[bytes, int] = {}
+        several: set[bytes] = set()
+        for token in sorted(self.bytes):
+            if found.setdefault(self.bytes[token], token) != token:
+                several.add(self.bytes[token])
+        for each in several:
+            used = self.encode(text) if (text := _decoded(each)) else None
+            if used and len(used) == 1:
+                found[each] = used[0]
+        return found
+
     def of(self, tokens: Sequence[int]) -> bytes:
         """Special ones are nothing."""
         return b"".join(self.bytes.get(token, b"") for token in tokens)
@@ -98,21 +111,16 @@ class Translation:
 
     def __init__(self, target: Any, draft: Any):
         self.target, self.draft = TokenBytes(target), TokenBytes(draft)
-        theirs: dict[bytes, int] = {}
-        for token in sorted(self.draft.bytes):
-            theirs.setdefault(self.draft.bytes[token], token)
-        seen: dict[int, int] = {}
-        for token in sorted(self.target.bytes):
-            if (other := theirs.pop(self.target.bytes[token], None)) is not None:
-                seen[token] = other
+        ours, theirs = self.target.by_bytes(), self.draft.by_bytes()
+        seen = {ours[each]: theirs[each] for each in ours.keys() & theirs.keys()}
         self.special = self._special()
         """The draft model's token for a special one of the target's."""
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
         self._shared = sorted(seen.items())
         probes = [self.target.nearest(text) for text in PROBES]
-        ours = sum(map(len, probes))
-        self._fertility = sum(len(self.draft.nearest(text)) for text in PROBES) / ours
-        self.known = sum(token in seen for probe in probes for token in probe) / ours
+        count = sum(map(len, probes))
+        self._fertility = sum(len(self.draft.nearest(text)) for text in PROBES) / count
+        self.known = sum(token in seen for probe in probes for token in probe) / count
         """Share of a usual text's tokens that both know."""
 
     @property
@@ -160,7 +168,10 @@ class Words:
             self._word.append(token)
             self._read.append(token)
         said = self._said(self._word)
-        return [] if said is None else [*self._between.draft.start, *self._ids, *said]
+        if said is None:
+            return []
+        read, start = [*self._ids, *said], self._between.draft.start
+        return read if read[:1] == start else [*start, *read]
 
     def to_target(self, drafted: Sequence[int]) -> list[int]:
         target, draft = self._between.target, self._between.draft
@@ -268,7 +279,10 @@ def _whole(text: bytes) -> bytes:
 
 def _reader(decoder: Any) -> Any:
     """From a token's name to its bytes, as this decoder of a tokenizer.json has them."""
-    kinds = {each["type"] for each in _decoders(decoder)}
+    kinds = {each["type"]: each for each in _decoders(decoder)}
+    inner, last = (
+        kinds.get(kind, {}).get(key) for kind, key in (("WordPiece", "prefix"), ("BPEDecoder", "suffix"))
+    )
     if "ByteLevel" in kinds:
         letters = {letter: byte for byte, letter in enumerate(BYTE_LETTERS)}
         return lambda name: b"".join(
@@ -278,6 +292,10 @@ def _reader(decoder: Any) -> Any:
     def read(name: str) -> bytes:
         if "ByteFallback" in kinds and len(name) == 6 and name.startswith("<0x"):
             return bytes([int(name[3:5], 16)])
+        if inner or not kinds:  # words stand apart
+            name = name.removeprefix(inner) if inner and name.startswith(inner) else f" {name}"
+        elif last:
+            name = name.replace(last, " ")
         return name.replace(SPACE, " ").encode()
 
     return read
