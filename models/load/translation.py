@@ -4,106 +4,20 @@ A text is translated word by word: a word is read anew while it grows, what is b
 both sides know is the same bytes to both; special tokens are the same where they have one name or one role.
 """
 
-import json
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from models.errors import BadChoice
+from models.load.token_bytes import TokenBytes, decoded
 from models.load.tokenizers import PROBES, differences, read_tokenizer, same_files
 from models.pairs.drafter_kinds import MODEL
 from models.pairs.folder import folder_kind
 
-SPACE = "\u2581"
-"""SentencePiece's space."""
 LONGEST = 32
 """Tokens after which a word without an end is taken for ended."""
-REMEMBERED = 65_536
-"""Words whose tokens are kept."""
 MOSTLY = 0.5
 """Share of a usual text's tokens that both must know to guess among those."""
-ANCHORS = ("", "\n", "a")
-"""What a text is written after, where it is not encoded alone as it stands."""
-
-
-def _byte_letters() -> list[str]:
-    shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = iter(range(256, 512))
-    return [chr(byte if byte in shown else next(others)) for byte in range(256)]
-
-
-BYTE_LETTERS = _byte_letters()
-"""The letter that stands for each byte in byte-level tokens (GPT-2's `bytes_to_unicode`)."""
-
-
-class TokenBytes:
-    """What the tokens of one tokenizer stand for.
-
-    Args:
-        tokenizer: Hugging Face's, a fast one.
-    """
-
-    def __init__(self, tokenizer: Any):
-        self._backend = tokenizer.backend_tokenizer
-        self._special = set(tokenizer.all_special_tokens) | {
-            each.content for each in tokenizer.added_tokens_decoder.values() if each.special
-        }
-        self.special = {i: name for name, i in tokenizer.get_vocab().items() if name in self._special}
-        """Names of special tokens."""
-        roles = {"bos": tokenizer.bos_token_id, "eos": tokenizer.eos_token_id}
-        self.roles = {role: i for role, i in roles.items() if i is not None}
-        ordinary = {i: name for name, i in tokenizer.get_vocab().items() if i not in self.special}
-        added = set(tokenizer.get_added_vocab())
-        read = _reader(json.loads(self._backend.to_str()).get("decoder"))
-        self.bytes = {i: name.encode() if name in added else read(name) for i, name in ordinary.items()}
-        """Of all others."""
-        with_start = tokenizer("a")["input_ids"]
-        self.start = with_start[:1] if with_start[:1] == [self.roles.get("bos")] else []
-        """What its texts begin with."""
-        self.encode = lru_cache(REMEMBERED)(self._encode)
-
-    def by_bytes(self) -> dict[bytes, int]:
-        """The token for each string of bytes; of several the one that it uses: a piece, not the fallback."""
-        found: dict[bytes, int] = {}
-        several: set[bytes] = set()
-        for token in sorted(self.bytes):
-            if found.setdefault(self.bytes[token], token) != token:
-                several.add(self.bytes[token])
-        for each in several:
-            used = self.encode(text) if (text := _decoded(each)) else None
-            if used and len(used) == 1:
-                found[each] = used[0]
-        return found
-
-    def of(self, tokens: Sequence[int]) -> bytes:
-        """Special ones are nothing."""
-        return b"".join(self.bytes.get(token, b"") for token in tokens)
-
-    def _encode(self, text: str) -> tuple[int, ...] | None:
-        """Tokens that are this text, in the middle of another; None where it cannot say it.
-
-        Some tokenizers put a space before a text: then it is encoded without its own, or after another text.
-        """
-        wanted = text.encode()
-        for before in (*ANCHORS, None):
-            if before is None and not text.startswith(" "):
-                continue
-            tokens = self._tokens(text[1:] if before is None else before + text)
-            for start in range(3 if before else 1):
-                if self.of(tokens[start:]) == wanted:
-                    return tuple(tokens[start:])
-        return None
-
-    def nearest(self, text: str) -> tuple[int, ...]:
-        """Its tokens, those of a text that it takes for the same where it changes texts."""
-        if (found := self.encode(text)) is not None:
-            return found
-        puts_space = self.of(self._tokens("a")) == b" a"
-        return tuple(self._tokens(text.removeprefix(" ") if puts_space else text))
-
-    def _tokens(self, text: str) -> list[int]:
-        return self._backend.encode(text, add_special_tokens=False).ids
 
 
 class Translation:
@@ -178,11 +92,11 @@ class Words:
         written, end = self._cut(drafted)
         word = [] if self._is_special(self._word) else self._word
         more = _whole(target.of(word) + draft.of(written))[len(target.of(word)) :]
-        together = _decoded(target.of(word) + more)
+        together = decoded(target.of(word) + more)
         tokens = together and target.encode(together)
         if tokens and list(tokens[: len(word)]) == word:
             return [*tokens[len(word) :], *end]
-        alone = _decoded(more)  # the target has cut its word in another way: it goes on from there
+        alone = decoded(more)  # the target has cut its word in another way: it goes on from there
         tokens = alone and target.encode(alone)
         return [*tokens, *end] if tokens else []
 
@@ -212,7 +126,7 @@ class Words:
         if self._is_special(word):
             known = self._between.special.get(word[0])
             return [] if known is None else [known]
-        text = _decoded(self._between.target.of(word))
+        text = decoded(self._between.target.of(word))
         return None if text is None else self._between.draft.nearest(text)
 
     def _text(self, errors: str) -> str:
@@ -261,45 +175,9 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
     )
 
 
-def _decoded(text: bytes) -> str | None:
-    """None where it is no whole characters."""
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return None
-
-
 def _whole(text: bytes) -> bytes:
     """Without the half of a character at its end."""
     for cut in range(min(4, len(text) + 1)):
-        if _decoded(text[: len(text) - cut]) is not None:
+        if decoded(text[: len(text) - cut]) is not None:
             return text[: len(text) - cut]
     return text
-
-
-def _reader(decoder: Any) -> Any:
-    """From a token's name to its bytes, as this decoder of a tokenizer.json has them."""
-    kinds = {each["type"]: each for each in _decoders(decoder)}
-    inner, last = (
-        kinds.get(kind, {}).get(key) for kind, key in (("WordPiece", "prefix"), ("BPEDecoder", "suffix"))
-    )
-    if "ByteLevel" in kinds:
-        letters = {letter: byte for byte, letter in enumerate(BYTE_LETTERS)}
-        return lambda name: b"".join(
-            bytes([letters[letter]]) if letter in letters else letter.encode() for letter in name
-        )
-
-    def read(name: str) -> bytes:
-        if "ByteFallback" in kinds and len(name) == 6 and name.startswith("<0x"):
-            return bytes([int(name[3:5], 16)])
-        if inner or not kinds:  # words stand apart
-            name = name.removeprefix(inner) if inner and name.startswith(inner) else f" {name}"
-        elif last:
-            name = name.replace(last, " ")
-        return name.replace(SPACE, " ").encode()
-
-    return read
-
-
-def _decoders(decoder: Any) -> Iterator[dict[str, Any]]:
-    yield from (decoder or {}).get("decoders", [decoder] if decoder else [])

@@ -214,7 +214,7 @@ def test_a_text_begins_with_one_token_of_beginning(tmp_path: Path) -> None:
     (target / "tokenizer_config.json").write_text(json.dumps(config))
     by, _ = translation(target, draft, None)
     assert by is not None
-    word, begin = list(by.target.encode("model")), by.target.roles["bos"]
+    word, begin = list(by.target.nearest("model")), by.target.roles["bos"]
     read = [by.transcript().to_draft(tokens) for tokens in (word, [begin, *word])]
     assert read[0] == read[1] and read[0][0] == bos and bos not in read[0][1:]
 
