@@ -1,9 +1,12 @@
 """What the tokens of one tokenizer stand for, in bytes."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
+
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
 
 SPACE = "\u2581"
 """SentencePiece's space."""
@@ -32,17 +35,19 @@ class TokenBytes:
 
     def __init__(self, tokenizer: Any):
         self._backend = tokenizer.backend_tokenizer
-        self._special = set(tokenizer.all_special_tokens) | {
-            each.content for each in tokenizer.added_tokens_decoder.values() if each.special
-        }
-        self.special = {i: name for name, i in tokenizer.get_vocab().items() if name in self._special}
+        names = {i: name for name, i in tokenizer.get_vocab().items()}
+        added = tokenizer.added_tokens_decoder
+        special = {*tokenizer.all_special_tokens, *(each.content for each in added.values() if each.special)}
+        self.special = {i: name for i, name in names.items() if name in special}
         """Names of special tokens."""
         roles = {"bos": tokenizer.bos_token_id, "eos": tokenizer.eos_token_id}
         self.roles = {role: i for role, i in roles.items() if i is not None}
-        ordinary = {i: name for name, i in tokenizer.get_vocab().items() if i not in self.special}
-        added = set(tokenizer.get_added_vocab())
-        read = _reader(json.loads(self._backend.to_str()).get("decoder"))
-        self.bytes = {i: name.encode() if name in added else read(name) for i, name in ordinary.items()}
+        read = _reader(self._backend)
+        self.bytes = {
+            i: name.encode() if i in added else read(name)
+            for i, name in names.items()
+            if i not in self.special
+        }
         """Of all others."""
         with_start = tokenizer("a")["input_ids"]
         self.start = with_start[:1] if with_start[:1] == [self.roles.get("bos")] else []
@@ -100,8 +105,11 @@ def decoded(text: bytes) -> str | None:
         return None
 
 
-def _reader(decoder: Any) -> Any:
-    """From a token's name to its bytes, as this decoder of a tokenizer.json has them."""
+def _reader(tokenizer: Tokenizer) -> Callable[[str], bytes]:
+    """From a token's name to its bytes, as its decoder has them."""
+    alone = Tokenizer(BPE())  # what is written of a whole one are megabytes
+    alone.decoder = tokenizer.decoder
+    decoder = json.loads(alone.to_str())["decoder"]
     kinds = {each["type"]: each for each in _decoders(decoder)}
     inner, last = (
         kinds.get(kind, {}).get(key) for kind, key in (("WordPiece", "prefix"), ("BPEDecoder", "suffix"))
