@@ -74,7 +74,7 @@ class ForeignDrafter(Drafter):
     """Any model of mlx-lm that keeps keys and values only.
 
     Args:
-        context_limit: positions the model has; it rests where the text goes beyond. None: no limit.
+        context_limit: positions the model has; of a text that goes beyond it reads the end. None: no limit.
 
     Raises:
         UnsupportedModel: its layers keep more than keys and values.
@@ -91,7 +91,7 @@ class ForeignDrafter(Drafter):
             )
         self.models = (self.cached,)
         self._translator = translator
-        self._limit = context_limit or math.inf
+        self._limit = context_limit
         self._transcripts: list[Transcript] = []
         self._unread = 0
         self._texts: list[list[int]] = []
@@ -114,15 +114,15 @@ class ForeignDrafter(Drafter):
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         each = zip(self._transcripts, context.host_tokens, strict=True)
-        texts = [transcript.to_draft(tokens) if tokens else [] for transcript, tokens in each]
+        texts = [self._end(transcript.to_draft(tokens)) if tokens else [] for transcript, tokens in each]
         # A free place goes along with another text: what is drafted there is not used.
         some = next(filter(None, texts), [])
         texts = [text if tokens else some for text, tokens in zip(texts, context.host_tokens, strict=True)]
         self._unread = 0
-        room = self._limit - max(map(len, texts))
-        if not depth or not all(texts) or room < 1:
+        if not depth or not all(texts):
             return Draft.none(len(texts))
-        return self._continue(texts, self._read(texts), depth, int(min(room, MOST_STEPS)), verifier)
+        room = MOST_STEPS if self._limit is None else self._limit - max(map(len, texts))
+        return self._continue(texts, self._read(texts), depth, min(room, MOST_STEPS), verifier)
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         self._count(texts)
@@ -138,6 +138,14 @@ class ForeignDrafter(Drafter):
             texts: in its own tokens.
             output: of their last ones.
         """
+
+    def _end(self, text: list[int]) -> list[int]:
+        """What is read of a text: its first token, which attention rests on (Xiao et al. 2023, arXiv
+        2309.17453), and its end, from a place that moves by half the positions at once."""
+        if self._limit is None:
+            return text
+        over, step = len(text) - self._limit * 3 // 4, self._limit // 2
+        return text if over <= 0 else text[:1] + text[-(-over // step) * step + 1 :]
 
     def _count(self, texts: Texts) -> None:
         each = zip(self._transcripts, texts, strict=True)
