@@ -4,15 +4,19 @@ A text is translated word by word: a word is read anew while it grows, what is b
 both sides know is the same bytes to both; special tokens are the same where they have one name or one role.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from models.errors import BadChoice
 from models.load.token_bytes import TokenBytes, decoded
 from models.load.tokenizers import PROBES, differences, read_tokenizer, same_files
+from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import MODEL
 from models.pairs.folder import folder_kind
+from models.pairs.installed import installed_folder
+from models.pairs.pair import PairSpec
 
 LONGEST = 32
 """Tokens after which a word without an end is taken for ended."""
@@ -167,12 +171,35 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
             "(on the command line: --draft none)."
         )
     found = Translation(*tokenizers)
-    how = "it guesses among those" if found.by_vocabulary else "it writes text, which the target reads"
+    spells = f"it writes text, {found.fertility:.1f} of its tokens for one of the target's"
+    how = "it guesses among those" if found.by_vocabulary else spells
     better = f" The draft {fitting} reads text as the target does." if fitting else ""
     return found, (
         f"The draft has another tokenizer. Both know {found.known:.0%} of a usual text's tokens: {how}. "
         f"Every draft waits for the text, and is right less often.{better}",
     )
+
+
+def bridged(spec: PairSpec) -> tuple[str, ...]:
+    """What there is to say of the tokenizers of a pair that is here; raises ModelsError as `translation`."""
+    if spec.draft is None:
+        return ()
+    with ExitStack() as stack:
+        paths = [installed_folder(source, spec) for source in (spec.target, spec.draft)]
+        target, draft = (stack.enter_context(small_files(path)) for path in paths)
+        return translation(target, draft, fitting_draft(spec.target))[1]
+
+
+@contextmanager
+def small_files(path: Path) -> Iterator[Path]:
+    """The folder with a model's config.json and tokenizer."""
+    if path.is_dir():
+        yield path
+        return
+    from models.load.checkpoint import opened  # MLX takes a moment to load
+
+    with opened(path) as checkpoint:
+        yield checkpoint.folder
 
 
 def _whole(text: bytes) -> bytes:
