@@ -11,7 +11,7 @@ from typing import Any
 
 from models.errors import BadChoice
 from models.load.token_bytes import TokenBytes, decoded
-from models.load.tokenizers import PROBES, differences, read_tokenizer, same_files
+from models.load.tokenizers import differences, read_tokenizer, same_files
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import MODEL
 from models.pairs.folder import folder_kind
@@ -22,6 +22,21 @@ LONGEST = 32
 """Tokens after which a word without an end is taken for ended."""
 MOSTLY = 0.5
 """Share of a usual text's tokens that both must know to guess among those."""
+
+USUAL = """Sure! Here is a short explanation of how this works, and an example:
+
+1. The function takes a list of numbers, which may be empty.
+2. It returns the sum of those that are larger than zero, as a whole number.
+
+```python
+def total(values: list[float]) -> int:
+    return round(sum(value for value in values if value > 0))
+```
+
+The capital of France is Paris. Although it isn't the largest city in Europe, about 2.1 million people live
+there, and many more come to see it every year. However, you should not travel in August: "all is closed".
+"""
+"""What answers look like; texts of other scripts are bytes to many tokenizers, which all know."""
 
 
 class Translation:
@@ -35,10 +50,9 @@ class Translation:
         """The draft model's token for a special one of the target's."""
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
         self._shared = sorted(seen.items())
-        probes = [self.target.nearest(text) for text in PROBES]
-        count = sum(map(len, probes))
-        self._fertility = sum(len(self.draft.nearest(text)) for text in PROBES) / count
-        self.known = sum(token in seen for probe in probes for token in probe) / count
+        usual = self.target.nearest(USUAL)
+        self._fertility = len(self.draft.nearest(USUAL)) / len(usual)
+        self.known = sum(token in seen for token in usual) / len(usual)
         """Share of a usual text's tokens that both know."""
 
     @property

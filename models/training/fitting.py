@@ -15,10 +15,10 @@ from mlx_spec.training import study as studies
 from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
+from models.load.translation import USUAL
 from models.size_text import size_text
 from models.training.job import EPOCHS, Job
 from models.training.kinds import Kind
-from models.training.template import OPENINGS
 from models.training.work import Report, Wishes, Work, accepted_text, seconds, time_text
 from models.training.workshop import Workshop
 
@@ -28,8 +28,6 @@ SHORTEST = 16
 """Tokens of a text that it can learn from."""
 PROBE = 256
 """Tokens of a text that the target reads to see how fast it is."""
-USUAL = "".join(OPENINGS)
-"""A text of usual words."""
 
 
 class Fitting(Work):

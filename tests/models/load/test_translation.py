@@ -19,7 +19,7 @@ from tokenizers import (
 
 from models.errors import BadChoice
 from models.load.tokenizers import read_tokenizer
-from models.load.translation import Translation, translation
+from models.load.translation import USUAL, Translation, translation
 from tests.models.tiny_models import SPECIAL, TEXT, make_tokenizer
 
 WORDS = ("the small model", " guesses", " ahead\n", "\n\n  def f(x):", " return", " größe naïve", " 日本語",
@@ -176,6 +176,17 @@ def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(bet
     assert transcript.to_target([*by.draft.nearest("one"), by.draft.roles["eos"], 300])[-1] == end
     same = between("pieces", "others")
     assert same.special == {i: i + len(same.draft.bytes) - len(same.target.bytes) for i in names.values()}
+
+
+def test_the_bytes_of_other_scripts_do_not_make_a_draft_that_spells_guess_bytes(tmp_path: Path) -> None:
+    target, draft = tmp_path / "target", characters(tmp_path / "draft")
+    make_tokenizer(target, text=(USUAL * 9,), vocabulary=400)
+    by, _ = translation(target, draft, None)
+    assert by is not None
+    assert {byte for (byte,) in filter(lambda each: len(each) == 1, by.target.by_bytes())} == {*range(256)}
+    assert not by.by_vocabulary and by.known < 0.4 and by.fertility > 2
+    foreign, _ = translation(target, others(tmp_path / "others"), None)
+    assert foreign is not None and foreign.by_vocabulary
 
 
 @pytest.mark.parametrize("name", MAKERS)
