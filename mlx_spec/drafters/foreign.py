@@ -215,7 +215,8 @@ class ByText(ForeignDrafter):
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
     ) -> Draft:
-        steps = min(most, math.ceil(depth * self._translator.fertility))
+        # As many more as the last token takes at most: one that is cut is another one.
+        steps = min(most, math.ceil((depth + 1) * self._translator.fertility) - 1)
         logits, found = output.logits[:, -1], mx.zeros((len(texts), 0), mx.int32)
         for index in range(steps):
             if index:
