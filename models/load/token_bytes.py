@@ -40,8 +40,7 @@ class TokenBytes:
         special = {*tokenizer.all_special_tokens, *(each.content for each in added.values() if each.special)}
         self.special = {i: name for i, name in names.items() if name in special}
         """Names of special tokens."""
-        roles = {"bos": tokenizer.bos_token_id, "eos": tokenizer.eos_token_id}
-        self.roles = {role: i for role, i in roles.items() if i is not None}
+        self.end: int | None = tokenizer.eos_token_id
         read = _reader(self._backend)
         self.bytes = {
             i: name.encode() if i in added else read(name)
@@ -50,7 +49,7 @@ class TokenBytes:
         }
         """Of all others."""
         with_start = tokenizer("a")["input_ids"]
-        self.start = with_start[:1] if with_start[:1] == [self.roles.get("bos")] else []
+        self.start: list[int] = with_start[:1] if with_start[:1] == [tokenizer.bos_token_id] else []
         """What its texts begin with."""
         self.encode = lru_cache(REMEMBERED)(self._encode)
 

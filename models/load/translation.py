@@ -1,7 +1,8 @@
 """Between two tokenizers, by the bytes that their tokens stand for.
 
 A text is translated word by word: a word is read anew while it grows, what is before it stays. A token that
-both sides know is the same bytes to both; special tokens are the same where they have one name or one role.
+both sides know is the same bytes to both; special tokens are the same where they have one name, or end a
+text. What begins a text is not: chats have it before every turn, where another model sees a new text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,6 +49,8 @@ class Translation:
         seen = {ours[each]: theirs[each] for each in ours.keys() & theirs.keys()}
         self.special = self._special()
         """The draft model's token for a special one of the target's."""
+        self.targets = {theirs: ours for ours, theirs in reversed(self.special.items())}
+        """And back."""
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
         self._shared = sorted(seen.items())
         usual = self.target.nearest(USUAL)
@@ -74,9 +77,8 @@ class Translation:
     def _special(self) -> dict[int, int]:
         named = {name: i for i, name in self.draft.special.items()}
         found = {i: named[name] for i, name in self.target.special.items() if name in named}
-        for role, token in self.target.roles.items():
-            if token not in found and role in self.draft.roles:
-                found[token] = self.draft.roles[role]
+        if self.target.end is not None and self.draft.end is not None:
+            found.setdefault(self.target.end, self.draft.end)
         return found
 
 
@@ -155,9 +157,8 @@ class Words:
         written: list[int] = []
         for token in drafted:
             if token in self._between.draft.special:
-                return written, [ours for ours, theirs in self._between.special.items() if theirs == token][
-                    :1
-                ]
+                own = self._between.targets.get(token)
+                return written, [] if own is None else [own]
             written.append(token)
         return written, []
 

@@ -104,7 +104,7 @@ def test_it_learns_texts_as_it_reads_them_when_it_drafts(tmp_path: Path, target:
     tokenizer = read_tokenizer(MAKERS[target](tmp_path / "target"))
     make_tokenizer(tmp_path / "draft")
     tokens = Translation(tokenizer, read_tokenizer(tmp_path / "draft")).target
-    named = special_names(tokens, [tokens.special[tokens.roles["eos"]]], "{{ '<|user|>' }}")
+    named = special_names(tokens, [tokens.special[tokens.end or 0]], "{{ '<|user|>' }}")
     save_tokenizer(tmp_path / "draft", named)
     between, spelling = (
         Translation(tokenizer, read_tokenizer(tmp_path / "draft")),

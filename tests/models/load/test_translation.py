@@ -172,8 +172,8 @@ def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(bet
     word = list(by.target.encode("model"))
     transcript = by.transcript()
     read = transcript.to_draft([user, *word, end])
-    assert by.draft.of(read) == b"model" and read[-1] == by.draft.roles["eos"]
-    assert transcript.to_target([*by.draft.nearest("one"), by.draft.roles["eos"], 300])[-1] == end
+    assert by.draft.of(read) == b"model" and read[-1] == by.draft.end
+    assert transcript.to_target([*by.draft.nearest("one"), read[-1], 300])[-1] == end
     same = between("pieces", "others")
     assert same.special == {i: i + len(same.draft.bytes) - len(same.target.bytes) for i in names.values()}
 
@@ -213,19 +213,23 @@ def test_words_that_stand_apart_are_read_and_drafted_with_their_spaces(tmp_path:
     assert back.draft.of(back.transcript().to_draft(back.target.nearest(text))) == by.draft.of(read)
 
 
-def test_a_text_begins_with_one_token_of_beginning(tmp_path: Path) -> None:
-    target, draft = pieces(tmp_path / "target"), spaced(tmp_path / "draft")
+@pytest.mark.parametrize("name", [SPECIAL[1], "<s>"])
+def test_what_begins_a_text_is_at_its_beginning_and_there_once(tmp_path: Path, name: str) -> None:
+    target, draft = tmp_path / "target", spaced(tmp_path / "draft")
+    make_tokenizer(target, text=MIXED, vocabulary=400, special=(SPECIAL[0], name))
     tokenizer = Tokenizer.from_file(str(draft / "tokenizer.json"))
-    bos = tokenizer.token_to_id("<s>")
+    bos: Any = tokenizer.token_to_id("<s>")
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", bos)])  # type: ignore[assignment]
     tokenizer.save(str(draft / "tokenizer.json"))
-    config = json.loads((target / "tokenizer_config.json").read_text()) | {"bos_token": SPECIAL[1]}
+    config = json.loads((target / "tokenizer_config.json").read_text()) | {"bos_token": name}
     (target / "tokenizer_config.json").write_text(json.dumps(config))
     by, _ = translation(target, draft, None)
     assert by is not None
-    word, begin = list(by.target.nearest("model")), by.target.roles["bos"]
+    word, begin = list(by.target.nearest("model")), {each: i for i, each in by.target.special.items()}[name]
     read = [by.transcript().to_draft(tokens) for tokens in (word, [begin, *word])]
     assert read[0] == read[1] and read[0][0] == bos and bos not in read[0][1:]
+    again = by.transcript().to_draft([begin, *word, begin, *word])
+    assert again.count(bos) == (2 if name == "<s>" else 1), "in the middle only where it is the same token"
 
 
 def test_who_knows_most_tokens_guesses_among_them_and_who_does_not_writes_text(between: Any) -> None:
