@@ -110,6 +110,8 @@ class Words:
     def to_target(self, drafted: Sequence[int]) -> list[int]:
         target, draft = self._between.target, self._between.draft
         written, end = self._cut(drafted)
+        if not written:
+            return end
         word = [] if self._is_special(self._word) else self._word
         more = _whole(target.of(word) + draft.of(written))[len(target.of(word)) :]
         together = decoded(target.of(word) + more)

@@ -174,6 +174,7 @@ def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(bet
     read = transcript.to_draft([user, *word, end])
     assert by.draft.of(read) == b"model" and read[-1] == by.draft.end
     assert transcript.to_target([*by.draft.nearest("one"), read[-1], 300])[-1] == end
+    assert transcript.to_target([read[-1]]) == [end], "after one of them, where nothing is written"
     same = between("pieces", "others")
     assert same.special == {i: i + len(same.draft.bytes) - len(same.target.bytes) for i in names.values()}
 
