@@ -13,6 +13,8 @@ from app.shell.expected_speed import ASK, SOURCE, as_json, chosen_chip, lines, w
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
+from models.errors import ModelsError
+from models.load.translation import bridged
 from models.pairs.catalogue import Pair, all_pairs, find
 from models.pairs.installed import installed
 from models.pairs.own_drafters import own_drafters
@@ -65,10 +67,12 @@ def show(
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)
     ranked = fitting_drafters(pair, known)
+    facts["notes"] = _notes(pair)
     if json:
         json_data(facts | {"may_draft": [may_draft_json(pair, drafter) for drafter in ranked]})
         return
     del facts["expected"]
+    notes = facts.pop("notes")
     width = max(map(len, facts))
     for key, value in facts.items():
         label = "fits here" if key == "fits" else key.removesuffix("_bytes").replace("_", " ")
@@ -79,7 +83,15 @@ def show(
         data("\n".join(lines(pair, expected)))
     else:
         data(f"No speed is predicted: we do not know {pair.name}'s layers or format.")
-    data("\n".join(may_draft(pair, ranked)))
+    data("\n".join([*may_draft(pair, ranked), *map(one_line, notes)]))
+
+
+def _notes(pair: Pair) -> tuple[str, ...]:
+    """How a draft of another tokenizer drafts: those of the catalogue have their targets'."""
+    try:
+        return bridged(pair.spec) if pair.own and installed(pair.spec) else ()
+    except ModelsError as error:
+        return (str(error),)
 
 
 def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:

@@ -24,11 +24,13 @@ Examples:
   mlx-spec train smollm2-135m --kind layer_skip
   mlx-spec train ~/models/qwen3-4b --kind model --layers 4 --width 1024 --texts ~/notes"""
 
-LEARNT = ("--tokens", "--texts", "--from-chats", "--hours", "--bits", "--from")
+LEARNT = ("--tokens", "--texts", "--from-chats", "--hours", "--bits")
+SIZED = (*LEARNT, "--layers", "--width")
 KINDS: dict[str, tuple[str, ...]] = {
-    "eagle": LEARNT,
-    "medusa": LEARNT,
-    "model": (*LEARNT, "--layers", "--width"),
+    "eagle": (*LEARNT, "--from"),
+    "medusa": (*LEARNT, "--from"),
+    "model": (*SIZED, "--from"),
+    "characters": SIZED,
     "layer_skip": (),
 }
 """What can be made, and the options that each has a use for."""
@@ -46,7 +48,9 @@ def command(
     kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="What is made.")] = "eagle",
     tokens: Annotated[
         int | None,
-        typer.Option(min=1000, help="Tokens of text that it learns from: 1,000,000 if left out."),
+        typer.Option(
+            min=1000, help="Tokens of text that it learns from, or characters: 1,000,000 if left out."
+        ),
     ] = None,
     texts: Annotated[
         list[str] | None,
@@ -63,10 +67,12 @@ def command(
     ] = None,
     layers: Annotated[
         int | None,
-        typer.Option(min=1, help="Of a draft model: a quarter of the target's if left out, at most 4."),
+        typer.Option(
+            min=1, help="Of a model: a quarter of the target's if left out, at most 4; of characters 4."
+        ),
     ] = None,
     width: Annotated[
-        int | None, typer.Option(min=1, help="Of a draft model: half the target's if left out.")
+        int | None, typer.Option(min=1, help="Of a model: half the target's if left out; of characters 256.")
     ] = None,
     base: Annotated[
         str | None,
@@ -78,11 +84,12 @@ def command(
 ) -> int:
     """Make a drafter for a target from its own text.
 
-    eagle and medusa are heads that read the target's hidden states; model is a small model; layer_skip is a
-    search for those of the target's own layers that draft best.
+    eagle and medusa are heads that read the target's hidden states; model is a small model; characters is a
+    smaller one that reads characters; layer_skip is a search for those of the target's own layers that draft
+    best.
 
     It may be stopped at any time (Ctrl+C), and the same command goes on where it was. When it is done every
-    command uses the drafter with this target.
+    command uses the drafter with this target, but for one that reads characters: --draft names that.
     """
     given = {
         "--tokens": tokens, "--texts": texts, "--from-chats": from_chats, "--hours": hours, "--bits": bits,

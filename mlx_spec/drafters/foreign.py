@@ -9,6 +9,7 @@ always, so no text changes whatever the translation is worth.
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -19,7 +20,7 @@ from jaxtyping import Float, Int
 from mlx_spec.arrays import Draft, Length, Output, Pass
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
-from mlx_spec.drafters.draft_head import spread
+from mlx_spec.drafters.draft_head import restrict_head, spread
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
@@ -73,7 +74,7 @@ class ForeignDrafter(Drafter):
     """Any model of mlx-lm that keeps keys and values only.
 
     Args:
-        context_limit: positions the model has; it rests where the text goes beyond. None: no limit.
+        context_limit: positions the model has; of a text that goes beyond it reads the end. None: no limit.
 
     Raises:
         UnsupportedModel: its layers keep more than keys and values.
@@ -90,7 +91,7 @@ class ForeignDrafter(Drafter):
             )
         self.models = (self.cached,)
         self._translator = translator
-        self._limit = context_limit or math.inf
+        self._limit = context_limit
         self._transcripts: list[Transcript] = []
         self._unread = 0
         self._texts: list[list[int]] = []
@@ -113,15 +114,15 @@ class ForeignDrafter(Drafter):
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         each = zip(self._transcripts, context.host_tokens, strict=True)
-        texts = [transcript.to_draft(tokens) if tokens else [] for transcript, tokens in each]
+        texts = [self._end(transcript.to_draft(tokens)) if tokens else [] for transcript, tokens in each]
         # A free place goes along with another text: what is drafted there is not used.
         some = next(filter(None, texts), [])
         texts = [text if tokens else some for text, tokens in zip(texts, context.host_tokens, strict=True)]
         self._unread = 0
-        room = self._limit - max(map(len, texts))
-        if not depth or not all(texts) or room < 1:
+        if not depth or not all(texts):
             return Draft.none(len(texts))
-        return self._continue(texts, self._read(texts), depth, int(min(room, MOST_STEPS)), verifier)
+        room = MOST_STEPS if self._limit is None else self._limit - max(map(len, texts))
+        return self._continue(texts, self._read(texts), depth, min(room, MOST_STEPS), verifier)
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         self._count(texts)
@@ -137,6 +138,14 @@ class ForeignDrafter(Drafter):
             texts: in its own tokens.
             output: of their last ones.
         """
+
+    def _end(self, text: list[int]) -> list[int]:
+        """What is read of a text: its first token, which attention rests on (Xiao et al. 2023, arXiv
+        2309.17453), and its end, from a place that moves by half the positions at once."""
+        if self._limit is None:
+            return text
+        over, step = len(text) - self._limit * 3 // 4, self._limit // 2
+        return text if over <= 0 else text[:1] + text[-(-over // step) * step + 1 :]
 
     def _count(self, texts: Texts) -> None:
         each = zip(self._transcripts, texts, strict=True)
@@ -178,6 +187,8 @@ class ByVocabulary(ForeignDrafter):
         self._ours = mx.array([t for t, _ in pairs], mx.int32)
         self._theirs = mx.array([d for _, d in pairs], mx.int32)
         self._as_theirs = mx.put_along_axis(mx.zeros((target.vocab,), mx.int32), self._ours, self._theirs, 0)
+        with suppress(UnsupportedModel):  # where its last layer cannot be told from others, it stays whole
+            restrict_head(self.cached.model, [d for _, d in pairs])
 
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
@@ -204,7 +215,8 @@ class ByText(ForeignDrafter):
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
     ) -> Draft:
-        steps = min(most, math.ceil(depth * self._translator.fertility))
+        # As many more as the last token takes at most: one that is cut is another one.
+        steps = min(most, math.ceil((depth + 1) * self._translator.fertility) - 1)
         logits, found = output.logits[:, -1], mx.zeros((len(texts), 0), mx.int32)
         for index in range(steps):
             if index:

@@ -1,9 +1,10 @@
-"""A draft model to begin training with: a small llama over its target's vocabulary."""
+"""A draft model to begin training with: a small llama over its target's vocabulary or one of its own."""
 
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
+from jaxtyping import Float
 from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec.drafters.draft_head import embedding_of
@@ -16,8 +17,21 @@ SPREAD = 0.02
 
 
 def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
-    """Float32 weights. Input and output rows, which are the same, are the target's, along their principal
-    directions where it is narrower; layers, too, where they are of one size.
+    """Input and output rows, which are the same, are the target's, along their principal directions where it
+    is narrower; layers, too, where they are of one size.
+    """
+    rows = matrix(embedding_of(target))
+    assert rows is not None, "it is one of MLX's own layers"
+    model = new_model(args, narrowed(rows.astype(mx.float32), args.hidden_size), seed)
+    copy_layers(model, target)
+    return model
+
+
+def new_model(args: ModelArgs, rows: Float[mx.array, "vocab width"] | None = None, seed: int = 0) -> Model:
+    """Float32 weights.
+
+    Args:
+        rows: input and output rows; None: random ones.
     """
     mx.random.seed(seed)
     model = Model(args)
@@ -25,13 +39,11 @@ def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
         # Small at first, so that each layer begins as little more than what passes it by.
         for part in (layer.self_attn.o_proj, layer.mlp.down_proj):
             part.weight = mx.random.normal(part.weight.shape) * SPREAD
-    rows = matrix(embedding_of(target))
-    assert rows is not None, "it is one of MLX's own layers"
-    model.model.embed_tokens.weight = narrowed(rows.astype(mx.float32), args.hidden_size)
+    if rows is not None:
+        model.model.embed_tokens.weight = rows
     # Logits of about one: it begins with no opinion, not with wrong ones.
     length = mx.linalg.norm(model.model.embed_tokens.weight, axis=-1).mean()
     model.model.norm.weight = mx.ones((args.hidden_size,)) / length
-    copy_layers(model, target)
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())
     return model
@@ -63,8 +75,8 @@ def learner(model: nn.Module, tokens: int, vocab: int, rate: float) -> Learner:
     """What a draft model learns: the next token.
 
     Args:
-        tokens: of the model and the target both.
-        vocab: of the target.
+        tokens: of the model and the texts both.
+        vocab: of the texts.
         rate: share of the usual learning rates.
     """
 

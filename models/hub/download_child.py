@@ -6,9 +6,9 @@ whether they belong together, and only then the gigabytes.
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from models.hub.progress import ModelProgress, Phase, Progress
 from models.hub.repository import HubFile, Repository, ask_hub
 from models.load.configuration import check_architecture
 from models.load.tokenizers import read_tokenizer
-from models.load.translation import translation
+from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
 from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.folder import check_folder, check_target, folder_kind, read_json
@@ -38,18 +38,6 @@ from models.speed.machine import free_disk
 _WORKERS = 4
 _TICK_SECONDS = 0.2
 _STEP_BYTES = 1 << 20
-
-
-@contextmanager
-def _small_files(path: Path) -> Iterator[Path]:
-    """The folder with a model's config.json and tokenizer."""
-    if path.is_dir():
-        yield path
-        return
-    from models.load.checkpoint import opened  # MLX takes a moment to load
-
-    with opened(path) as checkpoint:
-        yield checkpoint.folder
 
 
 class Job:
@@ -138,7 +126,7 @@ class Job:
             models = {
                 s: f for s, f in zip(self.sources, found, strict=True) if folder_kind(f) in DRAFT_MODELS
             }
-            folders = [stack.enter_context(_small_files(folder)) for folder in models.values()]
+            folders = [stack.enter_context(small_files(folder)) for folder in models.values()]
             for source, folder in zip(models, folders, strict=True):
                 check_architecture(read_json(folder / "config.json") or {}, str(source))
             if len(folders) == 2:

@@ -1,86 +1,43 @@
 """Between two tokenizers, by the bytes that their tokens stand for.
 
 A text is translated word by word: a word is read anew while it grows, what is before it stays. A token that
-both sides know is the same bytes to both; special tokens are the same where they have one name or one role.
+both sides know is the same bytes to both; special tokens are the same where they have one name, or end a
+text. What begins a text is not: chats have it before every turn, where another model sees a new text.
 """
 
-import json
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from models.errors import BadChoice
-from models.load.tokenizers import PROBES, differences, read_tokenizer, same_files
+from models.load.token_bytes import TokenBytes, decoded
+from models.load.tokenizers import differences, read_tokenizer, same_files
+from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import MODEL
 from models.pairs.folder import folder_kind
+from models.pairs.installed import installed_folder
+from models.pairs.pair import PairSpec
 
-SPACE = "\u2581"
-"""SentencePiece's space."""
 LONGEST = 32
 """Tokens after which a word without an end is taken for ended."""
-REMEMBERED = 65_536
-"""Words whose tokens are kept."""
 MOSTLY = 0.5
 """Share of a usual text's tokens that both must know to guess among those."""
-ANCHORS = ("", "\n", "a")
-"""What a text is written after, where it is not encoded alone as it stands."""
 
+USUAL = """Sure! Here is a short explanation of how this works, and an example:
 
-class TokenBytes:
-    """What the tokens of one tokenizer stand for.
+1. The function takes a list of numbers, which may be empty.
+2. It returns the sum of those that are larger than zero, as a whole number.
 
-    Args:
-        tokenizer: Hugging Face's, a fast one.
-    """
+```python
+def total(values: list[float]) -> int:
+    return round(sum(value for value in values if value > 0))
+```
 
-    def __init__(self, tokenizer: Any):
-        self._backend = tokenizer.backend_tokenizer
-        self._special = set(tokenizer.all_special_tokens) | {
-            each.content for each in tokenizer.added_tokens_decoder.values() if each.special
-        }
-        self.special = {i: name for name, i in tokenizer.get_vocab().items() if name in self._special}
-        """Names of special tokens."""
-        roles = {"bos": tokenizer.bos_token_id, "eos": tokenizer.eos_token_id}
-        self.roles = {role: i for role, i in roles.items() if i is not None}
-        ordinary = {i: name for name, i in tokenizer.get_vocab().items() if i not in self.special}
-        added = set(tokenizer.get_added_vocab())
-        read = _reader(json.loads(self._backend.to_str()).get("decoder"))
-        self.bytes = {i: name.encode() if name in added else read(name) for i, name in ordinary.items()}
-        """Of all others."""
-        with_start = tokenizer("a")["input_ids"]
-        self.start = with_start[:1] if with_start[:1] == [self.roles.get("bos")] else []
-        """What its texts begin with."""
-        self.encode = lru_cache(REMEMBERED)(self._encode)
-
-    def of(self, tokens: Sequence[int]) -> bytes:
-        """Special ones are nothing."""
-        return b"".join(self.bytes.get(token, b"") for token in tokens)
-
-    def _encode(self, text: str) -> tuple[int, ...] | None:
-        """Tokens that are this text, in the middle of another; None where it cannot say it.
-
-        Some tokenizers put a space before a text: then it is encoded without its own, or after another text.
-        """
-        wanted = text.encode()
-        for before in (*ANCHORS, None):
-            if before is None and not text.startswith(" "):
-                continue
-            tokens = self._tokens(text[1:] if before is None else before + text)
-            for start in range(3 if before else 1):
-                if self.of(tokens[start:]) == wanted:
-                    return tuple(tokens[start:])
-        return None
-
-    def nearest(self, text: str) -> tuple[int, ...]:
-        """Its tokens, those of a text that it takes for the same where it changes texts."""
-        if (found := self.encode(text)) is not None:
-            return found
-        puts_space = self.of(self._tokens("a")) == b" a"
-        return tuple(self._tokens(text.removeprefix(" ") if puts_space else text))
-
-    def _tokens(self, text: str) -> list[int]:
-        return self._backend.encode(text, add_special_tokens=False).ids
+The capital of France is Paris. Although it isn't the largest city in Europe, about 2.1 million people live
+there, and many more come to see it every year. However, you should not travel in August: "all is closed".
+"""
+"""What answers look like; texts of other scripts are bytes to many tokenizers, which all know."""
 
 
 class Translation:
@@ -88,21 +45,17 @@ class Translation:
 
     def __init__(self, target: Any, draft: Any):
         self.target, self.draft = TokenBytes(target), TokenBytes(draft)
-        theirs: dict[bytes, int] = {}
-        for token in sorted(self.draft.bytes):
-            theirs.setdefault(self.draft.bytes[token], token)
-        seen: dict[int, int] = {}
-        for token in sorted(self.target.bytes):
-            if (other := theirs.pop(self.target.bytes[token], None)) is not None:
-                seen[token] = other
+        ours, theirs = self.target.by_bytes(), self.draft.by_bytes()
+        seen = {ours[each]: theirs[each] for each in ours.keys() & theirs.keys()}
         self.special = self._special()
         """The draft model's token for a special one of the target's."""
+        self.targets = {theirs: ours for ours, theirs in reversed(self.special.items())}
+        """And back."""
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
         self._shared = sorted(seen.items())
-        probes = [self.target.nearest(text) for text in PROBES]
-        ours = sum(map(len, probes))
-        self._fertility = sum(len(self.draft.nearest(text)) for text in PROBES) / ours
-        self.known = sum(token in seen for probe in probes for token in probe) / ours
+        usual = self.target.nearest(USUAL)
+        self._fertility = len(self.draft.nearest(USUAL)) / len(usual)
+        self.known = sum(token in seen for token in usual) / len(usual)
         """Share of a usual text's tokens that both know."""
 
     @property
@@ -124,9 +77,8 @@ class Translation:
     def _special(self) -> dict[int, int]:
         named = {name: i for i, name in self.draft.special.items()}
         found = {i: named[name] for i, name in self.target.special.items() if name in named}
-        for role, token in self.target.roles.items():
-            if token not in found and role in self.draft.roles:
-                found[token] = self.draft.roles[role]
+        if self.target.end is not None and self.draft.end is not None:
+            found.setdefault(self.target.end, self.draft.end)
         return found
 
 
@@ -150,18 +102,23 @@ class Words:
             self._word.append(token)
             self._read.append(token)
         said = self._said(self._word)
-        return [] if said is None else [*self._between.draft.start, *self._ids, *said]
+        if said is None:
+            return []
+        read, start = [*self._ids, *said], self._between.draft.start
+        return read if read[:1] == start else [*start, *read]
 
     def to_target(self, drafted: Sequence[int]) -> list[int]:
         target, draft = self._between.target, self._between.draft
         written, end = self._cut(drafted)
+        if not written:
+            return end
         word = [] if self._is_special(self._word) else self._word
         more = _whole(target.of(word) + draft.of(written))[len(target.of(word)) :]
-        together = _decoded(target.of(word) + more)
+        together = decoded(target.of(word) + more)
         tokens = together and target.encode(together)
         if tokens and list(tokens[: len(word)]) == word:
             return [*tokens[len(word) :], *end]
-        alone = _decoded(more)  # the target has cut its word in another way: it goes on from there
+        alone = decoded(more)  # the target has cut its word in another way: it goes on from there
         tokens = alone and target.encode(alone)
         return [*tokens, *end] if tokens else []
 
@@ -191,7 +148,7 @@ class Words:
         if self._is_special(word):
             known = self._between.special.get(word[0])
             return [] if known is None else [known]
-        text = _decoded(self._between.target.of(word))
+        text = decoded(self._between.target.of(word))
         return None if text is None else self._between.draft.nearest(text)
 
     def _text(self, errors: str) -> str:
@@ -202,9 +159,8 @@ class Words:
         written: list[int] = []
         for token in drafted:
             if token in self._between.draft.special:
-                return written, [ours for ours, theirs in self._between.special.items() if theirs == token][
-                    :1
-                ]
+                own = self._between.targets.get(token)
+                return written, [] if own is None else [own]
             written.append(token)
         return written, []
 
@@ -232,7 +188,8 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
             "(on the command line: --draft none)."
         )
     found = Translation(*tokenizers)
-    how = "it guesses among those" if found.by_vocabulary else "it writes text, which the target reads"
+    spells = f"it writes text, {found.fertility:.1f} of its tokens for one of the target's"
+    how = "it guesses among those" if found.by_vocabulary else spells
     better = f" The draft {fitting} reads text as the target does." if fitting else ""
     return found, (
         f"The draft has another tokenizer. Both know {found.known:.0%} of a usual text's tokens: {how}. "
@@ -240,45 +197,31 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
     )
 
 
-def _decoded(text: bytes) -> str | None:
-    """None where it is no whole characters."""
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return None
+def bridged(spec: PairSpec) -> tuple[str, ...]:
+    """What there is to say of the tokenizers of a pair that is here; raises ModelsError as `translation`."""
+    if spec.draft is None:
+        return ()
+    with ExitStack() as stack:
+        paths = [installed_folder(source, spec) for source in (spec.target, spec.draft)]
+        target, draft = (stack.enter_context(small_files(path)) for path in paths)
+        return translation(target, draft, fitting_draft(spec.target))[1]
+
+
+@contextmanager
+def small_files(path: Path) -> Iterator[Path]:
+    """The folder with a model's config.json and tokenizer."""
+    if path.is_dir():
+        yield path
+        return
+    from models.load.checkpoint import opened  # MLX takes a moment to load
+
+    with opened(path) as checkpoint:
+        yield checkpoint.folder
 
 
 def _whole(text: bytes) -> bytes:
     """Without the half of a character at its end."""
     for cut in range(min(4, len(text) + 1)):
-        if _decoded(text[: len(text) - cut]) is not None:
+        if decoded(text[: len(text) - cut]) is not None:
             return text[: len(text) - cut]
     return text
-
-
-def _reader(decoder: Any) -> Any:
-    """From a token's name to its bytes, as this decoder of a tokenizer.json has them."""
-    kinds = {each["type"] for each in _decoders(decoder)}
-    if "ByteLevel" in kinds:
-        letters = {letter: number for number, letter in enumerate(_byte_letters())}
-        return lambda name: b"".join(
-            bytes([letters[letter]]) if letter in letters else letter.encode() for letter in name
-        )
-
-    def read(name: str) -> bytes:
-        if "ByteFallback" in kinds and len(name) == 6 and name.startswith("<0x"):
-            return bytes([int(name[3:5], 16)])
-        return name.replace(SPACE, " ").encode()
-
-    return read
-
-
-def _decoders(decoder: Any) -> Iterator[dict[str, Any]]:
-    yield from (decoder or {}).get("decoders", [decoder] if decoder else [])
-
-
-def _byte_letters() -> list[str]:
-    """The letter that stands for each byte in byte-level tokens (GPT-2's `bytes_to_unicode`)."""
-    shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = iter(range(256, 512))
-    return [chr(byte if byte in shown else next(others)) for byte in range(256)]

@@ -94,7 +94,7 @@ def near_repositories(repo: str) -> tuple[str, ...]:
 def fitting_draft(target: Source) -> str | None:
     """A draft of the catalogue for the target's tokenizer family, going by the target's name."""
     for pair in all_pairs():
-        if target in pair.spec.sources:
+        if target in pair.spec.sources and not pair.own:
             return pair.draft.repo if pair.draft and pair.name != BUILTIN_PAIR else None
     name = Path(target.repo).name.lower()
     families = _tables()["family"].values()

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from models.errors import BadChoice, ModelsError
 from models.pairs.catalogue import all_pairs
 from models.pairs.folder import check_drafter, read_json
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
+
+CHARACTERS = "characters"
+"""What a draft model reads (`mlx_spec.reads` in its config.json) that reads no tokens of its target's."""
 
 
 def target_name(target: Source) -> str:
@@ -18,7 +22,7 @@ def target_name(target: Source) -> str:
 
 def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
     """Folders by the kind of drafter in them, a person's own in the place of shipped ones; and what is wrong
-    with those that are left out.
+    with those that are left out. One that reads characters is none of them: it drafts where it is named.
 
     `mlx_spec.target` in a folder's config.json names the target it was made for, as `target_name`, repository
     or folder; without it, the folder's place says so.
@@ -26,9 +30,10 @@ def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
         try:
-            kind = check_drafter(folder)
-            _check_target(folder, target)
-            found[kind] = folder
+            kind, facts = check_drafter(folder), _facts(folder)
+            _check_target(facts, target)
+            if facts.get("reads") != CHARACTERS:
+                found[kind] = folder
         except (ModelsError, OSError) as error:
             trouble.append(f"The drafter in {folder} is left out: {error}")
     return found, trouble
@@ -43,8 +48,13 @@ def _folders(name: str) -> Iterator[Path]:
         yield from sorted(folder for folder in own.iterdir() if not folder.name.startswith("."))
 
 
-def _check_target(folder: Path, target: Source) -> None:
+def _facts(folder: Path) -> dict[str, Any]:
+    """What training noted."""
     facts = (read_json(folder / "config.json") or {}).get("mlx_spec")
-    made_for = facts.get("target") if isinstance(facts, dict) else None
+    return facts if isinstance(facts, dict) else {}
+
+
+def _check_target(facts: dict[str, Any], target: Source) -> None:
+    made_for = facts.get("target")
     if made_for is not None and made_for not in (target_name(target), target.repo, str(target)):
         raise BadChoice(f"it was made for {made_for}.")

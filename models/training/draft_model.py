@@ -93,16 +93,21 @@ def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width:
 
 
 def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
-    names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
-             "num_key_value_heads", "head_dim", "rms_norm_eps", "vocab_size", "max_position_embeddings",
-             "rope_theta", "tie_word_embeddings")  # fmt: skip
-    ends = {"eos_token_id": sorted(shop.tokenizer.eos_token_ids)}
-    config = {"architectures": ["LlamaForCausalLM"], **{name: getattr(args, name) for name in names}, **ends}
+    config = llama_config(args, sorted(shop.tokenizer.eos_token_ids))
 
     def begun(target: Any, tokens: Sequence[int]) -> Learner:
         return learner(small_model(target, args), len(tokens), vocabulary(target), 1.0)
 
     return _kind(shop, begun, config, f"fit-{args.num_hidden_layers}x{args.hidden_size}")
+
+
+def llama_config(args: ModelArgs, ends: Sequence[int]) -> dict[str, Any]:
+    """The config.json of such a model, `ends` being what ends a text."""
+    names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
+             "num_key_value_heads", "head_dim", "rms_norm_eps", "vocab_size", "max_position_embeddings",
+             "rope_theta", "tie_word_embeddings")  # fmt: skip
+    shape = {name: getattr(args, name) for name in names}
+    return {"architectures": ["LlamaForCausalLM"], **shape, "eos_token_id": list(ends)}
 
 
 def _of_model(shop: Workshop, text: str) -> Kind:

@@ -10,18 +10,22 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from mlx_spec.target.model import Model
-from mlx_spec.training import own_text, study
+from mlx_spec.training import own_text
+from mlx_spec.training import study as studies
 from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
+from models.load.translation import USUAL
 from models.size_text import size_text
-from models.training.job import EPOCHS, LONGEST, Job
+from models.training.job import EPOCHS, Job
 from models.training.kinds import Kind
 from models.training.work import Report, Wishes, Work, accepted_text, seconds, time_text
 from models.training.workshop import Workshop
 
 TOKENS = 1_000_000
 """Of text, where nothing is said."""
+SHORTEST = 16
+"""Tokens of a text that it can learn from."""
 PROBE = 256
 """Tokens of a text that the target reads to see how fast it is."""
 
@@ -59,7 +63,7 @@ class Fitting(Work):
         }
         noted = self._shop.about(facts)
         self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._wishes.bits))
-        right = accepted_text(self._acceptance)
+        right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "How often it is right was not looked at: it has no text of the target's own."
         return (
             True,
@@ -69,19 +73,21 @@ class Fitting(Work):
     def estimate(self) -> str:
         """Timed on a little of each."""
         target, kind, tokens = self._shop.target, self._kind, self._tokens
-        tapped, text = Model(target, taps=kind.taps(target)), Text(list(range(1, 1 + PROBE)), 0, True)
-        studied = study.study(tapped, text)
-        reading = tokens * seconds(lambda: mx.eval(study.study(tapped, text).logprobs)) / PROBE
+        usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
+        tapped, text = Model(target, taps=kind.taps(target)), Text((usual * PROBE)[:PROBE], 0, True)
+        studied = kind.study(tapped, text)
+        count = len(studied.tokens)
+        reading = tokens * seconds(lambda: mx.eval(kind.study(tapped, text).logprobs)) / count
         learner = kind.learner(target, list(range(min(kind.known or kind.vocab(target), kind.vocab(target)))))
         fit = Fit(learner, [], 1, self._shop.unfinished / "none.safetensors")
         batch = Batch([studied], fit.table)
-        learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / PROBE
-        disk = int(tokens * sum(getattr(studied, name).nbytes for name in study.NAMES) / PROBE)
-        writing = tokens * self._shop.writing(own_text.ROWS)
+        learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / count
+        disk = int(tokens * sum(getattr(studied, name).nbytes for name in studies.NAMES) / count)
+        writing = tokens * PROBE / count * self._shop.writing(own_text.ROWS)
         return "\n".join(
             (
                 f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
-                f"{tokens:,} tokens of text:",
+                f"{tokens:,} {kind.unit} of text:",
                 f"  the target writes them     {time_text(writing)}",
                 f"  what it makes of them      {time_text(reading)}, {size_text(disk)} on disk",
                 f"  the drafter learns         {time_text(learning)}",
@@ -95,14 +101,20 @@ class Fitting(Work):
         Raises:
             ModelsError: no text in a place, or the target cannot write chats once it has to.
         """
-        count = sum(1 for file in self._job.files for _ in study.read(file))
-        yield from islice(self._documents(places), count, None)
+        count = sum(1 for file in self._job.files for _ in studies.read(file))
+        yield from islice(self._parts(self._documents(places)), count, None)
         # Other texts each time, so that a job that goes on gets no text twice.
-        yield from self._shop.own_texts(seed=time.time_ns())
+        yield from self._parts(self._shop.own_texts(seed=time.time_ns()))
+
+    def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:
+        longest = self._kind.longest
+        for text in texts:
+            for first in range(0, len(text.tokens), longest):
+                tokens = text.tokens[first : first + longest]
+                if len(tokens) >= SHORTEST:
+                    yield Text(tokens, max(0, text.begin - first), text.greedy)
 
     def _documents(self, places: Iterable[str]) -> Iterator[Text]:
         for place in map(Path, places):
             for text in read_texts(place, listed(place))[0]:
-                ids = list(self._shop.tokenizer.encode(text, add_special_tokens=False))
-                for first in range(0, len(ids), LONGEST):
-                    yield Text(ids[first : first + LONGEST])
+                yield Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False)))

@@ -4,7 +4,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -21,8 +21,6 @@ from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
 """Texts of a file: what a stop loses at most, with those that are being written."""
-SHORTEST, LONGEST = 16, 640
-"""Tokens of a text that are learnt from."""
 HELD_OUT = 20
 """One file of so many is kept out of what is learnt from."""
 EPOCHS = 4
@@ -78,7 +76,8 @@ class Job:
             if progress.files >= looked + SHOWN:
                 looked, look = progress.files, fit.acceptance(held)
             left = pace.left(done, fit.tokens)
-            report(Step("Learning", done, fit.tokens, "tokens", left, accepted_text(look)))
+            unit = self._kind.unit
+            report(Step("Learning", done, fit.tokens, unit, left, accepted_text(look, unit)))
 
         fit.run(fitted)
         self.hours = fit.progress.seconds / 3600
@@ -90,21 +89,24 @@ class Job:
         done = self.tokens_read
         pace = Pace(done)
         tapped = Model(self._target, taps=self._kind.taps(self._target))
-        texts = self._fitting()
+        texts = iter(self._texts)
         while done < self._tokens and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
-                studies.append(_studied(tapped, text))
-                done += len(text.tokens)
-                report(Step("Texts", done, self._tokens, "tokens", pace.left(done, self._tokens)))
+                studies.append(self._studied(tapped, text))
+                done += len(studies[-1].tokens)
+                left = pace.left(done, self._tokens)
+                report(Step("Texts", done, self._tokens, self._kind.unit, left))
             if not studies:
                 return
             study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
 
-    def _fitting(self) -> Iterator[Text]:
-        for text in self._texts:
-            if len(text.tokens) >= SHORTEST:
-                yield Text(text.tokens[:LONGEST], text.begin, text.greedy)
+    def _studied(self, tapped: Model, text: Text) -> study.Study:
+        found = self._kind.study(tapped, text)
+        tapped.forget()
+        mx.eval([getattr(found, name) for name in study.NAMES])
+        mx.clear_cache()
+        return found
 
     def _fit(self) -> tuple[Fit, list[Path]]:
         """The fit as far as it is, and the files that are kept out."""
@@ -139,11 +141,3 @@ class Job:
         return (
             math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
         )
-
-
-def _studied(tapped: Model, text: Text) -> study.Study:
-    found = study.study(tapped, text)
-    tapped.forget()
-    mx.eval([getattr(found, name) for name in study.NAMES])
-    mx.clear_cache()
-    return found

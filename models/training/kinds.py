@@ -15,8 +15,10 @@ from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from mlx_spec.drafters.head import width_of
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape, medusa_taps
-from mlx_spec.training import start, unroll
+from mlx_spec.target.model import Model
+from mlx_spec.training import start, study, unroll
 from mlx_spec.training.fit import Batch, Learner
+from mlx_spec.training.study import Study, Text
 from mlx_spec.training.unroll import Guesses
 from models.errors import BadChoice
 from models.load.drafters import load_drafter
@@ -26,6 +28,8 @@ from models.pairs.folder import folder_kind
 
 HEADS, LAYERS = 4, 1
 """Medusa's, and of each of them: further ones would be right too seldom."""
+LONGEST = 640
+"""Tokens of a text that are learnt from together."""
 FURTHER = 0.5
 """Share of the learning rates for a head that was trained before."""
 
@@ -49,6 +53,16 @@ class Kind:
     """When it drafts; the target's name follows."""
     tokens: Sequence[int] | None = None
     """Which tokens it guesses among, where they are not chosen by the texts."""
+    spell: Callable[[Text], Study] | None = None
+    """A text in tokens of its own; None: it learns what the target makes of it."""
+    longest: int = LONGEST
+    """The target's tokens of a text that are learnt from together."""
+    unit: str = "tokens"
+    """What it counts its texts in."""
+
+    def study(self, tapped: Model, text: Text) -> Study:
+        """What it learns from of a text, which the target reads if it has to."""
+        return study.study(tapped, text) if self.spell is None else self.spell(text)
 
 
 def eagle(config: Mapping[str, Any]) -> Kind:

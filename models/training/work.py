@@ -87,13 +87,12 @@ class Work(ABC):
         """
 
 
-def accepted_text(acceptance: Sequence[float]) -> str:
+def accepted_text(acceptance: Sequence[float], unit: str) -> str:
     """Empty where it was not looked at."""
     shares = ", ".join(f"{each:.0%}" for each in acceptance)
-    return shares and (
-        f"Of drafts on texts it has not seen, the first 1, 2, ... tokens are accepted: {shares} "
-        f"({1 + sum(acceptance):.2f} tokens per pass of the target)."
-    )
+    tokens = f" ({1 + sum(acceptance):.2f} tokens per pass of the target)" if unit == "tokens" else ""
+    found = f"Of drafts on texts it has not seen, the first 1, 2, ... {unit} are accepted: {shares}{tokens}."
+    return found if shares else ""
 
 
 def time_text(seconds: float) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, read_source
+from models.training.characters import character_model
 from models.training.draft_model import draft_model
 from models.training.fitting import Fitting
 from models.training.kinds import KINDS, trained
@@ -28,5 +29,6 @@ def _head(name: str, shop: Workshop, wishes: Wishes) -> Work:
 WORKS: dict[str, Begin] = {
     **{name: partial(_head, name) for name in KINDS},
     "model": draft_model,
+    "characters": character_model,
     "layer_skip": LayerSearch,
 }

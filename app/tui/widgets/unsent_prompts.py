@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 from app.chat.open_chat import OpenChat
 from app.history.store import History
-from app.history.unsent import BeingWritten, Unsent, gave_back, keep_unsent, take_over, unsent
+from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
 from app.shell.left_behind import LeftBehind
 from app.tui.widgets.prompt import Prompt

@@ -178,7 +178,7 @@ def test_a_dry_run_says_its_time_and_makes_nothing(
     [
         ("layer_skip --bits 8", "--kind layer_skip has no use for --bits; it is for eagle"),
         ("layer_skip --tokens 2000", "--kind layer_skip has no use for --tokens"),
-        ("eagle --layers 2", "--kind eagle has no use for --layers; it is for model."),
+        ("eagle --layers 2", "--kind eagle has no use for --layers; it is for model, characters."),
         ("model --from x --width 64", "--from names a model, which has its layers and width"),
         ("model --from {target}", "is no smaller than the target"),
         ("model --from nowhere/at-all", "is not on this machine"),

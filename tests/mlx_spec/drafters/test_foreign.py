@@ -1,9 +1,11 @@
 """A draft model that reads the text in tokens of its own: no text changes, and it drafts what it should."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
 
 from mlx_spec import Engine, Options
@@ -135,6 +137,17 @@ def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_
         assert count < 12 or all(each.accepted == len(each.drafted) for each in full)
 
 
+def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_told():
+    known, unclear = mirrored(), mirrored()
+    unclear.one, unclear.another = nn.Linear(32, VOCAB), nn.Linear(32, VOCAB)
+    options, drafted = Options(max_tokens=24, drafter="foreign", draft_length=3), []
+    for model in (known, unclear):
+        engine = engine_with(ByVocabulary(model, Mapped()))
+        drafted.append([each.drafted for each in engine.generate(prompt(30, 3), options)])
+    assert drafted[0] == drafted[1]
+    assert len(known.model.embed_tokens.few.weight) == VOCAB - len(STRANGE)
+
+
 @pytest.mark.parametrize("kind", ["text", "digits"])
 def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(kind):
     drafter: Any = KINDS[kind]()
@@ -215,12 +228,24 @@ def test_without_words_or_with_tokens_that_are_none_the_text_is_the_plain_one(dr
     )
 
 
-def test_it_rests_where_its_own_context_ends():
+def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
     limited = ByVocabulary(mirrored(), Mapped(), context_limit=40)
-    engine, ids = engine_with(limited), prompt(30, 3)
-    rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="foreign", draft_length=3)))
-    assert tokens(rounds) == reference(engine.target.model, ids, 40)
-    assert any(each.drafted for each in rounds[:4]) and not any(each.drafted for each in rounds[-10:])
+    engine, ids, honest, read = engine_with(limited), prompt(90, 3), ByVocabulary._read, []
+
+    def reads(self, texts):
+        read.append(texts[0])
+        return honest(self, texts)
+
+    monkeypatch.setattr(ByVocabulary, "_read", reads)
+    rounds = list(engine.generate(ids, Options(max_tokens=60, drafter="foreign", draft_length=3)))
+    whole = tokens(rounds)
+    assert whole == reference(engine.target.model, ids, 60)
+    whole = Whole(Mapped()).to_draft(ids + whole)
+    for first, *end in read:
+        assert first == whole[0] and 10 <= len(end) < 30
+        assert any(whole[place : place + len(end)] == end for place in range(1, len(whole), 20))
+    assert sum(a[1:3] != b[1:3] for a, b in pairwise(read)) <= 4, "it seldom moves on"
+    assert all(each.drafted for each in rounds[2:-1])
 
 
 def test_a_recurrent_draft_is_refused():

@@ -1,14 +1,18 @@
 """A pair whose draft has another tokenizer: it is told, it drafts, and no word changes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.cli import main
 from models.load.engine import load
+from models.load.translation import USUAL
+from models.pairs.own_pairs import add_own, describe_own
+from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
-from tests.models.load.test_translation import characters, pieces
+from tests.models.load.test_translation import characters, others, pieces
 from tests.models.tiny_models import TEXT, make_model, make_tokenizer
 
 GENERATE = ["generate", "--prompt", "the small model guesses", "--max-tokens", "24", "--json"]
@@ -41,6 +45,33 @@ def test_a_draft_of_another_tokenizer_drafts_and_the_text_stays(
     assert texts[1]["stats"]["rounds_by_drafter"]["foreign"] > 0
     assert main([*GENERATE, "--target", str(target), "--drafter", str(draft)]) == 2
     assert "has no drafter model. It has: lookup, foreign. Its draft has another" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [characters, pieces, others])
+def test_pairs_says_which_way_a_draft_is_bridged_and_what_that_costs(
+    target: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    kind: Callable[[Path], Path],
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    draft = make_model(kind(tmp_path / "draft"), num_hidden_layers=1)
+    if kind is characters:
+        make_tokenizer(target, text=(USUAL * 9,), vocabulary=400)
+    make_model(target, num_hidden_layers=4, vocab_size=420)
+    spec = PairSpec("mine", Source(str(target)), Source(str(draft)))
+    add_own(describe_own(spec, [0, 0]))
+    assert main(["pairs", "show", "mine"]) == 0
+    said = capfd.readouterr().out
+    assert main(["pairs", "show", "mine", "--json"]) == 0
+    notes = json.loads(capfd.readouterr().out)["notes"]
+    assert len(notes) == (kind is not pieces) and all(note in said for note in notes)
+    assert "reads text as the target does" not in said, "none is known that does"
+    assert kind is not characters or "it writes text, 2.3 of its tokens for one of the target's" in said
+    assert kind is not others or "it guesses among those. Every draft waits for the text" in said
+    (draft / "tokenizer.json").write_text("{}")
+    assert main(["pairs", "show", "mine"]) == 0
 
 
 def test_a_draft_head_is_for_the_targets_own_tokens(

@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from models.errors import BadChoice
 from models.load.tokenizers import read_tokenizer
-from models.load.translation import Translation, translation
+from models.load.translation import USUAL, Translation, translation
 from tests.models.tiny_models import SPECIAL, TEXT, make_tokenizer
 
 WORDS = ("the small model", " guesses", " ahead\n", "\n\n  def f(x):", " return", " größe naïve", " 日本語",
@@ -74,6 +83,29 @@ def pieces(folder: Path) -> Path:
 def others(folder: Path) -> Path:
     make_tokenizer(folder, text=("entirely other words, größer still " * 30,), vocabulary=340)
     return folder
+
+
+def words(folder: Path) -> Path:
+    """As BERT has them: words stand apart, what goes on with one is marked."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.BertNormalizer()  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
+    tokenizer.decoder = decoders.WordPiece()  # type: ignore[assignment]
+    trainer = trainers.WordPieceTrainer(vocab_size=200, show_progress=False, special_tokens=["<unk>"])
+    tokenizer.train_from_iterator(MIXED, trainer)
+    return saved(tokenizer, folder)
+
+
+def ended(folder: Path) -> Path:
+    """As GPT's first one has them: the end of a word is marked."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")  # type: ignore[assignment]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, show_progress=False, end_of_word_suffix="</w>", special_tokens=["<unk>"]
+    )
+    tokenizer.train_from_iterator(MIXED, trainer)
+    return saved(tokenizer, folder)
 
 
 MAKERS = {"pieces": pieces, "others": others, "spaced": spaced, "characters": characters}
@@ -140,10 +172,65 @@ def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(bet
     word = list(by.target.encode("model"))
     transcript = by.transcript()
     read = transcript.to_draft([user, *word, end])
-    assert by.draft.of(read) == b"model" and read[-1] == by.draft.roles["eos"]
-    assert transcript.to_target([*by.draft.nearest("one"), by.draft.roles["eos"], 300])[-1] == end
+    assert by.draft.of(read) == b"model" and read[-1] == by.draft.end
+    assert transcript.to_target([*by.draft.nearest("one"), read[-1], 300])[-1] == end
+    assert transcript.to_target([read[-1]]) == [end], "after one of them, where nothing is written"
     same = between("pieces", "others")
     assert same.special == {i: i + len(same.draft.bytes) - len(same.target.bytes) for i in names.values()}
+
+
+def test_the_bytes_of_other_scripts_do_not_make_a_draft_that_spells_guess_bytes(tmp_path: Path) -> None:
+    target, draft = tmp_path / "target", characters(tmp_path / "draft")
+    make_tokenizer(target, text=(USUAL * 9,), vocabulary=400)
+    by, _ = translation(target, draft, None)
+    assert by is not None
+    assert len(by.shared[0]) >= 256, "both know all bytes"
+    assert not by.by_vocabulary and by.known < 0.4 and by.fertility > 2
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_tokenizer_knows_all_of_itself_pieces_before_the_bytes_that_stand_in_for_them(
+    between: Any, name: str
+) -> None:
+    by = between(name, name)
+    assert by.known == 1 and all(ours == theirs for ours, theirs in zip(*by.shared, strict=True))
+    if name == "spaced":
+        assert by.target.by_bytes()[b"e"] == by.target.encode("\ne")[-1] > 256
+        assert by.target.bytes[by.target.by_bytes()[b"\x01"]] == b"\x01"
+
+
+@pytest.mark.parametrize("make", [words, ended])
+def test_words_that_stand_apart_are_read_and_drafted_with_their_spaces(tmp_path: Path, make: Any) -> None:
+    target, draft = pieces(tmp_path / "target"), make(tmp_path / "draft")
+    by, _ = translation(target, draft, None)
+    assert by is not None
+    transcript, text = by.transcript(), "the small model guesses"
+    read = transcript.to_draft(by.target.nearest(text))
+    assert by.draft.of(read).decode().strip() == text
+    drafted = by.target.of(transcript.to_target(by.draft.nearest("ahead and the large")))
+    assert drafted.decode().strip() == "ahead and the large"
+    back, _ = translation(draft, target, None)
+    assert back is not None
+    assert back.draft.of(back.transcript().to_draft(back.target.nearest(text))) == by.draft.of(read)
+
+
+@pytest.mark.parametrize("name", [SPECIAL[1], "<s>"])
+def test_what_begins_a_text_is_at_its_beginning_and_there_once(tmp_path: Path, name: str) -> None:
+    target, draft = tmp_path / "target", spaced(tmp_path / "draft")
+    make_tokenizer(target, text=MIXED, vocabulary=400, special=(SPECIAL[0], name))
+    tokenizer = Tokenizer.from_file(str(draft / "tokenizer.json"))
+    bos: Any = tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", bos)])  # type: ignore[assignment]
+    tokenizer.save(str(draft / "tokenizer.json"))
+    config = json.loads((target / "tokenizer_config.json").read_text()) | {"bos_token": name}
+    (target / "tokenizer_config.json").write_text(json.dumps(config))
+    by, _ = translation(target, draft, None)
+    assert by is not None
+    word, begin = list(by.target.nearest("model")), {each: i for i, each in by.target.special.items()}[name]
+    read = [by.transcript().to_draft(tokens) for tokens in (word, [begin, *word])]
+    assert read[0] == read[1] and read[0][0] == bos and bos not in read[0][1:]
+    again = by.transcript().to_draft([begin, *word, begin, *word])
+    assert again.count(bos) == (2 if name == "<s>" else 1), "in the middle only where it is the same token"
 
 
 def test_who_knows_most_tokens_guesses_among_them_and_who_does_not_writes_text(between: Any) -> None:

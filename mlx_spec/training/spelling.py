@@ -1,0 +1,26 @@
+"""The target's text in the tokens of a draft model that spells its words: what such a model learns from."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import mlx.core as mx
+
+from mlx_spec.training.study import Study, Text
+
+
+def spelled(text: Text, spelling: Sequence[Sequence[int]]) -> Study:
+    """A text, each token to be followed by the one that does follow: the target is not asked.
+
+    Args:
+        spelling: the draft model's tokens for each of the target's.
+    """
+    words = [spelling[token] for token in text.tokens]
+    ids = mx.array(list(chain.from_iterable(words)), mx.int32)
+    count, begin = max(0, len(ids) - 1), sum(map(len, words[: text.begin]))
+    return Study(
+        tokens=ids[:count],
+        states=mx.zeros((count, 0), mx.bfloat16),
+        likeliest=ids[1:, None],
+        logprobs=mx.zeros((count, 1)),
+        greedy=(mx.arange(count) >= begin - 1) & text.greedy,
+    )

@@ -1,0 +1,135 @@
+"""What the tokens of one tokenizer stand for, in bytes."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+
+SPACE = "\u2581"
+"""SentencePiece's space."""
+REMEMBERED = 65_536
+"""Words whose tokens are kept."""
+ANCHORS = ("", "\n", "a")
+"""What a text is written after, where it is not encoded alone as it stands."""
+
+
+def _byte_letters() -> list[str]:
+    shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in shown else next(others)) for byte in range(256)]
+
+
+BYTE_LETTERS = _byte_letters()
+"""The letter that stands for each byte in byte-level tokens (GPT-2's `bytes_to_unicode`)."""
+
+
+class TokenBytes:
+    """What the tokens of one tokenizer stand for.
+
+    Args:
+        tokenizer: Hugging Face's, a fast one.
+    """
+
+    def __init__(self, tokenizer: Any):
+        self._backend = tokenizer.backend_tokenizer
+        names = {i: name for name, i in tokenizer.get_vocab().items()}
+        added = tokenizer.added_tokens_decoder
+        special = {*tokenizer.all_special_tokens, *(each.content for each in added.values() if each.special)}
+        self.special = {i: name for i, name in names.items() if name in special}
+        """Names of special tokens."""
+        self.end: int | None = tokenizer.eos_token_id
+        read = _reader(self._backend)
+        self.bytes = {
+            i: name.encode() if i in added else read(name)
+            for i, name in names.items()
+            if i not in self.special
+        }
+        """Of all others."""
+        with_start = tokenizer("a")["input_ids"]
+        self.start: list[int] = with_start[:1] if with_start[:1] == [tokenizer.bos_token_id] else []
+        """What its texts begin with."""
+        self.encode = lru_cache(REMEMBERED)(self._encode)
+
+    def by_bytes(self) -> dict[bytes, int]:
+        """The token for each string of bytes; of several the one that it uses: a piece, not the fallback."""
+        found: dict[bytes, int] = {}
+        several: set[bytes] = set()
+        for token in sorted(self.bytes):
+            if found.setdefault(self.bytes[token], token) != token:
+                several.add(self.bytes[token])
+        for each in several:
+            used = self.encode(text) if (text := decoded(each)) else None
+            if used and len(used) == 1:
+                found[each] = used[0]
+        return found
+
+    def of(self, tokens: Sequence[int]) -> bytes:
+        """Special ones are nothing."""
+        return b"".join(self.bytes.get(token, b"") for token in tokens)
+
+    def _encode(self, text: str) -> tuple[int, ...] | None:
+        """Tokens that are this text, in the middle of another; None where it cannot say it.
+
+        Some tokenizers put a space before a text: then it is encoded without its own, or after another text.
+        """
+        wanted = text.encode()
+        for before in (*ANCHORS, None):
+            if before is None and not text.startswith(" "):
+                continue
+            tokens = self._tokens(text[1:] if before is None else before + text)
+            for start in range(3 if before else 1):
+                if self.of(tokens[start:]) == wanted:
+                    return tuple(tokens[start:])
+        return None
+
+    def nearest(self, text: str) -> tuple[int, ...]:
+        """Its tokens, those of a text that it takes for the same where it changes texts."""
+        if (found := self.encode(text)) is not None:
+            return found
+        puts_space = self.of(self._tokens("a")) == b" a"
+        return tuple(self._tokens(text.removeprefix(" ") if puts_space else text))
+
+    def _tokens(self, text: str) -> list[int]:
+        return self._backend.encode(text, add_special_tokens=False).ids
+
+
+def decoded(text: bytes) -> str | None:
+    """None where it is no whole characters."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _reader(tokenizer: Tokenizer) -> Callable[[str], bytes]:
+    """From a token's name to its bytes, as its decoder has them."""
+    alone = Tokenizer(BPE())  # what is written of a whole one are megabytes
+    alone.decoder = tokenizer.decoder
+    decoder = json.loads(alone.to_str())["decoder"]
+    kinds = {each["type"]: each for each in _decoders(decoder)}
+    inner, last = (
+        kinds.get(kind, {}).get(key) for kind, key in (("WordPiece", "prefix"), ("BPEDecoder", "suffix"))
+    )
+    if "ByteLevel" in kinds:
+        letters = {letter: byte for byte, letter in enumerate(BYTE_LETTERS)}
+        return lambda name: b"".join(
+            bytes([letters[letter]]) if letter in letters else letter.encode() for letter in name
+        )
+
+    def read(name: str) -> bytes:
+        if "ByteFallback" in kinds and len(name) == 6 and name.startswith("<0x"):
+            return bytes([int(name[3:5], 16)])
+        if inner or not kinds:  # words stand apart
+            name = name.removeprefix(inner) if inner and name.startswith(inner) else f" {name}"
+        elif last:
+            name = name.replace(last, " ")
+        return name.replace(SPACE, " ").encode()
+
+    return read
+
+
+def _decoders(decoder: Any) -> Iterator[dict[str, Any]]:
+    yield from (decoder or {}).get("decoders", [decoder] if decoder else [])

@@ -1,0 +1,114 @@
+"""A draft model that reads characters: bytes, and the special tokens of its target's chats.
+
+It needs no vocabulary, so it is small wherever its target's is large; `foreign` drafts with it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlx_lm.models.llama import ModelArgs
+from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE
+
+from mlx_spec.training.fit import Learner
+from mlx_spec.training.small_model import learner, new_model
+from mlx_spec.training.spelling import spelled
+from models.errors import BadChoice
+from models.load.checkpoint import opened
+from models.load.token_bytes import BYTE_LETTERS, TokenBytes
+from models.load.tokenizers import read_tokenizer
+from models.pairs.own_drafters import CHARACTERS
+from models.training.draft_model import GROUP, llama_config, save_model
+from models.training.fitting import Fitting
+from models.training.kinds import Kind, vocabulary
+from models.training.work import Wishes, Work
+from models.training.workshop import Workshop
+
+LAYERS, WIDTH, HEAD = 4, 256, 64
+"""Where nothing is said: 3 million weights."""
+POSITIONS = 1024
+"""Characters that it looks back over."""
+TOKENS = 200
+"""The target's, of a text that is learnt from together: about as many characters as there are positions."""
+
+
+def character_model(shop: Workshop, wishes: Wishes) -> Work:
+    """Raises ModelsError: the target's tokens are not told by a tokenizer.json, or a size that cannot be."""
+    with opened(shop.path) as target:
+        tokenizer = read_tokenizer(target.folder)
+    if not tokenizer.is_fast:
+        raise BadChoice(
+            f"{shop.path} has no tokenizer.json, which tells what its tokens stand for. Train another kind."
+        )
+    tokens = TokenBytes(tokenizer)
+    ends = [tokens.special[i] for i in sorted(shop.tokenizer.eos_token_ids) if i in tokens.special]
+    named = special_names(tokens, ends, str(tokenizer.chat_template))
+    args = character_args(256 + len(named), wishes.layers or LAYERS, wishes.width or WIDTH)
+    config = llama_config(args, range(256, 256 + len(ends)))
+    spelling = spell(tokens, named, vocabulary(shop.target))
+
+    def begun(_target: Any, ids: Sequence[int]) -> Learner:
+        return learner(new_model(args), len(ids), args.vocab_size, 1.0)
+
+    def save(folder: Path, model: Any, about: Mapping[str, Any], bits: int | None) -> None:
+        save_tokenizer(folder, named)
+        save_model(folder, model, {**config, "mlx_spec": {**about["mlx_spec"], "reads": CHARACTERS}}, bits)
+
+    kind = Kind(
+        lambda target: (),
+        lambda target: args.vocab_size,
+        begun,
+        save,
+        known=None,
+        fit=f"fit-{args.num_hidden_layers}x{args.hidden_size}",
+        use=f"--draft {shop.folder} lets it draft, as `foreign`, for",
+        spell=lambda text: spelled(text, spelling),
+        longest=TOKENS,
+        unit="characters",
+    )
+    return Fitting(shop, kind, wishes)
+
+
+def character_args(vocab: int, layers: int, width: int) -> ModelArgs:
+    """Raises BadChoice: a width that is no whole number of heads."""
+    if width % HEAD:
+        raise BadChoice(f"--width is {width}; its attention heads are {HEAD} wide: give a multiple.")
+    return ModelArgs(
+        model_type="llama",
+        hidden_size=width,
+        num_hidden_layers=layers,
+        intermediate_size=8 * width // 3 // GROUP * GROUP,
+        num_attention_heads=width // HEAD,
+        head_dim=HEAD,
+        rms_norm_eps=1e-5,
+        vocab_size=vocab,
+        max_position_embeddings=POSITIONS,
+    )
+
+
+def special_names(tokens: TokenBytes, ends: Sequence[str], template: str) -> list[str]:
+    """Of the target's special tokens: what ends a text, then those that its chats hold."""
+    return list(dict.fromkeys([*ends, *(name for name in tokens.special.values() if name in template)]))
+
+
+def spell(tokens: TokenBytes, named: Sequence[str], count: int) -> list[Sequence[int]]:
+    """Bytes of each of the target's `count` tokens; special ones follow them, or are left out."""
+    special = {name: [256 + i] for i, name in enumerate(named)}
+    return [
+        special.get(tokens.special[i], ()) if i in tokens.special else list(tokens.bytes.get(i, b""))
+        for i in range(count)
+    ]
+
+
+def save_tokenizer(folder: Path, named: Sequence[str]) -> None:
+    """Write the tokenizer of such a model, which begins no text with a token of its own."""
+    tokenizer = Tokenizer(BPE({letter: byte for byte, letter in enumerate(BYTE_LETTERS)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)  # type: ignore[assignment]
+    tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in named])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    end = {"eos_token": named[0]} if named else {}
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": POSITIONS, **end}
+    (folder / "tokenizer_config.json").write_text(json.dumps(about))
