@@ -42,4 +42,4 @@ def test_shapes_are_checked_in_the_first_calls_of_a_test_and_at_times_after_that
             verify.coupled(mx.zeros((2,)), mx.zeros((3, 5)), mx.zeros((3, 5)))
         except TypeCheckError:
             refused.append(call)
-    assert refused == [*range(1, 21), 50, 100, 150, 200, 250, 300]
+    assert refused == [*range(1, 5), 50, 100, 150, 200, 250, 300]

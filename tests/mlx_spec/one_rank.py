@@ -81,7 +81,7 @@ def read_at_another_pace(ranks: Ranks, engine: SharedEngine) -> None:
 
     def timed(*given: Any) -> None:
         read(*given)
-        time.sleep(0.1 * ranks.rank)
+        time.sleep(0.02 * ranks.rank)
 
     engine.target.read = timed  # type: ignore[method-assign]
 

@@ -100,7 +100,7 @@ def fields(options: Options) -> dict:
 
 @pytest.mark.parametrize(
     ("drafter", "length", "most"),
-    [("none", None, 16), ("model", 3, 3), ("model", 3, 16), ("lookup", 4, 16), ("auto", None, 3)],
+    [("none", None, 16), ("model", 3, 3), ("lookup", 4, 16), ("auto", None, 3)],
 )
 def test_texts_that_join_and_leave_are_those_of_single_runs(drafter, length, most):
     engine = engine_of(tiny_llama(0), nearly(tiny_llama, noise=0.1), context_limit=512)

@@ -103,7 +103,7 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
 
 @pytest.mark.parametrize(
     ("kind", "temperature"),
-    grid(KINDS, (0.0, 0.8), usual=[("vocabulary", 0.0), ("vocabulary", 0.8), ("text", 0.8), ("digits", 0.0)]),
+    grid(KINDS, (0.0, 0.8), usual=[("vocabulary", 0.8), ("text", 0.8), ("digits", 0.0)]),
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
     engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0

@@ -112,8 +112,10 @@ def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_prov
     hub.models |= {"org/target": HostedModel(files_of(folder)), "org/head": HostedModel(files_of(head))}
     pair = ["--target", "org/target", "--draft", "org/head"]
     assert main(["pull", *pair]) == 0
-    assert main(["check", *pair, "--drafter", "mtp", "--max-tokens", "12"]) == 0
-    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="mtp", draft_length=3)))
+    assert check(home, *pair[2:], "--drafter", "mtp") == 0
+    rounds = list(
+        load(HEADED).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="mtp", draft_length=3))
+    )
     assert {read.drafter for read in rounds} >= {"mtp"}
 
 
