@@ -1,6 +1,5 @@
 """Imports go only downwards, and each part loads only what it is for."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path

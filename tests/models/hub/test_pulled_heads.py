@@ -72,7 +72,7 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["dflash", "dspark"])
+@pytest.mark.parametrize("kind", ["dflash", pytest.param("dspark", marks=pytest.mark.slow)])
 def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     hub: HubServer, home: Path, kind: str
 ) -> None:
