@@ -29,7 +29,8 @@ def normals(seed: int, shapes: tuple[tuple[int, ...], ...]) -> list[mx.array]:
 
 def each_matrix(model: nn.Module, seed: int, change: Callable[[mx.array, mx.array], mx.array]) -> nn.Module:
     """Its matrices changed, each with normal noise of its shape."""
-    drawn = iter(normals(seed, tuple(x.shape for _, x in tree_flatten(model.parameters()) if x.ndim > 1)))
+    arrays = dict(tree_flatten(model.parameters())).values()
+    drawn = iter(normals(seed, tuple(x.shape for x in arrays if x.ndim > 1)))
 
     def changed(x: mx.array) -> mx.array:
         return change(x, next(drawn)) if x.ndim > 1 else x

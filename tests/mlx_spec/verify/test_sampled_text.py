@@ -159,7 +159,6 @@ def deviation(
         (1, 16),
         # Token and block take a tree where it has the target's own samples.
         usual=[
-            ("coupled", "model", 16),
             ("token", "model", 16),
             ("block", "lookup", 16),
             ("block", "branching", 16),

@@ -12,15 +12,21 @@ from models.errors import BadChoice, BrokenFiles
 from models.load.checkpoint import opened
 from models.load.engine import load
 from models.pairs.resolve import resolve
+from tests.mlx_spec.grid import grid
 from tests.models.load.tiny_gguf import MODELS, TOKENS, write_gguf
 
 IDS = mx.array([[7, 260, 31, 2, 104, 9, 256, 88, 40, 41, 3, 200]])
 
 
 @pytest.mark.parametrize(
-    "kind", [Kind.F32, Kind.F16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1], ids=lambda kind: kind.name
+    ("architecture", "kind"),
+    grid(
+        MODELS,
+        (Kind.F32, Kind.F16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1),
+        usual=[(name, kind) for name in MODELS for kind in (Kind.F16, Kind.Q4_1)]
+        + [("llama", Kind.F32), ("llama", Kind.Q8_0), ("llama", Kind.Q4_0)],
+    ),
 )
-@pytest.mark.parametrize("architecture", MODELS)
 def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp_path):
     wanted = write_gguf(tmp_path / "model.gguf", architecture, kind)(IDS)
     with opened(tmp_path / "model.gguf") as checkpoint:

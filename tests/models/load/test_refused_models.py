@@ -9,6 +9,8 @@ from models.errors import ModelsError
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
+QUICK = pytest.mark.usefixtures("quick_tokenizers")
+
 
 def no_tokenizer(hub: HubServer, home: Path) -> None:
     for model in hub.models.values():
@@ -28,8 +30,10 @@ def an_unknown_architecture(hub: HubServer, home: Path) -> None:
     ("change", "message"),
     [
         (no_tokenizer, r"org/target cannot be used: The tokenizer in .* cannot be read"),
-        (no_safetensors, r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)"),
-        (an_unknown_architecture, "type 'telepathy', which mlx-lm does not know"),
+        pytest.param(
+            no_safetensors, r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)", marks=QUICK
+        ),
+        pytest.param(an_unknown_architecture, "type 'telepathy', which mlx-lm does not know", marks=QUICK),
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
