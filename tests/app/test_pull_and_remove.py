@@ -48,12 +48,11 @@ def test_a_pulled_pair_answers_and_can_be_removed(
         pulled = run("pull", *PAIR)
     assert (pulled.returncode, pulled.stdout) == (0, "")
     assert "downloaded" in pulled.stderr
-    assert run("generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2").returncode == 0
+    assert main(["generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]) == 0
     assert main(["remove", *PAIR]) == 2
     assert "--yes" in capfd.readouterr().err
-    removed = run("remove", *PAIR, "--yes", "--json")
-    assert removed.returncode == 0
-    assert json.loads(removed.stdout)["freed_bytes"] > 0
+    assert main(["remove", *PAIR, "--yes", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["freed_bytes"] > 0
     assert main(["generate", *PAIR, "--prompt", "x"]) == 2
     assert "mlx-spec pull --target org/target --draft org/draft" in capfd.readouterr().err
 

@@ -139,7 +139,7 @@ def test_quantized_caches_give_the_same_text_drafted_or_not(make, bits):
         assert text(engine, ids, max_tokens=40, drafter=drafter, draft_length=length) == wanted
 
 
-@pytest.mark.parametrize("settings", [{"bits": 3}, {"mode": "mxfp4"}], ids=str)
+@pytest.mark.parametrize("settings", [{"bits": 4}, {"mode": "mxfp4"}], ids=str)
 def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
     target, draft = one_layer(), nearly(one_layer)
     for model in (target, draft):

@@ -86,7 +86,9 @@ def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
     assert text(engine, later, max_tokens=30, drafter="model", draft_length=3) == wanted
 
 
-@pytest.mark.parametrize(("penalty", "length"), [(1.3, 1), (0.8, 11)])
+@pytest.mark.parametrize(
+    ("penalty", "length"), [(1.3, 1), (0.8, 11), pytest.param(1.3, 40, marks=pytest.mark.slow)]
+)
 def test_d7_penalties_see_the_prompt_and_the_drafted_prefix(engine, penalty, length):
     ids, model = prompt(length, 8), engine.target.model
     processors = make_logits_processors(repetition_penalty=penalty)

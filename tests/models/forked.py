@@ -1,4 +1,4 @@
-"""The download processes of most tests, forked from one that has imported what they need.
+"""The processes of most tests that ask the Hub, forked from one that has imported what they need.
 
 Importing it takes three times what they do then. The process to fork from is this file, started with the path
 of a socket: it is asked with a line of JSON and two ends of pipes, and answers with a pid and an exit status.
@@ -21,7 +21,7 @@ from models.hub.download import environment
 
 STAND_IN = Path(__file__).parent / "stand_in"
 ROOT = Path(__file__).parents[2]
-_MODULE = "models.hub.download_child"
+MODULES = {"models.hub.download_child", "models.hub.search_child"}
 
 
 @cache
@@ -48,7 +48,7 @@ class Forked:
     """What `models.hub.download` asks of a process; one that imports something else is started as ever."""
 
     def __new__(cls, command: list[str], **given: Any) -> Any:
-        if _MODULE in command and str(STAND_IN) in given["env"]["PYTHONPATH"].split(os.pathsep):
+        if MODULES & {*command} and str(STAND_IN) in given["env"]["PYTHONPATH"].split(os.pathsep):
             return super().__new__(cls)
         return subprocess.Popen(command, **given)
 
@@ -59,7 +59,7 @@ class Forked:
         self.stdout = open(own, "rb")
         self._wire = socket.socket(socket.AF_UNIX)
         self._wire.connect(_server())
-        asked = json.dumps([command[command.index(_MODULE) :], env]) + "\n"
+        asked = json.dumps([command[command.index("-m") + 1 :], env]) + "\n"
         socket.send_fds(self._wire, [asked.encode()], [theirs, output])
         os.close(theirs)
         os.close(output)
@@ -87,6 +87,13 @@ class Forked:
             each.close()
 
 
+def run(command: list[str], *, env: dict[str, str], **given: Any) -> "subprocess.CompletedProcess[bytes]":
+    """As `subprocess.run`, for `models.hub.search`."""
+    with Forked(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        out = process.stdout.read()
+    return subprocess.CompletedProcess(command, process.returncode, out, b"")
+
+
 def _fork(wire: socket.socket, listening: socket.socket) -> None:
     asked, fds, *_ = socket.recv_fds(wire, 1 << 20, 2)
     command, env = json.loads(asked)
@@ -111,21 +118,21 @@ def _fork(wire: socket.socket, listening: socket.socket) -> None:
 
     from huggingface_hub import constants
 
-    from models.hub import download_child
-
     importlib.reload(constants)  # They were read from the environment.
     time.sleep = lambda seconds: None
+    code = 1
     try:
-        download_child.main()
+        importlib.import_module(command[0]).main()
+        code = 0
     finally:
-        os._exit(1)
+        os._exit(code)
 
 
 def main() -> None:
     import transformers  # noqa: F401
     from huggingface_hub import HfApi, hf_hub_download  # noqa: F401
 
-    from models.hub import download_child  # noqa: F401
+    from models.hub import download_child, search_child  # noqa: F401
 
     threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
     with socket.socket(socket.AF_UNIX) as listening:

@@ -68,7 +68,7 @@ def test_a_file_is_answered_as_generate_answers_and_only_what_is_missing_is_aske
 
 
 def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [request(n, "hello") for n in range(400)]
+    asked = [request(n, "hello") for n in range(200)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     program = (
         "import sys; from functools import partial; from app.cli import main;"

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from models.errors import ModelsError
+from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
-
-QUICK = pytest.mark.usefixtures("quick_tokenizers")
 
 
 def no_tokenizer(hub: HubServer, home: Path) -> None:
@@ -30,16 +29,20 @@ def an_unknown_architecture(hub: HubServer, home: Path) -> None:
     ("change", "message"),
     [
         (no_tokenizer, r"org/target cannot be used: The tokenizer in .* cannot be read"),
-        pytest.param(
-            no_safetensors, r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)", marks=QUICK
-        ),
-        pytest.param(an_unknown_architecture, "type 'telepathy', which mlx-lm does not know", marks=QUICK),
+        (no_safetensors, r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)"),
+        (an_unknown_architecture, "type 'telepathy', which mlx-lm does not know"),
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
-    hub: HubServer, home: Path, change: Callable[[HubServer, Path], None], message: str
+    hub: HubServer,
+    home: Path,
+    change: Callable[[HubServer, Path], None],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     change(hub, home)
+    if change is not no_tokenizer:
+        read_tokenizers_quickly(monkeypatch)
 
     with pytest.raises(ModelsError, match=message):
         last()
