@@ -21,7 +21,7 @@ from tests.mlx_spec.tiny_models import (
     tokens,
 )
 
-PROMPTS = {1: prompt(1, 1), 7: prompt(7, 2), 30: prompt(30, 3), 70: prompt(70, 5)}
+PROMPTS = {1: prompt(1, 1), 7: prompt(7, 4), 30: prompt(30, 3), 70: prompt(70, 5)}
 """One token; within the sliding windows of 24 and 32, past the narrow one, past both and prefilled."""
 
 
@@ -73,7 +73,7 @@ def test_a_target_that_is_not_rewound_is_caught(name, length, monkeypatch):
 
 @pytest.mark.parametrize("rows", [80, 140])
 def test_a_draft_with_more_or_fewer_embedding_rows_changes_nothing(rows):
-    target, ids = tiny_llama(0, layers=1, vocab=100), PROMPTS[7][:5]
+    target, ids = tiny_llama(0, layers=1, vocab=100), prompt(5, 2, vocab=80)
     engine = engine_of(target, tiny_llama(1, layers=1, vocab=rows), context_limit=2048)
     options = {"max_tokens": 16, "drafter": "model", "draft_length": 3}
     assert text(engine, ids, **options) == reference(target, ids, 16)
