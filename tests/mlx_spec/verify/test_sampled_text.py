@@ -262,7 +262,7 @@ def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
     assert drafters == {"none", "model", "lookup"}
 
 
-@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("rule", ["coupled", pytest.param("token", marks=pytest.mark.slow), "block"])
 def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     """The documents hold the answer's first tokens and end: lookup drafts fewer than it was asked for."""
     engine, ids = engine_of(one_layer(), context_limit=2048), prompt(20, 3)

@@ -176,8 +176,8 @@ def trained() -> MtpHead:
         logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
-    for _ in range(150):
+    optimizer, gradient = optimizers.Adam(5e-3), nn.value_and_grad(head, loss)
+    for _ in range(90):
         _, change = gradient()
         optimizer.update(head, change)
         mx.eval(head.parameters(), optimizer.state)
