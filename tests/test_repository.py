@@ -77,12 +77,6 @@ def test_no_file_names_a_place_on_some_machine() -> None:
     assert lines_with(MACHINES) == []
 
 
-@pytest.mark.parametrize("parts", [("https://py", "pi.org/p"), ("--index", "-url x"), ("file:", "///x")])
-def test_the_address_of_a_registry_would_be_noticed(parts: tuple[str, str]) -> None:
-    assert REGISTRIES.search("".join(parts))
-    assert not REGISTRIES.search(" ".join(parts))
-
-
 def test_the_weights_shipped_are_small() -> None:
     files = tracked_files()
     shipped = [path for path in files if ROOT / "models" / "builtin" in path.parents]

@@ -19,7 +19,7 @@ from beartype import BeartypeConf, beartype
 
 _with_shapes = jaxtyping.jaxtyped
 _CONF = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
-_ALWAYS, _EVERY = 20, 50
+_ALWAYS, _EVERY = 4, 50
 _calls: Counter[FunctionType] = Counter()
 """Of this test, by function with shapes or protocols."""
 

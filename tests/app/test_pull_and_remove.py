@@ -48,39 +48,40 @@ def test_a_pulled_pair_answers_and_can_be_removed(
         pulled = run("pull", *PAIR)
     assert (pulled.returncode, pulled.stdout) == (0, "")
     assert "downloaded" in pulled.stderr
-    assert run("generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2").returncode == 0
+    assert main(["generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]) == 0
     assert main(["remove", *PAIR]) == 2
     assert "--yes" in capfd.readouterr().err
-    removed = run("remove", *PAIR, "--yes", "--json")
-    assert removed.returncode == 0
-    assert json.loads(removed.stdout)["freed_bytes"] > 0
+    assert main(["remove", *PAIR, "--yes", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["freed_bytes"] > 0
     assert main(["generate", *PAIR, "--prompt", "x"]) == 2
     assert "mlx-spec pull --target org/target --draft org/draft" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
-def test_a_hub_that_fails_is_exit_code_3(hub: HubServer) -> None:
+def test_a_hub_that_fails_is_exit_code_3(hub: HubServer, capfd: pytest.CaptureFixture[str]) -> None:
     hub.status = 503
-    failed = run("pull", *PAIR)
-    assert failed.returncode == 3
-    assert 1 <= len(failed.stderr.strip().splitlines()) <= 3
-    assert "Traceback" not in failed.stderr
+    assert main(["pull", *PAIR]) == 3
+    err = capfd.readouterr().err
+    assert 1 <= len(err.strip().splitlines()) <= 3 and "Traceback" not in err
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
-def test_a_repository_that_is_not_there_is_exit_code_2(hub: HubServer) -> None:
-    missing = run("pull", "--target", "org/absent", "--draft", "none")
-    assert missing.returncode == 2
-    assert "org/absent" in missing.stderr
+def test_a_repository_that_is_not_there_is_exit_code_2(
+    hub: HubServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pull", "--target", "org/absent", "--draft", "none"]) == 2
+    assert "org/absent" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
-def test_a_damaged_folder_is_told_as_what_it_is(hub: HubServer, tmp_path: Path) -> None:
+def test_a_damaged_folder_is_told_as_what_it_is(
+    hub: HubServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     weights = tmp_path / "made" / "target" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
-    failed = run("pull", "--target", str(weights.parent), "--draft", "org/draft")
-    assert failed.returncode == 3
-    assert "model.safetensors" in failed.stderr and "is damaged" in failed.stderr
+    assert main(["pull", "--target", str(weights.parent), "--draft", "org/draft"]) == 3
+    err = capfd.readouterr().err
+    assert "model.safetensors" in err and "is damaged" in err
 
 
 @pytest.mark.usefixtures("quick_tokenizers")

@@ -19,6 +19,7 @@ def on_two(folder: Path, *arguments: str, others: list[str] | None = None) -> li
     return ends(start_ranks(2, ["app", *arguments], folder, others and ["app", *others]))
 
 
+@pytest.mark.slow
 def test_two_ranks_print_one_answer_the_same_as_alone(
     tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,8 @@ from mlx_spec.drafters.model import ModelDrafter
 VOCAB = 512
 
 
-@pytest.mark.parametrize("temperature", [0.0, pytest.param(0.8, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_imposed_acceptance_is_what_was_asked_in_every_program(temperature: float) -> None:
     mx.random.seed(1)  # of the weights
     target = random_target(TARGETS["tiny"], VOCAB, 4, mx.float32)

@@ -23,8 +23,7 @@ PROMPT = [5, 17, 42, 9, 5, 17]
 LONG = [*range(1, 81)] * 2
 """In three pieces."""
 PROMPTS = PROMPT, PROMPT[:3], LONG
-TOKENS, LIMIT = 24, 256
-LENGTHS = (0, 3, None)
+TOKENS, LIMIT = 16, 256
 
 
 def model(noise: float = 0.0) -> Model:
@@ -81,7 +80,7 @@ def read_at_another_pace(ranks: Ranks, engine: SharedEngine) -> None:
 
     def timed(*given: Any) -> None:
         read(*given)
-        time.sleep(0.1 * ranks.rank)
+        time.sleep(0.02 * ranks.rank)
 
     engine.target.read = timed  # type: ignore[method-assign]
 
@@ -91,7 +90,7 @@ def main() -> None:
     ranks = Ranks(mx.distributed.init(strict=True))
     target = model()
     target.shard(ranks.group)
-    drafters = [LookupDrafter(), ModelDrafter(model(noise=0.05), LIMIT)]
+    drafters = [LookupDrafter(), ModelDrafter(model(noise=0.02), LIMIT)]
     engine = SharedEngine(target, drafters, ranks, context_limit=LIMIT)
     engine.controller = Moody()  # type: ignore[assignment]
     read_at_another_pace(ranks, engine)
@@ -99,16 +98,19 @@ def main() -> None:
         engine.follow()
         return
     written, accepted = {}, 0
-    for temperature in (0.0, 0.8):
-        for length in LENGTHS:
-            next(engine.generate(PROMPT[1:], options(temperature, length)))  # and no further
-            played = list(engine.generate(PROMPT, options(temperature, length), documents=[[9, 9, 9]]))
-            written[f"{temperature} {length}"] = [token for each in played for token in each.tokens]
-            accepted += sum(each.accepted for each in played)
+
+    def write(name: str, prompt: list[int], temperature: float, length: int | None) -> None:
+        nonlocal accepted
+        played = list(engine.generate(prompt, options(temperature, length), documents=[[9, 9, 9]]))
+        written[name] = [token for each in played for token in each.tokens]
+        accepted += sum(each.accepted for each in played)
+
+    next(engine.generate(PROMPT[1:], options(0.8, 3)))  # and no further
     with suppress(Left):
         next(engine.generate(LONG, options(0, 0), progress=leave))
-    played = list(engine.generate(LONG, options(0, 3)))
-    written["long"] = [token for each in played for token in each.tokens]
+    for temperature, prompt, length in ((0.0, LONG, 3), (0.8, PROMPT, None)):
+        write(f"{temperature} plain", prompt, temperature, 0)
+        write(f"{temperature} drafted", prompt, temperature, length)
     rows, texts = engine.rows(), []
     for prompt in PROMPTS:
         texts.append(rows.add(prompt, options(0.8, None)))
@@ -118,9 +120,10 @@ def main() -> None:
     while rows.busy:
         rows.step()
     for place, prompt in enumerate(PROMPTS):
-        played = list(engine.generate(prompt, options(0.8, 0)))
-        written[f"alone {place}"] = [token for each in played for token in each.tokens]
+        if place:
+            write(f"alone {place}", prompt, 0.8, 0)
         written[f"beside others {place}"] = texts[place].tokens[len(prompt) :]
+    written["alone 0"] = written["0.8 plain"]
     engine.forget()
     scores = engine.next_scores(PROMPT, Options())
     ranks.end()

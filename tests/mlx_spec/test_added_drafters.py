@@ -15,6 +15,7 @@ from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.errors import BadOption
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, reference, settled, text, tiny_llama, tokens
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"
@@ -72,8 +73,14 @@ def of_nan() -> ModelDrafter:
     return ModelDrafter(broken)
 
 
-@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
-@pytest.mark.parametrize("make", [Foreign, of_nan])
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    grid(
+        (Foreign, of_nan),
+        ("coupled", "token", "block"),
+        usual=[(Foreign, "token"), (of_nan, "coupled"), (of_nan, "block")],
+    ),
+)
 def test_a_broken_drafter_costs_speed_and_never_a_word(make, rule):
     target, ids = one_layer(0), prompt(9, 1)
     engine, wanted = Engine(target, [make()], context_limit=400), reference(target, ids, 40)

@@ -16,7 +16,7 @@ def an_engine(context_limit: int = 2048) -> Engine:
     return engine_of(one_layer(0), one_layer(1), context_limit=context_limit)
 
 
-@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma4])
+@pytest.mark.parametrize("make", [tiny_llama, pytest.param(tiny_gemma4, marks=pytest.mark.slow)])
 def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1, 3, 8))
     engine = engine_of(make(0), nearly(make), context_limit=512)

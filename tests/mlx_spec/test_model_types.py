@@ -21,6 +21,7 @@ def test_no_type_differs_and_at_least_a_hundred_work():
     assert list(ROWS.values()).count("works") >= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), [("gpt_oss", "rows"), ("llama4", "rows, read at once")])
 def test_chunked_sliding_and_expert_layers_give_mlx_lm_text(name, how):
     found = check(name, [("model", 3)])

@@ -14,7 +14,7 @@ from mlx_spec.errors import RankLost
 from mlx_spec.policy.plan import Fixed
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedPolicy
-from tests.mlx_spec.one_rank import LENGTHS, LIMIT, PROMPT, TOKENS, model
+from tests.mlx_spec.one_rank import LIMIT, PROMPT, TOKENS, model
 from tests.on_ranks import ends, start_ranks
 
 
@@ -35,9 +35,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_two_ranks_write_the_same_text_drafted_or_not_whatever_each_would_plan(
     two: dict[str, Any], temperature: float
 ) -> None:
-    plain, *drafted = (two["written"][f"{temperature} {length}"] for length in LENGTHS)
-    assert len(plain) == TOKENS
-    assert drafted == [plain] * len(drafted)
+    plain = two["written"][f"{temperature} plain"]
+    assert len(plain) == TOKENS and two["written"][f"{temperature} drafted"] == plain
     assert two["accepted"] > 10
 
 
@@ -46,10 +45,6 @@ def test_a_text_written_beside_others_on_two_ranks_is_what_it_is_alone(
     two: dict[str, Any], place: int
 ) -> None:
     assert two["written"][f"beside others {place}"] == two["written"][f"alone {place}"]
-
-
-def test_a_prompt_that_was_left_half_read_harms_nothing(two: dict[str, Any]) -> None:
-    assert len(two["written"]["long"]) == TOKENS
 
 
 def test_two_ranks_score_tokens_as_one_process_does(two: dict[str, Any]) -> None:

@@ -40,10 +40,10 @@ def branching(make, shape: str, noise: float = 0.1, **options) -> Engine:
 
 
 USUAL = {
-    ("llama", "chain", 0.0), ("llama_sliding", "lopsided", 0.0), ("qwen3", "binary", 0.0),
+    ("llama", "chain", 0.0), ("llama_sliding", "lopsided", 0.0),
     ("gemma3", "lopsided", 0.9), ("gemma4_shared", "binary", 0.9),
 }  # fmt: skip
-"""Every architecture and shape, hot and cold; the other combinations are for `make slow`."""
+"""Every kind of cache and shape, hot and cold; the other combinations are for `make slow`."""
 
 
 @pytest.mark.parametrize(

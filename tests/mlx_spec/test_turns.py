@@ -35,7 +35,7 @@ def engine() -> Engine:
     return engine_of(one_layer(0), nearly(one_layer, noise=0.05), context_limit=2048)
 
 
-@pytest.mark.parametrize("start", [3, 29, 50], ids=["before", "across", "after"])
+@pytest.mark.parametrize("start", [pytest.param(3, marks=pytest.mark.slow), 29])
 def test_d1_a_sliding_window_stays_right_when_it_fills(start):
     target = tiny_sliding_llama(0)
     engine = engine_of(target, nearly(tiny_sliding_llama, noise=0.1), context_limit=2048)
@@ -43,7 +43,7 @@ def test_d1_a_sliding_window_stays_right_when_it_fills(start):
     assert text(engine, ids, max_tokens=40, drafter="model", draft_length=3) == reference(target, ids, 40)
 
 
-@pytest.mark.parametrize("make", [tiny_gemma3, tiny_gemma4])
+@pytest.mark.parametrize("make", [tiny_gemma3, pytest.param(tiny_gemma4, marks=pytest.mark.slow)])
 def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
     target = make(0)
     engine = engine_of(target, nearly(make, noise=0.05), context_limit=2048)
@@ -86,7 +86,9 @@ def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
     assert text(engine, later, max_tokens=30, drafter="model", draft_length=3) == wanted
 
 
-@pytest.mark.parametrize(("penalty", "length"), [(1.3, 1), (0.8, 11), (1.3, 40)])
+@pytest.mark.parametrize(
+    ("penalty", "length"), [(1.3, 1), (0.8, 11), pytest.param(1.3, 40, marks=pytest.mark.slow)]
+)
 def test_d7_penalties_see_the_prompt_and_the_drafted_prefix(engine, penalty, length):
     ids, model = prompt(length, 8), engine.target.model
     processors = make_logits_processors(repetition_penalty=penalty)

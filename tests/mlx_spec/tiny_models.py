@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx.utils import tree_map
+from mlx.utils import tree_flatten, tree_map
 from mlx_lm.generate import generate_step
 from mlx_lm.models import gemma3_text, gemma4_text, llama, qwen3
 
@@ -17,12 +18,22 @@ from mlx_spec.target.model import Model
 VOCAB = 120
 
 
+@cache
+def normals(seed: int, shapes: tuple[tuple[int, ...], ...]) -> list[mx.array]:
+    """Drawing takes longer than all else that making a model does, and many tests make the same one."""
+    keys = mx.random.split(mx.random.key(seed), 500)
+    found = [mx.random.normal(shape, key=key) for shape, key in zip(shapes, keys, strict=False)]
+    mx.eval(found)
+    return found
+
+
 def each_matrix(model: nn.Module, seed: int, change: Callable[[mx.array, mx.array], mx.array]) -> nn.Module:
     """Its matrices changed, each with normal noise of its shape."""
-    keys = iter(mx.random.split(mx.random.key(seed), 500))
+    arrays = dict(tree_flatten(model.parameters())).values()
+    drawn = iter(normals(seed, tuple(x.shape for x in arrays if x.ndim > 1)))
 
     def changed(x: mx.array) -> mx.array:
-        return change(x, mx.random.normal(x.shape, key=next(keys))) if x.ndim > 1 else x
+        return change(x, next(drawn)) if x.ndim > 1 else x
 
     model.update(tree_map(changed, model.parameters()))
     mx.eval(model.parameters())
@@ -74,7 +85,7 @@ def tiny_qwen3(seed: int = 0) -> nn.Module:
 
 def tiny_gemma3(seed: int = 0, **more) -> nn.Module:
     sizes = {
-        "hidden_size": 32, "num_hidden_layers": 4, "intermediate_size": 64, "num_attention_heads": 4,
+        "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64, "num_attention_heads": 4,
         "num_key_value_heads": 2, "head_dim": 8, "vocab_size": VOCAB, "sliding_window": 24,
         "sliding_window_pattern": 2, "query_pre_attn_scalar": 8,
     }  # fmt: skip

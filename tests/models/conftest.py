@@ -1,15 +1,16 @@
 """A home of its own for every test: no cache, token or setting of the person who runs it."""
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.models.forked import STAND_IN, Forked, run
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
-
-STAND_IN = Path(__file__).parent / "stand_in"
 
 
 def own_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
@@ -46,8 +47,11 @@ def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 
 def read_tokenizers_quickly(patch: pytest.MonkeyPatch) -> None:
-    """Let the download processes started from here read tokenizers without importing transformers."""
+    """Let the processes that ask the Hub for us start at once, and read tokenizers without transformers."""
     patch.setenv("PYTHONPATH", str(STAND_IN), prepend=os.pathsep)
+    forked = SimpleNamespace(**vars(subprocess) | {"Popen": Forked, "run": run})
+    for module in ("download", "search"):
+        patch.setattr(f"models.hub.{module}.subprocess", forked)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from app.cli import main
 from app.engine.client import EngineClient
-from tests.app.tiny_pair import TinyPair
+from tests.app.tiny_pair import TinyPair, count_as_measured
 
 SCRIPTED = (sys.executable, "-m", "tests.app.scripted_engine")
 SAID = ["hello", "hi there " * 20, "what", "hello again", "and so on"]
@@ -46,6 +46,7 @@ def test_a_file_is_answered_as_generate_answers_and_only_what_is_missing_is_aske
     refused = request(9, "hi", temperature=-1)
     given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
     command = ["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]
+    count_as_measured(tiny_pair)
     assert main(command) == 0
     found = answers(out)
     assert found["r9"]["status_code"] == 400 and "temperature" in found["r9"]["body"]["error"]["message"]
@@ -67,7 +68,7 @@ def test_a_file_is_answered_as_generate_answers_and_only_what_is_missing_is_aske
 
 
 def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [request(n, "hello") for n in range(400)]
+    asked = [request(n, "hello") for n in range(200)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     program = (
         "import sys; from functools import partial; from app.cli import main;"

@@ -6,7 +6,6 @@ import pty
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -20,9 +19,6 @@ from tests.app.tiny_pair import TinyPair
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
-
-
-ROOT = Path(__file__).parents[3]
 
 
 def chat(
@@ -81,7 +77,7 @@ def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_li
     is_piped: bool, tiny_pair: TinyPair
 ) -> None:
     keyboard, terminal = pty.openpty()
-    environment = os.environ | {"TERM": "xterm" if is_piped else "dumb", "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"TERM": "xterm" if is_piped else "dumb"}
     command = [sys.executable, "-m", "app", "chat", *tiny_pair.arguments, "--max-tokens", "4", "--no-draft"]
     out = subprocess.PIPE if is_piped else terminal
     with subprocess.Popen(

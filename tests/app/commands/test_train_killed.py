@@ -14,6 +14,7 @@ from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder
 from tests.app.tiny_pair import TinyPair
+from tests.mlx_spec.grid import grid
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
@@ -55,7 +56,11 @@ def killed_at(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
 
 @pytest.mark.parametrize(
     ("kind", "phase"),
-    [("eagle", "texts"), ("eagle", "fit"), ("eagle", "model"), ("model", "fit"), ("model", "model")],
+    grid(
+        ("eagle", "model"),
+        ("texts", "fit", "model"),
+        usual=[("eagle", "texts"), ("eagle", "fit"), ("model", "model")],
+    ),
 )
 def test_a_cut_file_is_not_used(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, kind: str, phase: str

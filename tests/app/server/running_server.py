@@ -106,7 +106,7 @@ class RunningServer:
         until = time.monotonic() + seconds
         while (found := self.metric(name, label)) != value:
             assert time.monotonic() < until, f"{name} is {found}, not {value}"
-            time.sleep(0.01)
+            time.sleep(0.03)
 
     def end(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

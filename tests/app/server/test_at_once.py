@@ -34,7 +34,7 @@ def test_texts_are_those_of_requests_that_are_alone(tiny_server: RunningServer) 
 
 
 def test_a_short_answer_waits_for_no_long_one(tiny_server: RunningServer) -> None:
-    with tiny_server.asking(PATH, chat_body("hello", max_tokens=450, stream=True)):
+    with tiny_server.asking(PATH, chat_body("hello", max_tokens=3000, stream=True)):
         tiny_server.wait_for("num_requests_running", 1)
         assert tiny_server.chat("hi", max_tokens=4).status == 200
         assert tiny_server.metric("num_requests_running") == 1

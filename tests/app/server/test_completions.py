@@ -10,7 +10,7 @@ from app.cli import main
 from app.engine.fill_in import FORMATS
 from tests.app.server.running_server import RunningServer, running
 from tests.app.server.test_chat_completions import generated
-from tests.app.tiny_pair import TinyPair
+from tests.app.tiny_pair import TinyPair, count_as_measured
 from tests.models.tiny_models import SPECIAL, make_tokenizer
 
 PATH = "/v1/completions"
@@ -72,7 +72,8 @@ def test_a_suffix_is_filled_in_as_complete_does_also_as_plugins_of_editors_ask(
     file = ["--file", str(tmp_path / "main.py"), "--at", "2:5", "--seed", "3", "--max-tokens", "12"]
     assert main(["complete", *options, *file]) == 0
     text = capfd.readouterr().out
-    with running(tmp_path, options) as server:
+    count_as_measured(coder)
+    with running(tmp_path / "mlx-spec", options) as server:
         asked = {"prompt": before, "suffix": after, "seed": 3, "max_tokens": 12}
         assert server.ask(PATH, asked).json["choices"][0]["text"] == text
         first, last, middle = FORMATS[0]

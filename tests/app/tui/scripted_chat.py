@@ -1,6 +1,7 @@
 """The app on the scripted engine, for tests in a terminal: `python -m tests.app.tui.scripted_chat`."""
 
 import sys
+from pathlib import Path
 
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
@@ -11,7 +12,8 @@ from app.tui.run import checked
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from models.paths import data_folder
-from tests.app.tui.conftest import SCRIPT
+
+SCRIPT = Path(__file__).parents[1] / "scripted_engine.py"
 
 if __name__ == "__main__":
     client = EngineClient(data_folder() / "engine.log", [sys.executable, str(SCRIPT)])

@@ -12,7 +12,7 @@ from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tiny_llama
 
 @pytest.mark.parametrize(
     ("length", "temperature"),
-    grid((1, 3, 7, None), (0.0, 0.8), usual=[(1, 0.8), (3, 0.0), (None, 0.0)]),
+    grid((1, 3, 7, None), (0.0, 0.8), usual=[(3, 0.0), (None, 0.8)]),
 )
 def test_text_is_the_plain_one_and_tokens_that_come_again_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)

@@ -34,8 +34,7 @@ def branching(name: str, size: int = 7) -> Any:
         (0.0, 0.8),
         (1, 2, 4),
         usual=[
-            ("eagle", 7, 0.0, 4), ("eagle", 15, 0.8, 2), ("eagle", 7, 0.8, 1),
-            ("medusa", 15, 0.0, 2), ("medusa", 7, 0.8, 4), ("medusa", 15, 0.0, 1),
+            ("eagle", 15, 0.0, 4), ("eagle", 7, 0.8, 1), ("medusa", 15, 0.0, 2), ("medusa", 7, 0.8, 4),
         ],
     ),
 )  # fmt: skip

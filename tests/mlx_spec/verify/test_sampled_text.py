@@ -92,7 +92,7 @@ def test_an_answer_that_fills_its_context_keeps_its_seeded_text(drafter):
 
 
 VOCAB, TOKENS = 6, 3
-TRIALS = 250
+TRIALS = 256
 """Of so many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from its
 distribution in 1,500 texts); an honest one by more than 4 once in 700 times."""
 
@@ -133,11 +133,11 @@ def deviation(
     drafter: str,
     trials: int = TRIALS,
     draft: nn.Module | None = None,
-    at_once: int = 10,
+    at_once: int = 16,
     more: Sequence[Drafter] = (),
     **filters,
 ) -> float:
-    """Texts are written `at_once`: ten take a third of the time."""
+    """Texts are written `at_once`: sixteen take a fifth of the time."""
     # Seeds of models so unlike that nearly half of the drafted tokens are replaced.
     target, draft = few_tokens(16), draft or few_tokens(18)
     drafters = [*engine_of(target, draft, context_limit=64).drafters, Branching(draft, BINARY), *more]
@@ -148,7 +148,7 @@ def deviation(
     for first in range(0, trials, at_once):
         seeded = [replace(options, seed=first + i) for i in range(at_once)]
         counts.update(tuple(tokens(rounds)[1:]) for rounds in together(engine, [ids] * at_once, seeded))
-    return chi_square(counts, joint_distribution(target, ids, options), trials)
+    return chi_square(counts, joint_distribution(target, ids, options), counts.total())
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,12 @@ def deviation(
     grid(
         ("coupled", "token", "block"),
         ("model", "lookup", "branching"),
-        (1, 10),
+        (1, 16),
         # Token and block take a tree where it has the target's own samples.
         usual=[
-            ("coupled", "model", 10),
-            ("token", "model", 10),
-            ("block", "lookup", 10),
-            ("block", "branching", 10),
+            ("token", "model", 16),
+            ("block", "lookup", 16),
+            ("block", "branching", 16),
         ],
     ),
 )
@@ -206,7 +205,7 @@ def test_mutant_loop_that_verifies_a_draft_that_is_no_number_is_caught(monkeypat
     grid(
         (mx.nan, mx.inf, -mx.inf),
         ("draft", "target"),
-        usual=[(mx.nan, "draft"), (mx.nan, "target"), (mx.inf, "draft"), (-mx.inf, "target")],
+        usual=[(mx.nan, "draft"), (-mx.inf, "target")],
     ),
 )
 def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, broken):
@@ -263,7 +262,7 @@ def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
     assert drafters == {"none", "model", "lookup"}
 
 
-@pytest.mark.parametrize("rule", ["coupled", "token", "block"])
+@pytest.mark.parametrize("rule", ["coupled", pytest.param("token", marks=pytest.mark.slow), "block"])
 def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     """The documents hold the answer's first tokens and end: lookup drafts fewer than it was asked for."""
     engine, ids = engine_of(one_layer(), context_limit=2048), prompt(20, 3)

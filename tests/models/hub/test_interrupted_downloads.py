@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import os
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from models.errors import BrokenFiles, MachineTrouble, NotInstalled, PullCancelled
+from models.hub import download
 from models.hub.download import pull
 from models.hub.incomplete import partial_file, partial_files
 from models.hub.partial_file import fetch
@@ -168,14 +168,13 @@ def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer
 
 
 def test_a_killed_download_process_is_reported(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
+    honest, started = download.subprocess.Popen, list[Any]()
 
-    class Recorded(subprocess.Popen[bytes]):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            started.append(self)
+    def recorded(*arguments: Any, **options: Any) -> Any:
+        started.append(honest(*arguments, **options))
+        return started[-1]
 
-    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    monkeypatch.setattr(download.subprocess, "Popen", recorded)
     hub.stall_after["model.safetensors"] = 0
     pulling = pull(SPEC)
     next(pulling)

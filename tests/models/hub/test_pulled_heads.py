@@ -72,7 +72,7 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["dflash", "dspark"])
+@pytest.mark.parametrize("kind", ["dflash", pytest.param("dspark", marks=pytest.mark.slow)])
 def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     hub: HubServer, home: Path, kind: str
 ) -> None:
@@ -112,8 +112,10 @@ def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_prov
     hub.models |= {"org/target": HostedModel(files_of(folder)), "org/head": HostedModel(files_of(head))}
     pair = ["--target", "org/target", "--draft", "org/head"]
     assert main(["pull", *pair]) == 0
-    assert main(["check", *pair, "--drafter", "mtp", "--max-tokens", "12"]) == 0
-    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="mtp", draft_length=3)))
+    assert check(home, *pair[2:], "--drafter", "mtp") == 0
+    rounds = list(
+        load(HEADED).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="mtp", draft_length=3))
+    )
     assert {read.drafter for read in rounds} >= {"mtp"}
 
 

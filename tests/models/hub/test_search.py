@@ -8,6 +8,8 @@ from models.errors import MachineTrouble
 from models.hub.search import FoundModel, search
 from tests.models.hub_server import HostedModel, HubServer
 
+pytestmark = pytest.mark.usefixtures("quick_tokenizers")
+
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:

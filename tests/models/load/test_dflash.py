@@ -154,7 +154,7 @@ KNOWN_OFFSETS = np.array(KNOWN) - np.arange(len(KNOWN))
 
 @pytest.mark.parametrize(
     ("case", "temperature"),
-    [("z-lab, sliding", 0.0), ("DFlash2", 0.8), ("DeepSpec", 0.0), ("speculators, dspark", 0.8)],
+    [("z-lab, sliding", 0.0), ("DFlash2", 0.8), pytest.param("DeepSpec", 0.0, marks=pytest.mark.slow)],
 )
 def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
     config, shape, _ = CASES[case]

@@ -1,5 +1,6 @@
 """GGUF files against the same weights in mlx-lm's own form: the logits, the tokens, and what is refused."""
 
+from itertools import product
 from typing import Any
 
 import mlx.core as mx
@@ -12,17 +13,22 @@ from models.errors import BadChoice, BrokenFiles
 from models.load.checkpoint import opened
 from models.load.engine import load
 from models.pairs.resolve import resolve
+from tests.mlx_spec.grid import grid
 from tests.models.load.tiny_gguf import MODELS, TOKENS, write_gguf
 
 IDS = mx.array([[7, 260, 31, 2, 104, 9, 256, 88, 40, 41, 3, 200]])
 
 
 @pytest.mark.parametrize(
-    "kind", [Kind.F32, Kind.F16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1], ids=lambda kind: kind.name
+    ("architecture", "kind"),
+    grid(
+        MODELS,
+        ("F32", "F16", "Q8_0", "Q4_0", "Q4_1"),
+        usual=[("llama", "F32"), ("llama", "Q8_0"), ("llama", "Q4_0"), *product(MODELS, ("F16", "Q4_1"))],
+    ),
 )
-@pytest.mark.parametrize("architecture", MODELS)
 def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp_path):
-    wanted = write_gguf(tmp_path / "model.gguf", architecture, kind)(IDS)
+    wanted = write_gguf(tmp_path / "model.gguf", architecture, Kind[kind])(IDS)
     with opened(tmp_path / "model.gguf") as checkpoint:
         logits = checkpoint.load(as_float32=True)[0](IDS)
     assert not checkpoint.note

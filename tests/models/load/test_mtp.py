@@ -152,6 +152,8 @@ def test_every_packaging_is_read_tensor_for_tensor(
     wanted, found = (dict(tree_flatten(each.parameters())) for each in (head, read))
     assert wanted.keys() == found.keys()
     assert all(np.allclose(np.array(wanted[name]), np.array(found[name]), atol=1e-6) for name in wanted)
+    if packaging not in (original, glm):
+        return  # the same layer as theirs
     options = Options(max_tokens=24, temperature=0.8, drafter="mtp", draft_length=3)
     engine = Engine(target, [MtpDrafter(read)], context_limit=400)
     drafted = list(engine.generate(PROMPT, options))
@@ -174,8 +176,8 @@ def trained() -> MtpHead:
         logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
-    for _ in range(150):
+    optimizer, gradient = optimizers.Adam(5e-3), nn.value_and_grad(head, loss)
+    for _ in range(90):
         _, change = gradient()
         optimizer.update(head, change)
         mx.eval(head.parameters(), optimizer.state)
@@ -231,7 +233,7 @@ def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_
     assert accepted(MtpDrafter(blind), target)[0] < first - 0.2
 
 
-@pytest.mark.parametrize("kind", ["qwen3_5", "glm4_moe"])
+@pytest.mark.parametrize("kind", ["qwen3_5", pytest.param("glm4_moe", marks=pytest.mark.slow)])
 def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(kind: str) -> None:
     target = target_of(kind)
     engine = Engine(target, [MtpDrafter(head_for(target))], context_limit=400)

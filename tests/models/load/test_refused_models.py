@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import ModelsError
+from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
@@ -33,9 +34,15 @@ def an_unknown_architecture(hub: HubServer, home: Path) -> None:
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
-    hub: HubServer, home: Path, change: Callable[[HubServer, Path], None], message: str
+    hub: HubServer,
+    home: Path,
+    change: Callable[[HubServer, Path], None],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     change(hub, home)
+    if change is no_safetensors:
+        read_tokenizers_quickly(monkeypatch)
 
     with pytest.raises(ModelsError, match=message):
         last()
