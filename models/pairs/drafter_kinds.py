@@ -21,15 +21,14 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
     "eagle": lambda c: not _EAGLES.isdisjoint(_architectures(c)) or "draft_vocab_size" in c,
     "mtp": lambda c: str(c.get("model_type")).endswith("_mtp"),
+    "assistant": lambda c: c.get("model_type") in ("gemma4_assistant", "gemma4_unified_assistant"),
     PARD: lambda c: "pard_token" in c,
     "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
 }
 """By what their configs say: all but ordinary models."""
 _OF_SPECULATORS = {"eagle3": "eagle"}
 """By what speculators calls them; others keep its name."""
-_OTHERS = (
-    "Gemma4Eagle3Model", "Gemma4DSparkModel", "gemma4_assistant", "gemma4_unified_assistant",
-)  # fmt: skip
+_OTHERS = ("Gemma4Eagle3Model", "Gemma4DSparkModel")
 """Published drafters that are known by their architecture or type, and not loaded."""
 
 

@@ -17,7 +17,7 @@ from tests.mlx_spec.heads import KNOWN, Uneven, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, tokens
 
-FAMILIES = ("eagle", "medusa", "pard", "dflash")
+FAMILIES = ("eagle", "medusa", "pard", "assistant", "dflash")
 ROOM = {"medusa": 4, "dflash": 4, "dflash2": 4, "dspark": 5}
 """Tokens that may be drafted at once."""
 
@@ -93,7 +93,9 @@ def test_a_second_turn_goes_on_with_what_was_read(name):
         assert learnt.all_right(engine, longer, max_tokens=12, draft_length=3)
 
 
-@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("medusa",), ("pard",), ("dflash2",)]))
+@pytest.mark.parametrize(
+    "name", grid(LEARNT, usual=[("eagle",), ("medusa",), ("pard",), ("assistant",), ("dflash2",)])
+)
 def test_after_rounds_of_others_it_reads_what_it_missed(name):
     learnt = LEARNT[name]
     engine = learnt.engine()

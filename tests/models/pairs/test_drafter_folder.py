@@ -25,6 +25,8 @@ from tests.models.tiny_models import make_model, make_pair
         ({"architectures": ["Qwen3Eagle3Model"], "model_type": "qwen3"}, "eagle"),
         (MEDUSA, "medusa"),
         (LAYER_SKIP, "layer_skip"),
+        ({"model_type": "gemma4_assistant"}, "assistant"),
+        ({"model_type": "gemma4_unified_assistant"}, "assistant"),
     ],
 )
 def test_the_kind_of_a_folder_is_read_from_its_config(
@@ -38,7 +40,6 @@ def test_the_kind_of_a_folder_is_read_from_its_config(
     [
         ({"speculators_model_type": "peagle", "draft_vocab_size": 300}, "peagle"),
         ({"architectures": ["Gemma4Eagle3Model"], "model_type": "gemma4"}, "Gemma4Eagle3Model"),
-        ({"model_type": "gemma4_assistant"}, "gemma4_assistant"),
     ],
 )
 def test_a_family_that_is_known_by_name_only_is_refused_by_it(
