@@ -5,6 +5,8 @@
   its first pass has length + 1 rows.
 - DFlash, DFlash2, DSpark: one pass of the block's layers and of the target's output rows over the block;
   DSpark reads its table of pairs once more per token. DFlash2's convolutions and choice are left out: small.
+- Gemma 4's assistants: four layers and output rows of their own per drafted token; keys and values are the
+  target's.
 
 Weights as many bits as the target's. Pure functions of tables; imports no MLX.
 """
@@ -32,6 +34,8 @@ from models.speed.roofline import (
 
 BLOCK_LAYERS = 5
 """Of z-lab's and DeepSpec's blocks, each of which also reads so many layers of the target."""
+ASSISTANT_LAYERS = 4
+"""Of Gemma 4's assistants; the last attends to all of the text with heads twice as wide."""
 TABLE_RANK = 256
 """Of DSpark's table (DeepSpec's markov_rank)."""
 
@@ -108,6 +112,9 @@ def round_seconds(
         step = Model(Shape([], (parameters + output) / 1e9, 1, kv), target.bits)
         first = pass_seconds(step, chip, rows=rows, context=context)
         return verify + first + (length - 1) * pass_seconds(step, chip, context=context)
+    if drafter.kind == "assistant":
+        step = Model(Shape([], parameters / 1e9, ASSISTANT_LAYERS, kv), target.bits)
+        return verify + length * pass_seconds(step, chip, context=context)
     table = TABLE_RANK * layout.vocab if drafter.kind == "dspark" else 0
     block = Model(
         Shape([], (parameters - 2 * table + output) / 1e9, BLOCK_LAYERS, kv * BLOCK_LAYERS), target.bits
@@ -150,6 +157,13 @@ def _of_block(drafter: Published, layout: Layout) -> int:
     return BLOCK_LAYERS * (layout.hidden**2 + _layer(layout)) + tables
 
 
+def _of_assistant(drafter: Published, layout: Layout) -> int:
+    """Queries alone; two vectors of the target's width are read, and one is given back."""
+    attention = 2 * (ASSISTANT_LAYERS + 1) * layout.heads * layout.head_dim
+    rows = layout.vocab + 3 * layout.target + attention + 3 * ASSISTANT_LAYERS * layout.intermediate
+    return layout.hidden * rows
+
+
 def _layer(layout: Layout, *, gated: bool = False) -> int:
     attention = (2 + gated) * layout.heads + 2 * layout.kv_heads
     return layout.hidden * (attention * layout.head_dim + 3 * layout.intermediate)
@@ -157,5 +171,6 @@ def _layer(layout: Layout, *, gated: bool = False) -> int:
 
 _PARAMETERS: dict[str, Callable[[Published, Layout], int]] = {
     "eagle": _of_head, "mtp": _of_mtp, "dflash": _of_block, "dflash2": _of_block, "dspark": _of_block,
+    "assistant": _of_assistant,
 }  # fmt: skip
-"""Of what lies in the drafter's file, by kind; embeddings and output rows are the target's."""
+"""Of what lies in the drafter's file, by kind. Output rows are the target's, but for an assistant's."""
