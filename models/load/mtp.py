@@ -67,6 +67,10 @@ def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
     weights |= own
     inner = layer_of(config)
     inner = {**inner, **(inner.get("text_config") or {})}
+    if inner.get("mtp_use_dedicated_embeddings"):
+        raise UnsupportedModel(
+            "This layer has embeddings of its own, which are not read. Use another drafter."
+        )
     vocab, width = size(inner, "vocab_size"), size(inner, "hidden_size")
     return MtpHead(target, layer, vocab, width, eps, _kind(target) in _LATENT)
 
