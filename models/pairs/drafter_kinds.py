@@ -19,7 +19,8 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     DSPARK: lambda c: "Qwen3DSparkModel" in _architectures(c) or _dflash(c).get("projector_type") == "dspark",
     "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
-    "eagle": lambda c: not _EAGLES.isdisjoint(_architectures(c)) or "draft_vocab_size" in c,
+    "peagle": lambda c: _is_eagle(c) and ("pard_token" in c or "ptd_token_id" in c),
+    "eagle": lambda c: _is_eagle(c),
     "mtp": lambda c: str(c.get("model_type")).endswith("_mtp"),
     "assistant": lambda c: c.get("model_type") in ("gemma4_assistant", "gemma4_unified_assistant"),
     PARD: lambda c: "pard_token" in c,
@@ -49,6 +50,10 @@ def check_kind(config: Config, where: str) -> None:
             f"{where} holds a drafter of the family {kind}, which this version cannot load. "
             f"It loads draft models and {read}."
         )
+
+
+def _is_eagle(config: Config) -> bool:
+    return not _EAGLES.isdisjoint(_architectures(config)) or "draft_vocab_size" in config
 
 
 def _architectures(config: Config) -> list[str]:

@@ -22,7 +22,8 @@ from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.pard import PardDrafter
-from tests.mlx_spec import assistant_heads, dflash_heads, heads, medusa_heads
+from mlx_spec.drafters.peagle import PEagleDrafter
+from tests.mlx_spec import assistant_heads, dflash_heads, heads, medusa_heads, peagle_heads
 from tests.mlx_spec.dflash_heads import DSPARK, SECOND, SHAPE, SIZES
 from tests.mlx_spec.equations import Eagle, Weights, arrays, llama, states
 from tests.mlx_spec.proposals import Proposed, proposed
@@ -178,6 +179,15 @@ LEARNT = {
             assistant_heads.by_hand,
             close=1e-3,
         ),
+        Learnt(
+            "peagle",
+            PEagleDrafter,
+            heads.target,
+            peagle_heads.trained,
+            60,
+            lambda kind, head: kind(head, 5),
+            lambda head, before, depth: peagle_heads.by_hand(head, taps_of(before), before, depth),
+        ),
         block("dflash", SHAPE, 60),
         block("dflash2", SECOND, 50),
         block("dspark", DSPARK, 40),
@@ -283,5 +293,5 @@ MUTANTS: dict[str, tuple[Callable[[type[Any]], type[Drafter]], ...]] = {
     "medusa": (late_state, stale_state, late_heads),
     "pard": (keeps_its_own, late_rows),
     "assistant": (late_state, stale_state, same_state, first_layers),
-    **dict.fromkeys(("dflash", "dflash2", "dspark"), BLOCK_MUTANTS),
+    **dict.fromkeys(("peagle", "dflash", "dflash2", "dspark"), BLOCK_MUTANTS),
 }

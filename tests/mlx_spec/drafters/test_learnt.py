@@ -18,7 +18,7 @@ from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, tokens
 
 FAMILIES = ("eagle", "medusa", "pard", "assistant", "dflash")
-ROOM = {"medusa": 4, "dflash": 4, "dflash2": 4, "dspark": 5}
+ROOM = {"medusa": 4, "peagle": 5, "dflash": 4, "dflash2": 4, "dspark": 5}
 """Tokens that may be drafted at once."""
 
 

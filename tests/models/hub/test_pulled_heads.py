@@ -16,6 +16,7 @@ from mlx_lm.utils import load_model
 from app.cli import main
 from mlx_spec import Options
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
+from mlx_spec.drafters.peagle_head import PEagleHead
 from mlx_spec.training.start import eagle_head
 from models.errors import BadChoice
 from models.load.eagle import AUX, save_eagle
@@ -74,6 +75,33 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     assert check(home, *pair[2:], "--drafter", "eagle", "--drafter-bits", "8") == 0
     assert check(home, *pair[2:], "--drafter-bits", "7") == 2
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
+
+
+def test_a_head_that_drafts_at_once_is_pulled_drafts_under_its_own_name_and_is_proved(
+    hub: HubServer, home: Path
+) -> None:
+    target, config = load_model(home / "made" / "target")
+    shape = eagle_shape(config, target, range(384))
+    shape = replace(shape, args=replace(shape.args, num_hidden_layers=2))
+    head: Any = settled(PEagleHead(shape, target, 383, embeds=True), 5)
+    heads, kv_heads, dim = shape.args.num_attention_heads, shape.args.num_key_value_heads, shape.args.head_dim
+    own = {
+        "hidden_size": 32, "intermediate_size": shape.args.intermediate_size, "num_hidden_layers": 2,
+        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim, "vocab_size": 384,
+        "rms_norm_eps": shape.args.rms_norm_eps, "draft_vocab_size": 384, "ptd_token_id": 383,
+        "fc_norm": shape.fc_norm, "eagle_config": {AUX: list(shape.taps)},
+    }  # fmt: skip
+    folder = home / "head"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(own | {"architectures": ["LlamaForCausalLMEagle3"]}))
+    weights = {str(n).replace("deeper.0.", "layers.1."): x for n, x in tree_flatten(head.parameters())}
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)  # type: ignore[arg-type]
+    hub.models["org/head"] = HostedModel(files_of(folder))
+    pair = ["--target", "org/target", "--draft", "org/head"]
+    assert main(["pull", *pair]) == 0
+    assert check(home, *pair[2:], "--drafter", "peagle") == 0
+    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="peagle", draft_length=3)))
+    assert {read.drafter for read in rounds} >= {"peagle"}
 
 
 @pytest.mark.parametrize("kind", ["dflash", "dspark"])
@@ -157,8 +185,8 @@ def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
 
 
 def test_a_drafter_of_an_unknown_family_is_refused_before_its_weights_come(hub: HubServer) -> None:
-    hub.models["org/draft"].files["config.json"] = b'{"speculators_model_type": "peagle"}'
-    with pytest.raises(BadChoice, match="org/draft holds a drafter of the family peagle, which this version"):
+    hub.models["org/draft"].files["config.json"] = b'{"speculators_model_type": "hydra"}'
+    with pytest.raises(BadChoice, match="org/draft holds a drafter of the family hydra, which this version"):
         last(SPEC)
     assert "model.safetensors" not in hub.downloads()
 
