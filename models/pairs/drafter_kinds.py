@@ -14,9 +14,12 @@ DSPARK = "dspark"
 DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
 _EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
+_DSPARKS = frozenset({"Qwen3DSparkModel", "Gemma4DSparkModel"})
 _SIGNS: dict[str, Callable[[Config], bool]] = {
     "medusa": lambda c: "medusa_num_heads" in c or c.get("model_type") == "medusa",
-    DSPARK: lambda c: "Qwen3DSparkModel" in _architectures(c) or _dflash(c).get("projector_type") == "dspark",
+    DSPARK: lambda c: (
+        not _DSPARKS.isdisjoint(_architectures(c)) or _dflash(c).get("projector_type") == "dspark"
+    ),
     "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
     "peagle": lambda c: _is_eagle(c) and ("pard_token" in c or "ptd_token_id" in c),
@@ -29,7 +32,7 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
 """By what their configs say: all but ordinary models."""
 _OF_SPECULATORS = {"eagle3": "eagle"}
 """By what speculators calls them; others keep its name."""
-_OTHERS = ("Gemma4Eagle3Model", "Gemma4DSparkModel")
+_OTHERS = ("Gemma4Eagle3Model",)
 """Published drafters that are known by their architecture or type, and not loaded."""
 
 
