@@ -6,6 +6,7 @@ Nothing to read before a draft and nothing to take back after one: it has no row
 from collections.abc import Sequence
 
 import mlx.core as mx
+import mlx.nn as nn
 
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
@@ -29,6 +30,14 @@ class AssistantDrafter(LastStateDrafter):
 
     def __init__(self, head: AssistantHead):
         self.head, self.taps = head, head.taps
+
+    @property
+    def steps(self) -> bool:
+        return True
+
+    @property
+    def parts(self) -> Sequence[nn.Module]:
+        return [self.head]
 
     def meet(self, target: Model) -> None:
         super().meet(target)
