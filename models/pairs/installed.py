@@ -34,8 +34,13 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
     """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
     if source == spec.draft != spec.target and (taken := taken_mtp(spec)):
         return taken
+    if source == spec.draft and _wants_mtp(spec):
+        raise NotInstalled(
+            f"{source} is the target's original, of which only the layers for more tokens draft, and they "
+            f"are not taken out yet. Do that with: {pull_command(spec)}"
+        )
     folder = find_folder(source)
-    if folder is None or (source == spec.draft and _wants_mtp(spec)):
+    if folder is None:
         if source.is_local and not package_of(source):
             raise NotInstalled(f"{source} is not there; the pair {spec.name} needs it.")
         raise NotInstalled(f"{source} is not on this machine. Get it with: {pull_command(spec)}")

@@ -119,7 +119,7 @@ def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: Hu
     ):
         last(SPEC)
     assert not installed(SPEC)
-    with pytest.raises(NotInstalled, match="org/original is not on this machine"):
+    with pytest.raises(NotInstalled, match="not taken out yet. Do that with: mlx-spec pull"):
         load(SPEC)
     hub.models["org/original"].files[THIRD] = body
     hub.requests.clear()
@@ -137,6 +137,21 @@ def test_an_original_of_one_file_gives_its_layers_too(hub: HubServer, home: Path
     files["model.safetensors"] = one.read_bytes()
     assert last(SPEC).phase == "done" and installed(SPEC)
     assert "mtp" in load(SPEC).engine.drafter_names
+
+
+def test_of_an_original_that_is_here_the_layers_are_taken_without_a_download(
+    hub: HubServer, home: Path
+) -> None:
+    host(hub, home, "qwen3_5")
+    whole = PairSpec("local", Source("org/target"), Source(str(home / "whole")))
+    last(PairSpec("target", Source("org/target"), None))
+    assert not installed(whole)
+    with pytest.raises(NotInstalled, match="is the target's original, of which only the layers"):
+        load(whole)
+    hub.requests.clear()
+    assert last(whole).phase == "done" and installed(whole)
+    assert not hub.downloads() and (home / "whole" / SECOND).is_file(), "what is a person's own stays"
+    assert "mtp" in load(whole).engine.drafter_names
 
 
 def test_a_conversion_without_the_layers_is_an_ordinary_draft(hub: HubServer, home: Path) -> None:
