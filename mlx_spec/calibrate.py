@@ -62,7 +62,7 @@ class Calibration:
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
         if not engine.can_pretend:
             self.far = self.near  # to read a long text takes longer than there is
-        self.stepping = [drafter.name for drafter in engine.drafters if drafter.models]
+        self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
         """Drafters that take a step of a model for each token."""
         self.plain: list[float] = []
         """Seconds of plain rounds at the near context, again and again."""
@@ -122,7 +122,7 @@ class Calibration:
             for name, by in near.items()
         }
         for drafter in self.engine.drafters:
-            if not drafter.models and "lookup" in known:  # what it drafts costs nothing either
+            if not drafter.steps and "lookup" in known:  # what it drafts costs nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
         known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, known)}
         return Costs(known.pop("plain")[0], known)

@@ -16,8 +16,8 @@ from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 AUTO = "auto"
 """In place of None where that leaves the value to the engine."""
 DRAFTERS = (
-    "model", "pard", "foreign", "lookup", "recycling", "eagle", "dflash", "dflash2", "dspark", "mtp",
-    "medusa", "layer_skip", "lookahead", "grounded",
+    "model", "pard", "foreign", "lookup", "recycling", "eagle", "peagle", "dflash", "dflash2", "dspark",
+    "mtp", "assistant", "medusa", "layer_skip", "lookahead", "grounded",
 )  # fmt: skip
 """That there are; which of them a pair has depends on its files."""
 _TYPES = get_type_hints(Options)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mlx.core as mx
+import mlx.nn as nn
 from jaxtyping import Int
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
@@ -56,6 +57,16 @@ class Drafter(ABC):
     """Sizes of its trees, where it has some of several."""
     by_name: bool = False
     """Whether it drafts only where it is asked for by name, not in `auto`."""
+
+    @property
+    def steps(self) -> bool:
+        """Whether each drafted token takes a step of a model."""
+        return bool(self.models)
+
+    @property
+    def parts(self) -> Sequence[nn.Module]:
+        """What it has weights in, some of them perhaps the target's."""
+        return [each.model for each in self.models]
 
     def meet(self, target: Model) -> None:
         """This is the target, whose rows it may use."""

@@ -73,7 +73,7 @@ class DFlashAttention(qwen3.Attention):
         both = mx.concatenate([text, block], axis=1)
         at = cache.offset
         keys = self.k_norm(self.k_proj(both).reshape(b, before + rows, self.n_kv_heads, -1))
-        values = self.v_proj(both).reshape(b, before + rows, self.n_kv_heads, -1)
+        values = self.project_values(both)
         keys = self.rope(keys.transpose(0, 2, 1, 3), offset=at)
         keys, values = cache.update_and_fetch(keys, values.transpose(0, 2, 1, 3))
         if not rows:
@@ -82,6 +82,10 @@ class DFlashAttention(qwen3.Attention):
         queries = self.rope(queries.transpose(0, 2, 1, 3), offset=at + before)
         found = scaled_dot_product_attention(queries, keys, values, cache=cache, scale=self.scale, mask=mask)
         return self.o_proj(found.transpose(0, 2, 1, 3).reshape(b, rows, -1))
+
+    def project_values(self, both: mx.array) -> mx.array:
+        """Of text and block, `[b, rows, kv_heads, dim]`."""
+        return self.v_proj(both).reshape(*both.shape[:2], self.n_kv_heads, -1)
 
 
 class Convolution(nn.Module):
@@ -169,11 +173,19 @@ class Selector(nn.Module):
 class DFlashHead(Head):
     """The head, with the target's embeddings and, where it has none of its own, its output rows.
 
+    Args:
+        layer: makes one of its layers.
+
     Raises:
         UnsupportedModel: it is of another target, or its mask is none of the target's tokens.
     """
 
-    def __init__(self, shape: DFlashShape, target: nn.Module):
+    def __init__(
+        self,
+        shape: DFlashShape,
+        target: nn.Module,
+        layer: Callable[[DFlashShape], nn.Module] = DFlashLayer,
+    ):
         args = shape.args
         super().__init__(target, shape.tokens, args.vocab_size, args.hidden_size)
         if not 0 <= shape.mask < args.vocab_size:
@@ -184,7 +196,7 @@ class DFlashHead(Head):
         self._shape, self._scale = shape, shape.embedding_scale * own_scale(target)
         self.fc = nn.Linear(len(shape.taps) * args.hidden_size, args.hidden_size, bias=False)
         self.hidden_norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
-        self.layers = [DFlashLayer(shape) for _ in range(args.num_hidden_layers)]
+        self.layers = [layer(shape) for _ in range(args.num_hidden_layers)]
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         if shape.markov_rank:
             self.markov_head = Markov(args.vocab_size, shape.markov_rank, len(shape.tokens))
@@ -194,8 +206,8 @@ class DFlashHead(Head):
         if shape.own_rows:
             self.lm_head = nn.Linear(args.hidden_size, len(shape.tokens), bias=False)
         else:
-            layer = output_layer_of(target)
-            self._rows = layer.as_linear if isinstance(layer, EMBEDDINGS) else layer
+            rows = output_layer_of(target)
+            self._rows = rows.as_linear if isinstance(rows, EMBEDDINGS) else rows
 
     @property
     def shape(self) -> DFlashShape:

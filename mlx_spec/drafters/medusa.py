@@ -11,11 +11,13 @@ from functools import cache
 from heapq import heappop, heappush
 
 import mlx.core as mx
+import mlx.nn as nn
 from jaxtyping import Float
 
-from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
+from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
-from mlx_spec.drafters import Context, Drafter, Texts
+from mlx_spec.drafters import Context
+from mlx_spec.drafters.last_state import LastStateDrafter
 from mlx_spec.drafters.medusa_head import MedusaHead
 from mlx_spec.verify.batch import BatchVerifier
 
@@ -29,7 +31,7 @@ RIGHT = (
 docs/trees.md: it only gives trees their shape, and what they gain is counted."""
 
 
-class MedusaDrafter(Drafter):
+class MedusaDrafter(LastStateDrafter):
     """Heads that were made for the target."""
 
     name = "medusa"
@@ -40,11 +42,10 @@ class MedusaDrafter(Drafter):
         self.head, self.taps = head, head.taps
         count = head.shape.heads
         self._chain = Candidate("medusa", kind="medusa", prior=0.5, limit=count, room=count)
-        self._state: mx.array | None = None
-        """`[b, 1, dim]`, what the target made of the last token that it has read."""
 
-    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
-        self._state = None
+    @property
+    def parts(self) -> Sequence[nn.Module]:
+        return [self.head]
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         if self._state is None:
@@ -58,14 +59,6 @@ class MedusaDrafter(Drafter):
         if context.nodes and depth:
             return _tree(logits, shape(context.nodes, depth), verifier)
         return verifier.at_once(logits[:, :depth])
-
-    def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
-        if verdict is None or p.draft is None:
-            return  # the first round reads what the prompt leaves
-        last = mx.take_along_axis(verdict.path, verdict.accepted[:, None], axis=1)[:, 0]
-        hidden = output.hidden[self.taps[0]]
-        unseen = hidden.shape[1] - 1 - p.draft.tokens.shape[1]
-        self._state = take_rows(hidden, last + unseen, 1, axis=1)
 
 
 Node = tuple[int, int, int]

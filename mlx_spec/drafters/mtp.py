@@ -1,4 +1,4 @@
-"""The layer that a target was trained with to guess one token more drafts (Qwen3.5, GLM-4.5 and later).
+"""The layer that a target was trained with to guess one token more drafts (Qwen3.5, GLM-4.5, DeepSeek-V3).
 
 It goes on from its own rows as an EAGLE head does.
 """

@@ -26,14 +26,17 @@ class MtpHead(Head):
         vocab: tokens of the target that it was made for.
         width: numbers of its hidden states.
         eps: of the norms.
+        latent: whether it attends to latent vectors: mlx-lm's code for that takes no mask but an array.
 
     Raises:
         UnsupportedModel: it is of another target, or the target's last norm cannot be told from others.
     """
 
-    def __init__(self, target: nn.Module, layer: nn.Module, vocab: int, width: int, eps: float):
+    def __init__(
+        self, target: nn.Module, layer: nn.Module, vocab: int, width: int, eps: float, latent: bool = False
+    ):
         super().__init__(target, range(vocab), vocab, width)
-        self._last_norm, self._width = final_norm(target), width
+        self._last_norm, self._width, self._latent = final_norm(target), width, latent
         self._taps = (len(target.layers) - 1,)  # type: ignore[arg-type]
         rows = output_layer_of(target)
         self._rows = rows.as_linear if isinstance(rows, EMBEDDINGS) else rows
@@ -66,7 +69,8 @@ class MtpHead(Head):
         read = [self.pre_fc_norm_embedding(embedded.astype(hidden.dtype)), self.pre_fc_norm_hidden(hidden)]
         x = self.fc(mx.concatenate(read, axis=-1))
         cache = cache[0] if cache else None
-        return self.norm(self.layers[0](x, create_attention_mask(x, cache), cache))
+        mask = create_attention_mask(x, cache, return_array=self._latent)
+        return self.norm(self.layers[0](x, mask, cache))
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows vocab"]:
         """Logits, by the target's output rows."""

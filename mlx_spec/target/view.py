@@ -29,6 +29,10 @@ class View:
         self.buffer.write(keys, values, start.value, start.high + count)
         if self.tree is None:
             self.offset = start.value + count
+        return self.look(count)
+
+    def look(self, count: int) -> tuple[Any, Any]:
+        """The same of a pass over `count` rows that are there."""
         self._read = self._first(), self._last(count)
         return self.keys_and_values()
 

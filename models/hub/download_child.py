@@ -1,7 +1,8 @@
 """The download process, started by `models.hub.download`: it sends how far it is several times a second.
 
 The order is the point: trees and sizes first, then the disk, then the small files of both models, then
-whether they belong together, and only then the gigabytes.
+whether they belong together, and only then the gigabytes. Of a draft that is the target's original only the
+files with its multi-token prediction layers come (`models.pairs.original_mtp`).
 """
 
 import os
@@ -11,6 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import constants, hf_hub_download
 
@@ -27,8 +29,9 @@ from models.load.tokenizers import read_tokenizer
 from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import check_folder, check_target, folder_kind, read_json
+from models.pairs.folder import INDEX, check_folder, check_target, folder_kind, read_json
 from models.pairs.installed import find_folder, is_installed
+from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
 from models.paths import hub_cache
 from models.size_text import size_text
@@ -53,6 +56,10 @@ class Job:
         self.packages: dict[Source, Package] = {}
         self.total: dict[Source, int] = {}
         self.at_start = 0
+        self.original: Source | None = None
+        """The draft, if it is the target's original."""
+        self.came: dict[Source, int] = {}
+        """Bytes of models whose files are not kept."""
 
     def work(self, task: str) -> None:
         """Fetch and check; for the task `check` the small files alone. Keeps an error."""
@@ -66,10 +73,13 @@ class Job:
             self._check_fit()
             if task == "pull":
                 self._fetch(weights=True)
+                self._find_original()  # a single file tells by itself
                 self.phase = "checking"
                 for source, repository in self.repositories.items():
-                    repository.finish()
+                    repository.finish(check_mtp if source == self.original else check_folder)
                     sweep_stale([source.repo])
+                if self.original:
+                    self._take(self.original)
         except ModelsError as error:
             self.error = error
         except Exception as error:
@@ -83,7 +93,8 @@ class Job:
 
     def _bytes_here(self) -> dict[Source, int]:
         packages = {source: bytes_here(package) for source, package in [*self.packages.items()]}
-        return packages | {source: each.bytes_here() for source, each in [*self.repositories.items()]}
+        came = {source: each.bytes_here() for source, each in [*self.repositories.items()]}
+        return packages | came | self.came
 
     def _ask(self) -> None:
         for source in self.sources:
@@ -100,9 +111,50 @@ class Job:
                 repository.discard_damaged()
             except Exception as error:
                 raise explain(error, source) from error
-            self.total[source] = sum(file.size for file in repository.files)
             self.repositories[source] = repository
+        draft = self.repositories.get(self.sources[-1])
+        if draft and any(file.name == INDEX for file in draft.files):
+            self._find_original()
+        for source, repository in self.repositories.items():
+            self.total[source] = sum(file.size for file in repository.files)
         self.at_start = sum(self._bytes_here().values())
+
+    def _find_original(self) -> None:
+        """Of a target's original only the files with such layers are wanted."""
+        target, draft = self.sources[0], self.sources[-1]
+        if draft == target or not is_same_model(self._config(draft), self._config(target)):
+            return
+        repository = self.repositories.get(draft)
+        if repository:
+            self._small_file(repository, INDEX)
+        folder = repository.folder if repository else find_folder(draft)
+        if folder and folder.is_dir() and (files := mtp_files(folder)):
+            self.original = draft
+            if repository:
+                self.repositories[draft] = repository.only(files)
+
+    def _config(self, source: Source) -> dict[str, Any]:
+        """What is in config.json; nothing where there is none, as in a GGUF file."""
+        if repository := self.repositories.get(source):
+            self._small_file(repository, "config.json")
+        folder = repository.folder if repository else find_folder(source)
+        return (read_json(folder / "config.json") or {}) if folder and folder.is_dir() else {}
+
+    def _small_file(self, repository: Repository, name: str) -> None:
+        for file in repository.files:
+            if file.name == name and not repository.is_here(file):
+                _fetch_file(repository, file)
+
+    def _take(self, original: Source) -> None:
+        """Keep the layers, and of the files that came for them nothing."""
+        from models.load.take_mtp import take_mtp  # MLX takes a moment to load
+
+        folder = find_folder(original)
+        assert folder is not None, "it was fetched"
+        take_mtp(folder, self.sources[0], original)
+        if repository := self.repositories.get(original):
+            self.came[original] = repository.bytes_here()
+            repository.discard_weights()
 
     def _check_disk(self) -> None:
         missing = sum(self.total.values()) - self.at_start
@@ -124,7 +176,9 @@ class Job:
             found = [folder for source in self.sources if (folder := find_folder(source))]
             check_target(found[0])
             models = {
-                s: f for s, f in zip(self.sources, found, strict=True) if folder_kind(f) in DRAFT_MODELS
+                s: f
+                for s, f in zip(self.sources, found, strict=True)
+                if folder_kind(f) in DRAFT_MODELS and s != self.original
             }
             folders = [stack.enter_context(small_files(folder)) for folder in models.values()]
             for source, folder in zip(models, folders, strict=True):

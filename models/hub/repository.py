@@ -4,8 +4,8 @@ Only root-level json, jinja, tokenizer and safetensors files are, which is what 
 no other weight formats, no folders.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -87,10 +87,20 @@ class Repository:
         if config_kind(config) in DRAFT_MODELS and not has_tokenizer:
             raise BadChoice(f"{self.source} holds no tokenizer.json; mlx-lm cannot load it.")
 
-    def finish(self) -> None:
+    def only(self, weights: Container[str]) -> "Repository":
+        """With these of its files of weights."""
+        return replace(self, files=tuple(f for f in self.files if not f.is_weights or f.name in weights))
+
+    def discard_weights(self) -> None:
+        """Delete what is here of them."""
+        for file in self.files:
+            if file.is_weights:
+                _discard(self.folder / file.name)
+
+    def finish(self, check: Callable[[Path], object] = check_folder) -> None:
         """Raise BrokenFiles where a file arrived damaged (it is deleted), or one is missing."""
         try:
-            check_folder(self.folder)
+            check(self.folder)
         except BrokenFiles as error:
             if error.path is None:
                 raise BrokenFiles(

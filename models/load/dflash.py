@@ -1,4 +1,7 @@
-"""DFlash, DFlash2 and DSpark heads in the packagings of z-lab, SpecForge, DeepSpec and speculators."""
+"""DFlash, DFlash2 and DSpark heads in the packagings of z-lab, SpecForge, DeepSpec and speculators.
+
+DeepSpec's for Gemma 4 have layers of Gemma's kind, with the sizes of those without a window.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +13,14 @@ from mlx_lm.models.qwen3 import ModelArgs
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
+from mlx_spec.drafters.gemma_block import GemmaBlockLayer
 from models.load.heads import SPECULATORS, Config, Weights, layer_of, load_head, rotation, size, take_tokens
 from models.pairs.drafter_kinds import DSPARK, config_kind
 from models.pairs.folder import folder_kind
 
 CODEBOOK = "candidate_selector.predecessor_codebook.weight"
 """Published without `.weight`."""
+GEMMA = "Gemma4DSparkModel"
 UNUSED = ("confidence_head.", "embed_tokens.", "verifier_")
 """Tensors that are not needed: a guess at where to stop, which the controller learns; the target's own."""
 
@@ -39,7 +44,15 @@ def _head(config: Config, weights: Weights, target: Any) -> DFlashHead:
         del weights[name]
     if "d2t" not in weights:
         weights.pop("lm_head.weight", None)  # the target's too
-    return DFlashHead(_shape(config, weights, len(target.layers)), target)
+    if GEMMA not in (config.get("architectures") or ()):
+        return DFlashHead(_shape(config, weights, len(target.layers)), target)
+    own_values = "layers.0.self_attn.v_proj.weight" in weights
+    rope = config["rope_parameters"]["full_attention"]
+    wide = {"head_dim": size(config, "global_head_dim")}
+    if not own_values:
+        wide["num_key_value_heads"] = size(config, "num_global_key_value_heads")
+    shape = _shape({**config, **wide}, weights, len(target.layers))
+    return DFlashHead(shape, target, lambda shape: GemmaBlockLayer(shape.args, rope, own_values))
 
 
 def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:

@@ -9,6 +9,7 @@ import mlx.nn as nn
 from mlx_spec.drafters import Drafter
 from mlx_spec.errors import SpecError
 from models.errors import BadChoice, MachineTrouble, ModelsError
+from models.load.assistant import load_assistant
 from models.load.checkpoint import Checkpoint, on_cpu, trouble
 from models.load.dflash import load_dflash
 from models.load.draft_model import load_model
@@ -17,6 +18,7 @@ from models.load.heads import GROUP
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
 from models.load.medusa import load_medusa
 from models.load.mtp import load_mtp
+from models.load.peagle import load_peagle
 from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, PARD
 from models.pairs.folder import kind_of
 from models.pairs.own_drafters import own_drafters
@@ -32,8 +34,9 @@ their own. SpecError or ModelsError: it does not fit."""
 
 LOADERS: dict[str, Loader] = {
     MODEL: load_model, PARD: load_model,
-    "eagle": load_eagle, "dflash": load_dflash, "dflash2": load_dflash, "dspark": load_dflash,
-    "medusa": load_medusa, "mtp": load_mtp, LAYER_SKIP: load_layer_skip,
+    "eagle": load_eagle, "peagle": load_peagle,
+    "dflash": load_dflash, "dflash2": load_dflash, "dspark": load_dflash,
+    "medusa": load_medusa, "mtp": load_mtp, "assistant": load_assistant, LAYER_SKIP: load_layer_skip,
 }  # fmt: skip
 """By kind (`models.pairs.folder`)."""
 

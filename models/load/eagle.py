@@ -75,27 +75,32 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
 
 def _head(config: Config, weights: Weights, target: Any) -> EagleHead:
     for name in list(weights):
-        weights[_in_head(name)] = weights.pop(name)
+        weights[in_head(name)] = weights.pop(name)
     weights.pop("embed_tokens.weight", None)  # a copy of the target's
-    return EagleHead(_shape(config, weights, len(target.layers)), target)
-
-
-def _in_head(name: str) -> str:
-    name = name.removeprefix("model.")
-    return f"midlayer.{name.removeprefix(FIRST)}" if name.startswith(FIRST) else name
-
-
-def _shape(config: Config, weights: Weights, layers: int) -> EagleShape:
-    """Of any packaging. Where flags and tensors tell the same, the tensors are asked."""
     if config.get("embed_requires_grad"):
         raise UnsupportedModel(
             "It was trained with embeddings of its own, which are not read. Use another head."
         )
+    shape = head_shape(config, weights, len(target.layers))
+    if (count := shape.args.num_hidden_layers) != 1:
+        raise UnsupportedModel(f"It has {count} layers, and heads of one are read. Use another head.")
+    return EagleHead(shape, target)
+
+
+def in_head(name: str) -> str:
+    """What a tensor of the file is called in the head."""
+    name = name.removeprefix("model.")
+    return f"midlayer.{name.removeprefix(FIRST)}" if name.startswith(FIRST) else name
+
+
+def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
+    """Of any packaging, for a target of so many layers.
+
+    Where flags and tensors tell the same, the tensors are asked.
+    """
     inner = layer_of(config)
     if "sliding_attention" in (inner.get("layer_types") or ()):
         raise UnsupportedModel("Its layer sees a window of the text, which is not read. Use another head.")
-    if (count := inner.get("num_hidden_layers", 1)) != 1:
-        raise UnsupportedModel(f"It has {count} layers, and heads of one are read. Use another head.")
     if (computes := inner.get("hidden_act", "silu")) != "silu":
         raise UnsupportedModel(f"Its layer computes with {computes}, and silu is read. Use another head.")
     width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
@@ -103,7 +108,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> EagleShape:
     args = ModelArgs(
         model_type="llama",
         hidden_size=width,
-        num_hidden_layers=1,
+        num_hidden_layers=inner.get("num_hidden_layers", 1),
         intermediate_size=size(inner, "intermediate_size"),
         num_attention_heads=heads,
         rms_norm_eps=inner["rms_norm_eps"],

@@ -141,7 +141,7 @@ def _load(
         tokenizer=tokenizer,
         context_limit=limit,
         stop_tokens=frozenset(tokenizer.eos_token_ids),
-        memory_bytes=weight_bytes([target, *(each.model for drafter in drafters for each in drafter.models)]),
+        memory_bytes=weight_bytes([target, *(each for drafter in drafters for each in drafter.parts)]),
         shape=shape,
         notes=tuple(notes),
         macs=ranks.size if ranks else 1,

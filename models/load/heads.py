@@ -24,6 +24,9 @@ WEIGHTS = "model.safetensors"
 SPECULATORS = "speculators_model_type"
 """The key that only configs of speculators have."""
 
+_OF_STATES = ("fc", "pre_projection")
+"""Products that read the target's states."""
+
 Config = Mapping[str, Any]
 Weights = dict[str, mx.array]
 Rename = Callable[[str], str]
@@ -97,7 +100,7 @@ def quantize_head(head: nn.Module, quantization: Any) -> None:
         group, bits = quantization.get("group_size", GROUP), quantization["bits"]
 
         def packed(path: str, layer: nn.Module) -> bool:
-            own = path != "fc" and not path.startswith("_")  # what is the target's begins with _
+            own = path not in _OF_STATES and not path.startswith("_")  # what is the target's begins with _
             return own and isinstance(layer, nn.Linear | SwitchLinear) and layer.weight.shape[-1] % group == 0
 
         nn.quantize(head, group, bits, class_predicate=packed)

@@ -1,7 +1,7 @@
 """Multi-token prediction layers on disk.
 
 A target's own `mtp.` tensors as the original repositories have them, or what mlx-vlm and speculators made of
-these; GLM's, which come as one layer more.
+these; GLM's and DeepSeek's, which come as one layer more.
 """
 
 import re
@@ -22,8 +22,14 @@ _ARGS: dict[str, Callable[[Any], Any]] = {
     "qwen3_5": lambda target: target.language_model.args,
     "qwen3_5_moe": lambda target: target.language_model.args,
     "glm4_moe": lambda target: target.args,
+    "glm4_moe_lite": lambda target: target.args,
+    "deepseek_v3": lambda target: target.args,
 }
 """By the target's type: what its decoder layers are made of."""
+_LATENT = ("glm4_moe_lite", "deepseek_v3")
+"""Types whose layers attend to latent vectors."""
+_STORED_LESS_ONE = ("qwen3_next", "qwen3_5", "qwen3_5_moe")
+"""Types whose original norms are what is added to 1."""
 _ROOTS = re.compile(r"^(?:.*\b(?P<qwen>mtp)\.|mtp_layers\.0\.|model\.layers\.(?P<place>\d+)\.)(?P<own>.*)$")
 _NAMES = {
     # of speculators
@@ -52,20 +58,26 @@ def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> 
 
 def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
     layer, eps = _layer(target)
-    own = _joined_experts(_own(weights))
-    if own["norm.weight"].astype(mx.float32).mean().item() < 0.5:  # type: ignore[operator]
-        # Stored as what is added to 1; what was written for MLX is not.
+    own = _joined_experts(_own(weights, target))
+    centre = own["norm.weight"].astype(mx.float32).mean().item()
+    if _kind(target) in _STORED_LESS_ONE and centre < 0.5:  # type: ignore[operator]
+        # What was written for MLX is not.
         own |= {name: x + 1 for name, x in own.items() if "norm" in name and x.ndim == 1}
     weights.clear()
     weights |= own
     inner = layer_of(config)
     inner = {**inner, **(inner.get("text_config") or {})}
-    return MtpHead(target, layer, size(inner, "vocab_size"), size(inner, "hidden_size"), eps)
+    if inner.get("mtp_use_dedicated_embeddings"):
+        raise UnsupportedModel(
+            "This layer has embeddings of its own, which are not read. Use another drafter."
+        )
+    vocab, width = size(inner, "vocab_size"), size(inner, "hidden_size")
+    return MtpHead(target, layer, vocab, width, eps, _kind(target) in _LATENT)
 
 
 def _layer(target: Any) -> tuple[nn.Module, float]:
     """A layer like the target's last one with full attention, and the epsilon of its norms."""
-    kind = type(target).__module__.rpartition(".")[2]
+    kind = _kind(target)
     if kind not in _ARGS:
         raise UnsupportedModel(
             f"MTP layers are read for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
@@ -76,18 +88,33 @@ def _layer(target: Any) -> tuple[nn.Module, float]:
     return type(target.layers[index])(args, index), args.rms_norm_eps
 
 
-def _own(weights: Weights) -> Weights:
+def _kind(target: Any) -> str:
+    return type(target).__module__.rpartition(".")[2]
+
+
+def _own(weights: Weights, target: Any) -> Weights:
     """The tensors of the layer, named as in the head: a shard may hold some of the target's own too."""
     found = [(match, x) for name, x in weights.items() if (match := _ROOTS.match(name))]
+    places = [
+        int(match["place"]) for match, _ in found if match["place"] and match["own"] == "eh_proj.weight"
+    ]
     own: Weights = {}
     if any(match["qwen"] for match, _ in found):
         own = {match["own"]: x for match, x in found if match["qwen"]}
-    elif found:
-        place = max(int(match["place"] or 0) for match, _ in found)
-        own = {_renamed(match["own"]): x for match, x in found if int(match["place"] or 0) == place}
+    elif places:  # layers before it may be in the same shard, and those behind it guess further tokens
+        own = {match["own"]: x for match, x in found if match["place"] == str(min(places))}
+        own = {_renamed(name): x for name, x in _sanitized(own, target).items()}
     else:
-        own = dict(weights)
+        own = {_renamed(match["own"]): x for match, x in found} or dict(weights)
     return {name: x for name, x in own.items() if not name.startswith(_COPIES)}
+
+
+def _sanitized(own: Weights, target: Any) -> Weights:
+    """As mlx-lm's code wants a layer of this target: numbers of 8 bits whole, experts together, DeepSeek's
+    products of latent vectors apart."""
+    first = "model.layers.0."
+    given = {f"{first}{name}": x for name, x in own.items() if not name.startswith(_COPIES)}
+    return {name.removeprefix(first): x for name, x in target.sanitize(given).items()}
 
 
 def _renamed(name: str) -> str:

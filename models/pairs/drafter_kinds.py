@@ -14,22 +14,25 @@ DSPARK = "dspark"
 DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
 _EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
+_DSPARKS = frozenset({"Qwen3DSparkModel", "Gemma4DSparkModel"})
 _SIGNS: dict[str, Callable[[Config], bool]] = {
     "medusa": lambda c: "medusa_num_heads" in c or c.get("model_type") == "medusa",
-    DSPARK: lambda c: "Qwen3DSparkModel" in _architectures(c) or _dflash(c).get("projector_type") == "dspark",
+    DSPARK: lambda c: (
+        not _DSPARKS.isdisjoint(_architectures(c)) or _dflash(c).get("projector_type") == "dspark"
+    ),
     "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
-    "eagle": lambda c: not _EAGLES.isdisjoint(_architectures(c)) or "draft_vocab_size" in c,
+    "peagle": lambda c: _is_eagle(c) and ("pard_token" in c or "ptd_token_id" in c),
+    "eagle": lambda c: _is_eagle(c),
     "mtp": lambda c: str(c.get("model_type")).endswith("_mtp"),
+    "assistant": lambda c: c.get("model_type") in ("gemma4_assistant", "gemma4_unified_assistant"),
     PARD: lambda c: "pard_token" in c,
     "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
 }
 """By what their configs say: all but ordinary models."""
 _OF_SPECULATORS = {"eagle3": "eagle"}
 """By what speculators calls them; others keep its name."""
-_OTHERS = (
-    "Gemma4Eagle3Model", "Gemma4DSparkModel", "gemma4_assistant", "gemma4_unified_assistant",
-)  # fmt: skip
+_OTHERS = ("Gemma4Eagle3Model",)
 """Published drafters that are known by their architecture or type, and not loaded."""
 
 
@@ -50,6 +53,10 @@ def check_kind(config: Config, where: str) -> None:
             f"{where} holds a drafter of the family {kind}, which this version cannot load. "
             f"It loads draft models and {read}."
         )
+
+
+def _is_eagle(config: Config) -> bool:
+    return not _EAGLES.isdisjoint(_architectures(config)) or "draft_vocab_size" in config
 
 
 def _architectures(config: Config) -> list[str]:

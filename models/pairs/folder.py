@@ -179,6 +179,11 @@ def check_safetensors(path: Path) -> int:
     return end
 
 
+def tensor_names(path: Path) -> list[str]:
+    """Of the tensors in a file; raises BrokenFiles where its header cannot be read."""
+    return list(_read_header(path)[0])
+
+
 def bytes_by_dtype(folder: Path) -> Counter[str]:
     """Bytes of a whole model's tensors per kind of number, named as in safetensors (`BF16`, `U32`)."""
     count: Counter[str] = Counter()

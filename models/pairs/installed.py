@@ -6,13 +6,16 @@ from pathlib import Path
 from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
 from models.pairs.folder import check_folder, is_whole
+from models.pairs.original_mtp import is_original, taken_from
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
 
 
 def installed(spec: PairSpec) -> bool:
     """Whether every model of the pair is here and whole."""
-    return all(is_installed(source) for source in spec.sources)
+    if taken_mtp(spec):
+        return is_installed(spec.target)
+    return all(is_installed(source) for source in spec.sources) and not _wants_mtp(spec)
 
 
 def is_installed(source: Source) -> bool:
@@ -29,6 +32,13 @@ def default_pair() -> Pair:
 
 def installed_folder(source: Source, spec: PairSpec) -> Path:
     """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
+    if source == spec.draft != spec.target and (taken := taken_mtp(spec)):
+        return taken
+    if source == spec.draft and _wants_mtp(spec):
+        raise NotInstalled(
+            f"{source} is the target's original, of which only the layers for more tokens draft, and they "
+            f"are not taken out yet. Do that with: {pull_command(spec)}"
+        )
     folder = find_folder(source)
     if folder is None:
         if source.is_local and not package_of(source):
@@ -57,6 +67,19 @@ def find_folder(source: Source) -> Path | None:
                 return None
         folder = repository / "snapshots" / commit
     return folder if os.path.isdir(folder) or (source.is_local and os.path.isfile(folder)) else None
+
+
+def taken_mtp(spec: PairSpec) -> Path | None:
+    """The layers that were taken out of the draft, where that is the target's original."""
+    return taken_from(spec.target, spec.draft) if spec.draft not in (None, spec.target) else None
+
+
+def _wants_mtp(spec: PairSpec) -> bool:
+    """Whether the draft is the target's original, of which only such layers are to draft."""
+    if spec.draft in (None, spec.target):
+        return False
+    draft, target = find_folder(spec.draft), find_folder(spec.target)
+    return draft is not None and target is not None and is_original(draft, target)
 
 
 def repository_folder(repo: str) -> Path:

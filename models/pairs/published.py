@@ -19,6 +19,8 @@ class Layout:
     kv_heads: int
     head_dim: int
     vocab: int
+    target: int = 0
+    """Numbers of the target's hidden states, where an assistant reads wider ones than its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class FittingDrafter:
 
 NOTICEABLE = 0.02
 """Gains below this share are called none."""
-_BY_KIND = ("dspark", "dflash2", "dflash", "mtp", EAGLE, PARD, MODEL)
+_BY_KIND = ("dspark", "dflash2", "dflash", "mtp", "assistant", EAGLE, "peagle", PARD, MODEL)
 """The order of those that are not predicted (docs/drafters.md)."""
 
 

@@ -7,6 +7,8 @@
   its first pass has length + 1 rows.
 - DFlash, DFlash2, DSpark: one pass of the block's layers and of the target's output rows over the block;
   DSpark reads its table of pairs once more per token. DFlash2's convolutions and choice are left out: small.
+- Gemma 4's assistants: four layers and output rows of their own per drafted token; keys and values are the
+  target's.
 
 Pure functions of tables; imports no MLX.
 """
@@ -35,6 +37,8 @@ TAPS = 3
 """Layers of the target that an EAGLE-3 head reads, where it does not say otherwise."""
 BLOCK_LAYERS = 5
 """Of z-lab's and DeepSpec's blocks, each of which also reads this many layers of the target."""
+ASSISTANT_LAYERS = 4
+"""Of Gemma 4's assistants; the last attends to all of the text with heads twice as wide."""
 TABLE_RANK = 256
 """Of DSpark's table (DeepSpec's markov_rank)."""
 
@@ -112,6 +116,8 @@ def round_seconds(
         first = step + _fc(drafter, layout)
     elif drafter.kind == "mtp":
         step = first = parameters(drafter, layout) + output
+    elif drafter.kind == "assistant":
+        return verify + length * reading(parameters(drafter, layout), layers=ASSISTANT_LAYERS)
     else:
         table = _table(drafter, layout)
         block = reading(parameters(drafter, layout) - 2 * table + output, rows=rows, layers=BLOCK_LAYERS)
@@ -120,11 +126,13 @@ def round_seconds(
 
 
 def parameters(drafter: Published, layout: Layout) -> int:
-    """Of what lies in the drafter's file; embeddings and output rows are the target's."""
+    """Of what lies in the drafter's file; embeddings are the target's, output rows too unless it is an assistant."""
     if drafter.kind == EAGLE:
         return step_parameters(drafter, layout) + _fc(drafter, layout)
     if drafter.kind == "mtp":  # two vectors are joined; queries come with a gate of their size
         return 2 * layout.hidden**2 + _layer(layout, queries=2)
+    if drafter.kind == "assistant":
+        return _assistant(layout)
     # DSpark's table is two matrices: of the token before, and of the next.
     return BLOCK_LAYERS * (layout.hidden**2 + _layer(layout)) + 2 * _table(drafter, layout)
 
@@ -141,6 +149,13 @@ def _fc(drafter: Published, layout: Layout) -> int:
 
 def _table(drafter: Published, layout: Layout) -> int:
     return TABLE_RANK * layout.vocab if drafter.kind == "dspark" else 0
+
+
+def _assistant(layout: Layout) -> int:
+    """Queries alone; two vectors of the target's width are read, and one is given back."""
+    attention = 2 * (ASSISTANT_LAYERS + 1) * layout.heads * layout.head_dim
+    rows = layout.vocab + 3 * layout.target + attention + 3 * ASSISTANT_LAYERS * layout.intermediate
+    return layout.hidden * rows
 
 
 def _layer(layout: Layout, *, queries: int = 1) -> int:

@@ -47,18 +47,24 @@ class Whole:
 
 def trained(shape: DFlashShape, texts: list[list[int]], first: int, rounds: int) -> DFlashHead:
     """A head that has learnt what follows each place of these texts, from `first` on."""
-    head, room = settled(DFlashHead(shape, target()), 5, spread=1.0), shape.room
+    head = settled(DFlashHead(shape, target()), 5, spread=1.0)
     assert isinstance(head, DFlashHead)
+    return taught(head, texts, [states_of(text) for text in texts], first, rounds)
+
+
+def taught(
+    head: DFlashHead, texts: list[list[int]], read: list[list[mx.array]], first: int, rounds: int
+) -> DFlashHead:
+    """The head, having learnt that; `read` is what the tapped layers of its target make of each text."""
+    shape, room = head.shape, head.shape.room
     length = len(texts[0]) - room
     ends = mx.arange(first, length)
-    states: Any = [
-        mx.concatenate(list(each)) for each in zip(*(states_of(text) for text in texts), strict=True)
-    ]
+    states: Any = [mx.concatenate(list(each)) for each in zip(*read, strict=True)]
     shifts = mx.maximum(mx.arange(length)[None] - (length - ends[:, None]), 0)
     ids, labels = [], []
     for text in texts:
         for end in ends.tolist():  # type: ignore[union-attr]
-            masks = [MASK] * (room - shape.from_anchor)
+            masks = [shape.mask] * (room - shape.from_anchor)
             ids.append([0] * length + [text[end], *masks])
             labels.append(text[end + 1 : end + 1 + room])
     missing = mx.tile(length - ends, len(texts))

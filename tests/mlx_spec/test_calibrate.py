@@ -6,8 +6,11 @@ from mlx_spec import Engine
 from mlx_spec import calibrate as measuring
 from mlx_spec.arrays import Length
 from mlx_spec.calibrate import FIRST, Calibration
+from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import CANDIDATE
+from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
 
@@ -32,6 +35,18 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     assert text(engine, ids, max_tokens=40) == wanted
     engine.drafts_in_flight = False
     assert text(engine, ids, max_tokens=40) == wanted
+
+
+def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows():
+    model = assistant_heads.target()
+    drafters = [LookupDrafter(), AssistantDrafter(assistant_heads.head_for(model))]
+    calibration = Calibration(Engine(model, drafters, context_limit=512))
+    assert calibration.stepping == ["assistant"]
+    assert {kind.drafter for kind in calibration._kinds()} == {"none", "lookup", "assistant"}
+    timed = calibration.times.items()
+    assert any(
+        any(times for kind, times in timed if kind.drafter == "assistant") for _ in calibration.run(60.0)
+    )
 
 
 def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():

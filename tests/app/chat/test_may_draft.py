@@ -34,7 +34,7 @@ def test_json_has_the_same_list_and_nothing_unfetched_is_verified(capfd: pytest.
     assert main(["pairs", "show", "qwen3-8b", "--chip", "M4 Pro", "--json"]) == 0
     ranked = json.loads(capfd.readouterr().out)["may_draft"]
     assert [each["verified"] for each in ranked] == [False] * len(ranked)
-    assert {"dspark", "dflash", "eagle", "model", "pard"} == {each["kind"] for each in ranked}
+    assert {"dspark", "dflash", "eagle", "peagle", "model", "pard"} == {each["kind"] for each in ranked}
     assert all(each["pull"].endswith(f"--draft {each['source']}") for each in ranked)
     assert all((each["gain"] is None) == each["why"].startswith("not predicted") for each in ranked)
 

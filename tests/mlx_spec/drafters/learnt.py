@@ -17,11 +17,13 @@ from mlx.utils import tree_flatten
 
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.pard import PardDrafter
-from tests.mlx_spec import dflash_heads, heads, medusa_heads
+from mlx_spec.drafters.peagle import PEagleDrafter
+from tests.mlx_spec import assistant_heads, dflash_heads, heads, medusa_heads, peagle_heads
 from tests.mlx_spec.dflash_heads import DSPARK, SECOND, SHAPE, SIZES
 from tests.mlx_spec.equations import Eagle, Weights, arrays, llama, states
 from tests.mlx_spec.proposals import Proposed, proposed
@@ -167,6 +169,25 @@ LEARNT = {
         Learnt("eagle", EagleDrafter, heads.target, heads.trained, 60, plain, eagle, close=1e-3),
         Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 100, plain, medusa),
         Learnt("pard", PardDrafter, tiny_llama, learnt_pard, 45, lambda kind, draft: kind(draft, MASK), pard),
+        Learnt(
+            "assistant",
+            AssistantDrafter,
+            assistant_heads.target,
+            assistant_heads.trained,
+            60,
+            plain,
+            assistant_heads.by_hand,
+            close=1e-3,
+        ),
+        Learnt(
+            "peagle",
+            PEagleDrafter,
+            heads.target,
+            peagle_heads.trained,
+            60,
+            lambda kind, head: kind(head, 5),
+            lambda head, before, depth: peagle_heads.by_hand(head, taps_of(before), before, depth),
+        ),
         block("dflash", SHAPE, 60),
         block("dflash2", SECOND, 50),
         block("dspark", DSPARK, 40),
@@ -242,10 +263,35 @@ def late_heads(kind: type[Any]) -> type[Drafter]:
     return LateHeads
 
 
+def same_state(kind: type[Any]) -> type[Drafter]:
+    """Every step reads what the target made of its last token."""
+
+    class SameState(kind):
+        def draft(self, context, depth, verifier):
+            hidden = self.head.features([self._state])
+            self.head = copy(self.head)
+            self.head.post_projection = lambda states: hidden
+            return super().draft(context, depth, verifier)
+
+    return SameState
+
+
+def first_layers(kind: type[Any]) -> type[Drafter]:
+    """Reads the target's first layers, not the last of their kind."""
+
+    class FirstLayers(kind):
+        def meet(self, target):
+            super().meet(target)
+            self._buffers["sliding_attention"] = target.buffers[0]
+
+    return FirstLayers
+
+
 BLOCK_MUTANTS = (late_features, keeps_its_own, late_rows)
 MUTANTS: dict[str, tuple[Callable[[type[Any]], type[Drafter]], ...]] = {
     "eagle": (late_features, keeps_its_own),
     "medusa": (late_state, stale_state, late_heads),
     "pard": (keeps_its_own, late_rows),
-    **dict.fromkeys(("dflash", "dflash2", "dspark"), BLOCK_MUTANTS),
+    "assistant": (late_state, stale_state, same_state, first_layers),
+    **dict.fromkeys(("peagle", "dflash", "dflash2", "dspark"), BLOCK_MUTANTS),
 }

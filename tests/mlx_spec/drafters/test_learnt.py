@@ -17,10 +17,10 @@ from tests.mlx_spec.heads import KNOWN, Uneven, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, tokens
 
-FAMILIES = ("eagle", "medusa", "pard", "dflash")
+FAMILIES = ("eagle", "medusa", "pard", "assistant", "dflash")
 USUAL = (*FAMILIES, "dspark")
 """`dflash2`, which drafts by the same class, is slow: its equations are in `models/load/test_dflash.py`."""
-ROOM = {"medusa": 4, "dflash": 4, "dflash2": 4, "dspark": 5}
+ROOM = {"medusa": 4, "peagle": 5, "dflash": 4, "dflash2": 4, "dspark": 5}
 """Tokens that may be drafted at once."""
 
 

@@ -1,19 +1,22 @@
 """A drafter that needs its target, pulled beside it: its repository holds no tokenizer."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models import qwen3
+from mlx_lm.models import gemma4_text, qwen3
 from mlx_lm.models.qwen3_5 import Model, ModelArgs
 from mlx_lm.utils import load_model
 
 from app.cli import main
 from mlx_spec import Options
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
+from mlx_spec.drafters.peagle_head import PEagleHead
 from mlx_spec.training.start import eagle_head
 from models.errors import BadChoice
 from models.load.eagle import AUX, save_eagle
@@ -21,10 +24,12 @@ from models.load.engine import load
 from models.pairs.installed import find_folder, installed
 from models.pairs.pair import PairSpec, Source
 from models.training.kinds import eagle_shape
+from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
 from tests.models.hub.pulling import SPEC, check, last
 from tests.models.hub_server import HostedModel, HubServer
+from tests.models.load.test_assistant import publish as publish_assistant
 from tests.models.load.test_mtp import head_for, original, publish
 from tests.models.tiny_models import files_of, make_tokenizer
 
@@ -72,6 +77,33 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
 
 
+def test_a_head_that_drafts_at_once_is_pulled_drafts_under_its_own_name_and_is_proved(
+    hub: HubServer, home: Path
+) -> None:
+    target, config = load_model(home / "made" / "target")
+    shape = eagle_shape(config, target, range(384))
+    shape = replace(shape, args=replace(shape.args, num_hidden_layers=2))
+    head: Any = settled(PEagleHead(shape, target, 383, embeds=True), 5)
+    heads, kv_heads, dim = shape.args.num_attention_heads, shape.args.num_key_value_heads, shape.args.head_dim
+    own = {
+        "hidden_size": 32, "intermediate_size": shape.args.intermediate_size, "num_hidden_layers": 2,
+        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim, "vocab_size": 384,
+        "rms_norm_eps": shape.args.rms_norm_eps, "draft_vocab_size": 384, "ptd_token_id": 383,
+        "fc_norm": shape.fc_norm, "eagle_config": {AUX: list(shape.taps)},
+    }  # fmt: skip
+    folder = home / "head"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(own | {"architectures": ["LlamaForCausalLMEagle3"]}))
+    weights = {str(n).replace("deeper.0.", "layers.1."): x for n, x in tree_flatten(head.parameters())}
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)  # type: ignore[arg-type]
+    hub.models["org/head"] = HostedModel(files_of(folder))
+    pair = ["--target", "org/target", "--draft", "org/head"]
+    assert main(["pull", *pair]) == 0
+    assert check(home, *pair[2:], "--drafter", "peagle") == 0
+    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="peagle", draft_length=3)))
+    assert {read.drafter for read in rounds} >= {"peagle"}
+
+
 @pytest.mark.parametrize("kind", ["dflash", pytest.param("dspark", marks=pytest.mark.slow)])
 def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     hub: HubServer, home: Path, kind: str
@@ -103,11 +135,8 @@ def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_prov
 ) -> None:
     config = configuration("qwen3_5")
     config["text_config"] |= {"vocab_size": 384, "max_position_embeddings": 512}
-    folder = home / "mtp_target"
-    make_tokenizer(folder)
     target = settled(Model(ModelArgs.from_dict(config)), 1)
-    (folder / "config.json").write_text(json.dumps(config))
-    mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(target.parameters())))
+    folder = write_target(home / "mtp_target", target, config)
     head = publish(home / "head", head_for(target), original, "qwen3_5")
     hub.models |= {"org/target": HostedModel(files_of(folder)), "org/head": HostedModel(files_of(head))}
     pair = ["--target", "org/target", "--draft", "org/head"]
@@ -117,6 +146,34 @@ def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_prov
         load(HEADED).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="mtp", draft_length=3))
     )
     assert {read.drafter for read in rounds} >= {"mtp"}
+
+
+def test_an_assistant_is_pulled_drafts_under_its_own_name_and_is_proved(hub: HubServer, home: Path) -> None:
+    target = gemma4_text.Model(
+        replace(assistant_heads.TARGET, vocab_size=384, vocab_size_per_layer_input=384)
+    )
+    folder = write_target(home / "assistant_target", settled(target, 1), vars(target.args))
+    args = replace(assistant_heads.ARGS, vocab_size=384)
+    head = assistant_heads.head_for(target, replace(assistant_heads.SHAPE, args=args))
+    head_folder = publish_assistant(home / "head", head)
+    hub.models |= {
+        "org/target": HostedModel(files_of(folder)),
+        "org/head": HostedModel(files_of(head_folder)),
+    }
+    pair = ["--target", "org/target", "--draft", "org/head"]
+    assert main(["pull", *pair]) == 0
+    assert check(home, *pair[2:], "--drafter", "assistant") == 0
+    loaded = load(HEADED)
+    rounds = list(loaded.engine.generate([1, 2, 3], Options(drafter="assistant", draft_length=3)))
+    assert {read.drafter for read in rounds} >= {"assistant"}
+
+
+def write_target(folder: Path, target: nn.Module, config: dict[str, Any]) -> Path:
+    """A model whose tokenizer has the 384 tokens of the tests'."""
+    make_tokenizer(folder)
+    (folder / "config.json").write_text(json.dumps(config))
+    mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(target.parameters())))
+    return folder
 
 
 def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
@@ -130,8 +187,8 @@ def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
 
 
 def test_a_drafter_of_an_unknown_family_is_refused_before_its_weights_come(hub: HubServer) -> None:
-    hub.models["org/draft"].files["config.json"] = b'{"speculators_model_type": "peagle"}'
-    with pytest.raises(BadChoice, match="org/draft holds a drafter of the family peagle, which this version"):
+    hub.models["org/draft"].files["config.json"] = b'{"speculators_model_type": "hydra"}'
+    with pytest.raises(BadChoice, match="org/draft holds a drafter of the family hydra, which this version"):
         last(SPEC)
     assert "model.safetensors" not in hub.downloads()
 

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from mlx_lm.utils import load_model
 
+from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from mlx_spec.training.start import eagle_head
 from models.errors import MachineTrouble
 from models.load import engine
 from models.load.checkpoint import Checkpoint, on_cpu
 from models.load.eagle import save_eagle
 from models.load.engine import LoadedPair, load, weight_bytes
+from models.load.medusa import save_medusa
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
 from models.training.kinds import eagle_shape
@@ -67,3 +69,8 @@ def test_memory_in_use_is_that_of_all_weights_each_once(home: Path) -> None:
     headed = alone(target, save_head(home / "head", target))
     (head,) = [each for each in headed.engine.drafters if each.name == "eagle"]
     assert headed.memory_bytes == plain + weight_bytes([head.models[0].model]) > plain
+    model, _ = load_model(target)
+    heads = MedusaHead(MedusaShape(2, 1, 32, 384, tuple(range(384))), model)
+    (home / "medusa").mkdir()
+    save_medusa(home / "medusa", heads, {})
+    assert alone(target, home / "medusa").memory_bytes == plain + weight_bytes([heads])

@@ -40,7 +40,8 @@ def target_of(kind: str) -> Any:
 def head_for(target: Any, seed: int = 3) -> MtpHead:
     layer, eps = _layer(target)
     table = embedding_of(target)
-    return settled(MtpHead(target, layer, *table.weight.shape, eps), seed, spread=1.0)  # type: ignore[return-value]
+    latent = any("embed_q" in name for name, _ in layer.named_modules())
+    return settled(MtpHead(target, layer, *table.weight.shape, eps, latent), seed, spread=1.0)  # type: ignore[return-value]
 
 
 def original(weights: Weights, kind: str) -> Weights:
@@ -256,15 +257,19 @@ def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(kind: 
 def test_layers_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
     target = target_of("qwen3_5")
     folder = publish(tmp_path / "mtp", head_for(target), original, "qwen3_5")
-    with pytest.raises(UnsupportedModel, match="qwen3_5, qwen3_5_moe, glm4_moe, and this one is llama"):
+    with pytest.raises(UnsupportedModel, match="glm4_moe_lite, deepseek_v3, and this one is llama"):
         load_mtp(folder, target_of("llama"), {})
     config = json.loads((folder / "config.json").read_text())
     config["text_config"]["hidden_size"] += 8
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(UnsupportedModel, match="made for this target"):
         load_mtp(folder, target, {})
-    mx.save_safetensors(str(folder / "model.safetensors"), {"mtp.norm.weight": mx.ones((4,))})
     config["text_config"]["hidden_size"] -= 8
+    dedicated = config | {"mtp_use_dedicated_embeddings": True}
+    (folder / "config.json").write_text(json.dumps(dedicated))
+    with pytest.raises(UnsupportedModel, match="embeddings of its own, which are not read"):
+        load_mtp(folder, target, {})
+    mx.save_safetensors(str(folder / "model.safetensors"), {"mtp.norm.weight": mx.ones((4,))})
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
         load_mtp(folder, target, {})

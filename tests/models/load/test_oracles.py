@@ -11,12 +11,17 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from mlx_spec import Engine
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash_head import DFlashHead
+from models.load.assistant import load_assistant
 from models.load.dflash import load_dflash
 from models.load.eagle import load_eagle
 from models.pairs.folder import check_drafter
+from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import shuffled, states_of, target
+from tests.mlx_spec.proposals import proposed
+from tests.mlx_spec.tiny_models import text
 
 ORACLE = os.environ.get("MLX_SPEC_ORACLE")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not ORACLE, reason="MLX_SPEC_ORACLE names no Python")]
@@ -26,12 +31,11 @@ TEXT = shuffled(3, 15)
 
 @pytest.mark.parametrize(("script", "count"), [("of_speculators.py", 13), ("of_dflash.py", 6)])
 def test_logits_are_those_of_the_package(script: str, count: int, tmp_path: Path) -> None:
-    assert ORACLE
     np.save(tmp_path / "ids.npy", np.array(TEXT))
     np.save(tmp_path / "embedding.npy", np.array(target().model.embed_tokens.weight))  # type: ignore[union-attr]
     states = states_of(TEXT[:-1])
     np.save(tmp_path / "taps.npy", np.concatenate([np.array(x[0]) for x in states], axis=-1))
-    subprocess.run([ORACLE, str(Path(__file__).parent / "oracles" / script), str(tmp_path)], check=True)
+    run(script, tmp_path)
     folders = [folder for folder in tmp_path.iterdir() if folder.is_dir()]
     assert len(folders) == count
     for folder in folders:
@@ -40,6 +44,35 @@ def test_logits_are_those_of_the_package(script: str, count: int, tmp_path: Path
             eagle(folder, states) if check_drafter(folder) == "eagle" else block(folder, states, len(wanted))
         )
         assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), folder.name
+
+
+def test_logits_of_an_assistant_are_those_of_transformers(tmp_path: Path) -> None:
+    """Three steps at the position of the engines; its masks are of one query, and windows are cut before."""
+    model, ids = assistant_heads.target(), shuffled(3, 25)
+    first = text(Engine(model, context_limit=400), ids, max_tokens=1)
+    hidden, kept = assistant_heads.read(ids)
+    given = {"ids": ids + first, "hidden": hidden[0, -1], "embedding": model.model.embed_tokens.weight}
+    for kind, (keys, values) in kept.items():
+        given |= {f"{kind}_keys": keys, f"{kind}_values": values}
+    for name, x in given.items():
+        np.save(tmp_path / f"{name}.npy", np.array(x))
+    run("of_gemma4.py", tmp_path)
+    folders = [folder for folder in tmp_path.iterdir() if folder.is_dir()]
+    assert len(folders) == 2
+    for folder in folders:
+        assert check_drafter(folder) == "assistant"
+        wanted = np.load(folder / "logits.npy")
+        engine = Engine(model, [load_assistant(folder, model, {})], context_limit=400)
+        one = proposed(engine, ids, "assistant", max_tokens=12, draft_length=3)[0]
+        assert one.before == ids + first
+        there = np.isfinite(one.logits)
+        assert there.all() or (wanted[~there] < wanted[there].min()).all()
+        assert np.abs(one.logits - wanted)[there].max() < 1e-5 * np.abs(wanted).max(), folder.name
+
+
+def run(script: str, folder: Path) -> None:
+    assert ORACLE
+    subprocess.run([ORACLE, str(Path(__file__).parent / "oracles" / script), str(folder)], check=True)
 
 
 def eagle(folder: Path, states: list[mx.array]) -> np.ndarray:

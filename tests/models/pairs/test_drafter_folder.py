@@ -25,6 +25,11 @@ from tests.models.tiny_models import make_model, make_pair
         ({"architectures": ["Qwen3Eagle3Model"], "model_type": "qwen3"}, "eagle"),
         (MEDUSA, "medusa"),
         (LAYER_SKIP, "layer_skip"),
+        ({"speculators_model_type": "peagle", "draft_vocab_size": 300}, "peagle"),
+        ({"architectures": ["LlamaForCausalLMEagle3"], "ptd_token_id": 3}, "peagle"),
+        ({"model_type": "llama", "draft_vocab_size": 300, "pard_token": 3}, "peagle"),
+        ({"model_type": "gemma4_assistant"}, "assistant"),
+        ({"model_type": "gemma4_unified_assistant"}, "assistant"),
     ],
 )
 def test_the_kind_of_a_folder_is_read_from_its_config(
@@ -36,9 +41,8 @@ def test_the_kind_of_a_folder_is_read_from_its_config(
 @pytest.mark.parametrize(
     ("config", "family"),
     [
-        ({"speculators_model_type": "peagle", "draft_vocab_size": 300}, "peagle"),
+        ({"speculators_model_type": "hydra", "draft_vocab_size": 300}, "hydra"),
         ({"architectures": ["Gemma4Eagle3Model"], "model_type": "gemma4"}, "Gemma4Eagle3Model"),
-        ({"model_type": "gemma4_assistant"}, "gemma4_assistant"),
     ],
 )
 def test_a_family_that_is_known_by_name_only_is_refused_by_it(

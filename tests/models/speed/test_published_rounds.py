@@ -51,6 +51,18 @@ def test_sizes_agree_with_those_that_were_published() -> None:
     assert layer and layer * 4.5 / 16 == pytest.approx(0.24e9, rel=0.01)
     block = weight_bytes(replace(known["incoai/Qwen3.8-27B-DFlash2"], bytes=None))
     assert block == pytest.approx(3.85e9, rel=0.12)  # convolutions and codebooks are left out
+    assistant = weight_bytes(known["google/gemma-4-31B-it-assistant"])
+    assert assistant == pytest.approx(945e6, rel=0.01)  # Radamanthys11/Gemma-4-31B-it-assistant-GGUF, F16
+
+
+def test_an_assistant_reads_all_of_its_own_once_per_token() -> None:
+    known = next(each for each in all_published() if each.repo == "google/gemma-4-31B-it-assistant")
+    lengths = [round_seconds(known, target(), M4, length) for length in (1, 2)]
+    verifies = [pass_seconds(target(), M4, rows=rows) for rows in (2, 3)]
+    step = (lengths[1] - verifies[1]) - (lengths[0] - verifies[0])
+    assert step == pytest.approx(lengths[0] - verifies[0] - ROUND_SECONDS)
+    bytes_read = (weight_bytes(known) or 0) * 4.5 / 16
+    assert 1 < step / (bytes_read / M4.bandwidth / 1e9) < 3
 
 
 def test_a_block_is_one_pass_however_many_it_drafts_and_an_mtp_layer_one_for_each() -> None:

@@ -1,0 +1,73 @@
+"""A small model drafts with the target's own keys and values (Gemma 4's assistants).
+
+Nothing to read before a draft and nothing to take back after one: it has no rows of its own.
+"""
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from mlx_spec.arrays import Draft, Length
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context
+from mlx_spec.drafters.assistant_head import SLIDING, AssistantHead, Seen
+from mlx_spec.drafters.last_state import LastStateDrafter
+from mlx_spec.errors import UnsupportedModel
+from mlx_spec.target.model import Model
+from mlx_spec.target.view import View
+from mlx_spec.verify.batch import BatchVerifier
+
+LIMIT = 8
+"""Google's advice is 2 to 8 tokens by the target's size, each step reading what is vaguer."""
+
+
+class AssistantDrafter(LastStateDrafter):
+    """An assistant that was made for the target."""
+
+    name = "assistant"
+    candidate = Candidate("assistant", kind="assistant", prior=0.6, limit=LIMIT)
+
+    def __init__(self, head: AssistantHead):
+        self.head, self.taps = head, head.taps
+
+    @property
+    def steps(self) -> bool:
+        return True
+
+    @property
+    def parts(self) -> Sequence[nn.Module]:
+        return [self.head]
+
+    def meet(self, target: Model) -> None:
+        super().meet(target)
+        if any(buffer.bits for buffer in target.buffers):
+            raise UnsupportedModel(
+                "An assistant reads its target's keys and values, and these are quantized. Leave kv_bits out."
+            )
+        self._buffers = {kind: target.buffers[layer] for kind, layer in self.head.shape.reads.items()}
+
+    def candidates(self, length: Length) -> Sequence[Candidate]:
+        return () if self._state is None else (self.candidate,)
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        assert self._state is not None, "there is no candidate before a round was observed"
+        seen = {kind: self._seen(kind, context.length.plus(-2)) for kind in self._buffers}
+        token, hidden = context.last(1), self.head.features([self._state])
+        drafted, probs = token[:, :0], []
+        for index in range(depth):
+            states = self.head(token, hidden, seen)
+            logits = self.head.logits(states)[:, 0, : verifier.vocab]
+            token, q = verifier.propose(logits, index, drafted)
+            mx.async_eval(token)  # the device begins while the host builds the next step
+            drafted = mx.concatenate([drafted, token], axis=1)
+            probs += [] if q is None else [q]
+            hidden = self.head.next_hidden(states)
+        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+
+    def _seen(self, kind: str, at: Length) -> Seen:
+        """Of the target's rows up to the last that it has read, which is at `at`."""
+        view, window = View(self._buffers[kind], at), self.head.shape.args.sliding_window
+        keys, values = view.look(1)
+        mask = view.make_mask(1, window_size=window if kind == SLIDING else None)
+        return Seen(keys, values, mask, at.value)

@@ -1,0 +1,73 @@
+"""Layers of DSpark heads for Gemma 4 (DeepSpec, `modeling/dspark/gemma4`).
+
+Gemma's norms around both parts, and the attention of its layers without a window: values may be the keys
+before they turn, without a product of their own, and products of queries and keys are not scaled.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models import qwen3
+from mlx_lm.models.gemma4_text import RMSNormNoScale, geglu
+from mlx_lm.models.rope_utils import initialize_rope
+
+from mlx_spec.drafters.dflash_head import DFlashAttention
+
+
+class GemmaBlockAttention(DFlashAttention):
+    """Queries of the block, keys and values of text and block."""
+
+    def __init__(self, args: qwen3.ModelArgs, rope: Mapping[str, Any], own_values: bool):
+        nn.Module.__init__(self)
+        dim, width = args.hidden_size, args.head_dim
+        self.n_heads, self.n_kv_heads, self.scale = args.num_attention_heads, args.num_key_value_heads, 1.0
+        self.q_proj = nn.Linear(dim, self.n_heads * width, bias=False)
+        self.k_proj = nn.Linear(dim, self.n_kv_heads * width, bias=False)
+        self.o_proj = nn.Linear(self.n_heads * width, dim, bias=False)
+        if own_values:
+            self.v_proj = nn.Linear(dim, self.n_kv_heads * width, bias=False)
+        self._own_values = own_values
+        self.q_norm = nn.RMSNorm(width, args.rms_norm_eps)
+        self.k_norm = nn.RMSNorm(width, args.rms_norm_eps)
+        self.v_norm = RMSNormNoScale(width, args.rms_norm_eps)
+        self.rope = initialize_rope(
+            width, rope.get("rope_theta", 10_000.0), False, dict(rope), args.max_position_embeddings
+        )
+
+    def project_values(self, both: mx.array) -> mx.array:
+        found = (self.v_proj if self._own_values else self.k_proj)(both)
+        return self.v_norm(found.reshape(*both.shape[:2], self.n_kv_heads, -1))
+
+
+class GemmaBlockLayer(nn.Module):
+    """A decoder layer of rows of the block.
+
+    Args:
+        rope: what config.json says of positions in layers without a window.
+        own_values: whether values have a product of their own.
+    """
+
+    def __init__(self, args: qwen3.ModelArgs, rope: Mapping[str, Any], own_values: bool):
+        super().__init__()
+        self.self_attn = GemmaBlockAttention(args, rope, own_values)
+        self.mlp = GemmaMLP(args.hidden_size, args.intermediate_size)
+        self.input_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.post_attention_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.pre_feedforward_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.post_feedforward_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
+        self.layer_scalar = mx.ones((1,))
+
+    def __call__(self, block: mx.array, text: mx.array, mask: Any, cache: Any) -> mx.array:
+        attended = self.self_attn(self.input_layernorm(block), text, mask, cache)
+        block = block + self.post_attention_layernorm(attended)
+        x = self.mlp(self.pre_feedforward_layernorm(block))
+        return (block + self.post_feedforward_layernorm(x)) * self.layer_scalar
+
+
+class GemmaMLP(qwen3.MLP):
+    """With Gemma's gate."""
+
+    def __call__(self, x: mx.array) -> mx.array:
+        return self.down_proj(geglu(self.gate_proj(x), self.up_proj(x)))

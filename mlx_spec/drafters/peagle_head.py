@@ -1,0 +1,75 @@
+"""A head that drafts all its tokens in one pass, laid out as P-EAGLE checkpoints are (arXiv 2602.01469).
+
+An EAGLE-3 head with further layers of usual width. In place of a token that is not known it reads its mask,
+and in place of what the target made of a position that it has not read, what `fc` makes of `mask_hidden`
+(speculators' `models/peagle`, vLLM's `llama_eagle3.py`).
+"""
+
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from jaxtyping import Float
+from mlx_lm.models import llama, qwen3
+from mlx_lm.models.base import create_attention_mask
+
+from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
+from mlx_spec.errors import UnsupportedModel
+
+
+class PEagleHead(EagleHead):
+    """The head.
+
+    Args:
+        mask: the token that stands for one that is not known.
+        embeds: whether it has embeddings of its own; else the target's are its.
+
+    Raises:
+        UnsupportedModel: it is of another target, or the mask is no token.
+    """
+
+    def __init__(self, shape: EagleShape, target: nn.Module, mask: int, *, embeds: bool):
+        super().__init__(shape, target)
+        args: Any = shape.args
+        if not 0 <= mask < args.vocab_size:
+            raise UnsupportedModel(
+                f"Its mask is token {mask}, and it has {args.vocab_size} tokens. Use another head."
+            )
+        self._mask, self._embeds = mask, embeds
+        block: Any = qwen3.TransformerBlock if shape.qk_norm else llama.TransformerBlock
+        self.deeper: list[Any] = [block(args) for _ in range(args.num_hidden_layers - 1)]
+        self.mask_hidden = mx.zeros((len(shape.taps) * shape.target_hidden,))
+        if embeds:
+            self.embed_tokens = nn.Embedding(args.vocab_size, args.hidden_size)
+
+    @property
+    def mask(self) -> int:
+        return self._mask
+
+    @property
+    def layers(self) -> list[nn.Module]:
+        """As mlx-lm's models have them."""
+        return [self.midlayer, *self.deeper]
+
+    @property
+    def masked(self) -> Float[mx.array, "1 1 dim"]:
+        """What it reads in place of a feature that there is none of yet."""
+        return self.features(list(mx.split(self.mask_hidden[None, None], len(self.taps), axis=-1)))
+
+    def embedded(self, ids: mx.array) -> mx.array:
+        """By its own embeddings, or the target's."""
+        return self.embed_tokens(ids) if self._embeds else super().embedded(ids)
+
+    def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
+        """Its rows `[b, rows, dim]`, for `logits`; `hidden` is of the first rows, the others are masked."""
+        embedded = self.embedded(ids)
+        if hidden is None:  # while it is found out what its code allows
+            hidden = mx.zeros_like(embedded)
+        more = (embedded.shape[0], embedded.shape[1] - hidden.shape[1], hidden.shape[2])
+        hidden = mx.concatenate([hidden, mx.broadcast_to(self.masked.astype(hidden.dtype), more)], axis=1)
+        caches = cache or [None] * len(self.layers)
+        mask = create_attention_mask(embedded, caches[0])
+        rows = self.midlayer(embedded.astype(hidden.dtype), hidden, mask, caches[0])
+        for layer, own in zip(self.deeper, caches[1:], strict=True):
+            rows = layer(rows, mask, own)
+        return rows

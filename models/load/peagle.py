@@ -1,0 +1,53 @@
+"""P-EAGLE heads as speculators writes them, and as vLLM reads those of others: EAGLE-3's tensors and more."""
+
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+
+from mlx_spec.drafters.peagle import PEagleDrafter
+from mlx_spec.drafters.peagle_head import PEagleHead
+from models.load.eagle import head_shape, in_head
+from models.load.heads import Config, Weights, load_head
+from models.pairs.folder import read_json
+
+_MASKS = ("mask_token_id", "ptd_token_id", "pard_token")
+"""Names that the mask has had."""
+DEPTH = 8
+"""Tokens at once that heads are trained for (arXiv 2602.01469, speculators' default), unless they say."""
+
+
+def load_peagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> PEagleDrafter:
+    """The head in a folder, for this target.
+
+    Raises:
+        BrokenFiles: something is missing in it.
+        UnsupportedModel: it is of another target.
+    """
+    head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
+    return PEagleDrafter(head, _depth(read_json(folder / "config.json") or {}))
+
+
+def _head(config: Config, weights: Weights, target: Any) -> PEagleHead:
+    for name in list(weights):
+        weights[_in_head(name)] = weights.pop(name)
+    weights["mask_hidden"] = weights["mask_hidden"].flatten()
+    masks = [config[name] for name in _MASKS if type(config.get(name)) is int]
+    if not masks:
+        raise KeyError(_MASKS[0])
+    shape = head_shape(config, weights, len(target.layers))
+    return PEagleHead(shape, target, masks[0], embeds="embed_tokens.weight" in weights)
+
+
+def _in_head(name: str) -> str:
+    name = in_head(name)
+    if not name.startswith("layers."):
+        return name
+    _, place, rest = name.split(".", 2)
+    return f"deeper.{int(place) - 1}.{rest}"
+
+
+def _depth(config: Config) -> int:
+    proposals = (config.get("speculators_config") or {}).get("proposal_methods") or [{}]
+    found = config.get("para_depths") or proposals[0].get("speculative_tokens")
+    return found if type(found) is int and found > 0 else DEPTH

@@ -1,0 +1,45 @@
+"""Taking a target's multi-token prediction layers out of its original files."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
+import mlx.core as mx
+
+from models.errors import BrokenFiles
+from models.pairs.folder import read_json
+from models.pairs.original_mtp import MTP, WEIGHTS, mtp_files, place_of
+from models.pairs.own_drafters import target_name
+from models.pairs.pair import Source
+
+
+def take_mtp(folder: Path, target: Source, original: Source) -> Path:
+    """Write the layers in `folder`, the original's, where the target's own drafters are, in the place of such
+    that were there. Tensors stay as they are.
+
+    Raises:
+        BrokenFiles: a file does not hold what the index says.
+    """
+    place, taken = place_of(target), dict[str, mx.array]()
+    for file, names in mtp_files(folder).items():
+        found: dict[str, mx.array] = mx.load(str(folder / file))  # type: ignore[assignment]
+        if missing := sorted(set(names) - found.keys()):
+            raise BrokenFiles(f"{file} in {folder} does not hold {missing[0]}, which the index names.")
+        taken |= {name: found[name] for name in names}
+    config = read_json(folder / "config.json") or {}
+    about = {"target": target_name(target), "from": str(original)}
+    named = config | {"model_type": f"{config.get('model_type')}_{MTP}", "mlx_spec": about}
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = Path(mkdtemp(dir=place.parent, prefix=f".{MTP}."))
+    try:
+        mx.save_safetensors(str(draft / WEIGHTS), taken, {"format": "mlx"})
+        (draft / "config.json").write_text(json.dumps(named, indent=1) + "\n")
+        if place.is_dir():
+            shutil.rmtree(place)
+        os.replace(draft, place)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return place

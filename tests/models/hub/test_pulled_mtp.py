@@ -1,0 +1,162 @@
+"""The layers for more tokens come out of the original repository: of its weights only the files with them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+import pytest
+from mlx.utils import tree_flatten
+from mlx_lm.models import deepseek_v3, qwen3_5
+
+from app.cli import main
+from mlx_spec import Options
+from models.errors import BrokenFiles, NotInstalled
+from models.load.engine import load
+from models.pairs.installed import find_folder, installed
+from models.pairs.original_mtp import taken_from
+from models.pairs.pair import PairSpec, Source
+from tests.mlx_spec.model_types import configuration
+from tests.mlx_spec.tiny_models import settled
+from tests.models.hub.pulling import check, last
+from tests.models.hub_server import HostedModel, HubServer
+from tests.models.load.test_deepseek_mtp import eight_bits
+from tests.models.load.test_mtp import apart, head_for, original
+from tests.models.tiny_models import files_of, make_tokenizer
+
+pytestmark = pytest.mark.usefixtures("quick_tokenizers")
+SPEC = PairSpec("original", Source("org/target"), Source("org/original"))
+PAIR = ["--target", "org/target", "--draft", "org/original"]
+FIRST, SECOND, THIRD = (f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3))
+
+
+def qwen() -> tuple[nn.Module, dict[str, Any]]:
+    config = configuration("qwen3_5")
+    config["text_config"] |= {"vocab_size": 384, "max_position_embeddings": 512}
+    return settled(qwen3_5.Model(qwen3_5.ModelArgs.from_dict(config)), 1), config
+
+
+def deepseek() -> tuple[nn.Module, dict[str, Any]]:
+    more = {"n_routed_experts": 4, "n_shared_experts": 1, "vocab_size": 384}
+    config = configuration("deepseek_v3") | more | {"num_nextn_predict_layers": 1}
+    return settled(deepseek_v3.Model(deepseek_v3.ModelArgs.from_dict(config)), 1), config
+
+
+def host(hub: HubServer, home: Path, kind: str) -> dict[str, mx.array]:
+    """A target as mlx-lm has it, and its original in three files, of which the first has no such layer."""
+    model, config = qwen() if kind == "qwen3_5" else deepseek()
+    weights: dict[str, mx.array] = dict(tree_flatten(head_for(model).parameters()))  # type: ignore[arg-type]
+    found = original(weights, kind) if kind == "qwen3_5" else eight_bits(apart(weights), kind)
+    behind = f"model.layers.{config.get('num_hidden_layers', 2)}."
+    found = {re.sub(r"layers\.(91|3)\.", "layers.0.", name): x for name, x in found.items()}
+    found = {name.replace("model.layers.92.", behind): x for name, x in found.items()}
+    own = ("mtp.", behind)
+    copied = (f"{behind}embed_tokens", f"{behind}shared_head.head")
+    copies = {name: x for name, x in found.items() if name.startswith(copied) or not name.startswith(own)}
+    mtp = {name: x for name, x in found.items() if name not in copies}
+    names = sorted(mtp)
+    files = {
+        FIRST: copies,
+        SECOND: {name: mtp[name] for name in names[::2]} | {"model.norm.weight": mx.ones(32)},
+        THIRD: {name: mtp[name] for name in names[1::2]},
+    }
+    for folder in (home / "converted", home / "whole"):
+        make_tokenizer(folder)
+        (folder / "config.json").write_text(json.dumps(config))
+    save(home / "converted" / "model.safetensors", dict(tree_flatten(model.parameters())))  # type: ignore[arg-type]
+    for name, part in files.items():
+        save(home / "whole" / name, part)
+    places = {tensor: name for name, part in files.items() for tensor in part}
+    index = home / "whole" / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    hub.models["org/target"] = HostedModel(files_of(home / "converted"))
+    hub.models["org/original"] = HostedModel(files_of(home / "whole"))
+    return mtp
+
+
+def save(file: Path, weights: dict[str, mx.array]) -> None:
+    mx.save_safetensors(str(file), weights)
+
+
+@pytest.mark.parametrize("kind", ["qwen3_5", "deepseek_v3"])
+def test_only_the_files_of_the_layers_are_fetched_and_what_they_draft_is_proved(
+    hub: HubServer, home: Path, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mtp = host(hub, home, kind)
+    assert main(["pull", *PAIR]) == 0
+    assert sorted(n for n in hub.downloads() if "of-00003" in n) == [SECOND, THIRD]
+    taken = taken_from(SPEC.target, Source("org/original"))
+    assert taken is not None
+    kept: dict[str, mx.array] = mx.load(str(taken / "model.safetensors"))  # type: ignore[assignment]
+    assert kept.keys() == mtp.keys()
+    folder = find_folder(Source("org/original"))
+    assert folder and not list(folder.glob("*.safetensors")), "their room is given back"
+    assert installed(SPEC)
+    capfd.readouterr()
+    assert main(["pull", *PAIR]) == 0
+    assert "nothing had to be downloaded" in capfd.readouterr().err
+    assert check(home, *PAIR[2:], "--drafter", "mtp") == 0
+    loaded = load(SPEC)
+    assert "mtp" in loaded.engine.drafter_names and "model" not in loaded.engine.drafter_names
+    rounds = list(loaded.engine.generate([1, 2, 3], Options(drafter="mtp", draft_length=3)))
+    assert {read.drafter for read in rounds} >= {"mtp"}
+
+
+def test_a_target_drafts_with_its_layers_without_naming_them(hub: HubServer, home: Path) -> None:
+    host(hub, home, "qwen3_5")
+    last(SPEC)
+    assert "mtp" in load(PairSpec("target", Source("org/target"), None)).engine.drafter_names
+
+
+def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: HubServer, home: Path) -> None:
+    host(hub, home, "qwen3_5")
+    body = hub.models["org/original"].files[THIRD]
+    hub.models["org/original"].files[THIRD] = body[:-8]
+    with pytest.raises(
+        BrokenFiles, match=f"{THIRD} of org/original arrived damaged and was deleted. Pull again"
+    ):
+        last(SPEC)
+    assert not installed(SPEC)
+    with pytest.raises(NotInstalled, match="not taken out yet. Do that with: mlx-spec pull"):
+        load(SPEC)
+    hub.models["org/original"].files[THIRD] = body
+    hub.requests.clear()
+    assert last(SPEC).phase == "done" and installed(SPEC)
+    assert [n for n in hub.downloads() if "of-00003" in n] == [THIRD]
+
+
+def test_an_original_of_one_file_gives_its_layers_too(hub: HubServer, home: Path) -> None:
+    mtp = host(hub, home, "qwen3_5")
+    files = hub.models["org/original"].files
+    one = home / "one.safetensors"
+    save(one, mtp)
+    for name in (FIRST, SECOND, THIRD, "model.safetensors.index.json"):
+        del files[name]
+    files["model.safetensors"] = one.read_bytes()
+    assert last(SPEC).phase == "done" and installed(SPEC)
+    assert "mtp" in load(SPEC).engine.drafter_names
+
+
+def test_of_an_original_that_is_here_the_layers_are_taken_without_a_download(
+    hub: HubServer, home: Path
+) -> None:
+    host(hub, home, "qwen3_5")
+    whole = PairSpec("local", Source("org/target"), Source(str(home / "whole")))
+    last(PairSpec("target", Source("org/target"), None))
+    assert not installed(whole)
+    with pytest.raises(NotInstalled, match="is the target's original, of which only the layers"):
+        load(whole)
+    hub.requests.clear()
+    assert last(whole).phase == "done" and installed(whole)
+    assert not hub.downloads() and (home / "whole" / SECOND).is_file(), "what is a person's own stays"
+    assert "mtp" in load(whole).engine.drafter_names
+
+
+def test_a_conversion_without_the_layers_is_an_ordinary_draft(hub: HubServer, home: Path) -> None:
+    """It goes on naming them in its config.json."""
+    host(hub, home, "qwen3_5")
+    hub.models["org/original"] = hub.models["org/target"]
+    assert last(SPEC).phase == "done" and installed(SPEC)
+    assert "model" in load(SPEC).engine.drafter_names

@@ -1,0 +1,245 @@
+"""Gemma 4's assistants as Google and mlx-vlm publish them are read whole; others are refused by name."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+import pytest
+from mlx.utils import tree_flatten
+from mlx_lm.models import gemma4, gemma4_text
+
+from mlx_spec import Engine, UnsupportedModel
+from mlx_spec.arrays import Length
+from mlx_spec.drafters.assistant import AssistantDrafter
+from mlx_spec.drafters.assistant_head import AssistantHead, AssistantShape, Seen, _products
+from models.errors import BrokenFiles
+from models.load.assistant import load_assistant
+from models.pairs.folder import check_drafter
+from tests.mlx_spec.assistant_heads import (
+    ARGS,
+    CLUSTERED,
+    CLUSTERS,
+    FULL,
+    SHAPE,
+    SLIDING,
+    TARGET,
+    WINDOW,
+    by_hand,
+    head_for,
+    target,
+    trained,
+)
+from tests.mlx_spec.proposals import Proposed, proposed
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama
+
+NAME, PROMPT = "assistant", prompt(9, 1)
+ROPE = {
+    FULL: {"rope_type": "proportional", "rope_theta": 1_000_000.0, "partial_rotary_factor": 0.25},
+    SLIDING: {"rope_type": "default", "rope_theta": 10_000.0},
+}
+Weights = dict[str, mx.array]
+
+
+def publish(folder: Path, head: AssistantHead, **changes: Any) -> Path:
+    """As transformers saves it."""
+    shape, args = head.shape, head.shape.args
+    weights: Weights = {}
+    for name, x in tree_flatten(head.parameters()):
+        part, _, rest = name.partition(".")  # type: ignore[union-attr]
+        own = {"lm_head": "model.embed_tokens", "centroids": "masked_embedding.centroids"}
+        inside = f"model.{part}" if part in ("layers", "norm") else part
+        weights[f"{own.get(part, inside)}.{rest}"] = x  # type: ignore[assignment]
+    if shape.clusters:
+        weights["masked_embedding.token_ordering"] = mx.array(CLUSTERS.flatten().astype(np.int64))
+    inner = {
+        "model_type": "gemma4_text", "hidden_size": 32, "intermediate_size": args.intermediate_size,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1, "vocab_size": head.vocab,
+        "num_kv_shared_layers": 2, "layer_types": args.layer_types, "sliding_window": WINDOW,
+        "rope_parameters": ROPE, "final_logit_softcapping": shape.softcap,
+    }  # fmt: skip
+    config = {
+        "model_type": "gemma4_assistant", "text_config": inner, "backbone_hidden_size": 32,
+        "use_ordered_embeddings": bool(shape.clusters), "num_centroids": 12,
+        "centroid_intermediate_top_k": 5, "tie_word_embeddings": True,
+    }  # fmt: skip
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    return folder
+
+
+def changed(folder: Path, **changes: Any) -> None:
+    """With other keys in the layers' configuration; None: without."""
+    config = json.loads((folder / "config.json").read_text())
+    inner = config["text_config"] | changes
+    config["text_config"] = {key: value for key, value in inner.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def weights_in(folder: Path) -> Weights:
+    found: Weights = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
+    return {name: mx.array(x) for name, x in found.items()}
+
+
+@pytest.mark.parametrize("shape", [SHAPE, CLUSTERED])
+@pytest.mark.parametrize("kind", ["gemma4_assistant", "gemma4_unified_assistant"])
+def test_its_drafts_are_those_of_its_equations(shape: AssistantShape, kind: str, tmp_path: Path) -> None:
+    """Of a target with and without the shell that a model with images has."""
+    head = head_for(target(), shape)
+    folder = publish(tmp_path / "assistant", head, model_type=kind)
+    assert check_drafter(folder) == "assistant"
+    model: Any = target()
+    if kind == "gemma4_unified_assistant":
+        inner = model
+        model = gemma4.Model(gemma4.ModelArgs("gemma4", vars(TARGET), VOCAB))
+        model.language_model.update(inner.parameters())
+    drafter = load_assistant(folder, model, {})
+    assert drafter.head.shape.reads == {SLIDING: 2, FULL: 1}
+    rounds = proposed(
+        Engine(model, [drafter], context_limit=400), PROMPT, "assistant", max_tokens=24, draft_length=3
+    )
+    assert len(rounds) > 10 and all(is_right(one, head) for one in rounds)
+
+
+def test_queries_one_place_later_draft_something_else() -> None:
+    """As transformers places them: where the engines that measure acceptance do not (vLLM, mlx-vlm)."""
+
+    class Later(AssistantDrafter):
+        def _seen(self, kind: str, at: Length) -> Seen:
+            return replace(super()._seen(kind, at), position=at.plus(1).value)
+
+    head = head_for(target())
+    for drafter, right in ((AssistantDrafter(head), True), (Later(head), False)):
+        engine = Engine(target(), [drafter], context_limit=400)
+        rounds = proposed(engine, PROMPT, NAME, max_tokens=12, draft_length=2)
+        assert all(is_right(one, head) for one in rounds) == right
+
+
+def is_right(one: Proposed, head: AssistantHead) -> bool:
+    logits, drafted = by_hand(head, one.before, len(one.read.drafted))
+    there = np.isfinite(logits)
+    same = (np.isfinite(one.logits) == there).all() and drafted == list(one.read.drafted)
+    return bool(same) and np.abs(one.logits[there] - logits[there]).max() < 1e-3 * np.abs(logits[there]).max()
+
+
+def test_output_rows_of_its_own_and_a_quantized_file_are_read(tmp_path: Path) -> None:
+    head = head_for(target(), CLUSTERED)
+    folder = publish(tmp_path / "assistant", head)
+    weights = weights_in(folder)
+    weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
+    mx.save_safetensors(
+        str(folder / "model.safetensors"), weights | {"model.embed_tokens.weight": mx.ones((VOCAB, 32))}
+    )
+    assert mx.array_equal(load_assistant(folder, target(), {}).head.lm_head.weight, head.lm_head.weight)
+    quantized = {}
+    for name, x in weights.items():
+        part, _, kind = name.rpartition(".")
+        if x.ndim == 2 and part != "lm_head":
+            parts = mx.quantize(x, group_size=32, bits=8)
+            quantized |= {
+                f"{part}.{k}": y for k, y in zip(("weight", "scales", "biases"), parts, strict=True)
+            }
+        elif part != "lm_head":
+            quantized[name] = x
+    mx.save_safetensors(str(folder / "model.safetensors"), quantized)
+    config = json.loads((folder / "config.json").read_text()) | {
+        "quantization": {"group_size": 32, "bits": 8}
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    read = load_assistant(folder, target(), {}).head
+    assert mx.allclose(read.lm_head.weight, head.lm_head.weight, atol=2e-2)
+
+
+def test_products_with_some_quantized_rows_are_those_of_all(tmp_path: Path) -> None:
+    layer = nn.Linear(64, 40, bias=False)
+    states, few = (
+        mx.random.normal((3, 1, 64), key=mx.random.key(1)),
+        mx.array([[[3, 9]], [[0, 1]], [[39, 5]]]),
+    )
+    for each in (layer, layer.to_quantized(32, 4)):
+        wanted = mx.take_along_axis(each(states), few, axis=-1)
+        assert mx.allclose(_products(each, few, states), wanted, atol=1e-4)
+
+
+def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
+    """Without a soft cap, clusters or the right layers it drafts as well as it can: the floor tells."""
+    plain = Engine(target(), context_limit=400)
+    texts = [PROMPT + text(plain, PROMPT, max_tokens=30, temperature=t, seed=2) for t in (0.0, 0.8)]
+    folder = publish(tmp_path / "assistant", trained(texts, 30, SHAPE))
+
+    def first_two(folder: Path) -> tuple[float, float]:
+        engine = Engine(target(), [load_assistant(folder, target(), {})], context_limit=400)
+        rounds = [
+            one.read for t in (0.0, 0.8)
+            for one in proposed(engine, PROMPT, NAME, max_tokens=30, draft_length=2, temperature=t, seed=2)
+        ]  # fmt: skip
+        first, second = (sum(each.accepted >= n for each in rounds) / len(rounds) for n in (1, 2))
+        return first, second
+
+    first, second = first_two(folder)
+    assert first > 0.8 and second > 0.6
+    weights = weights_in(folder)
+    swapped = mx.roll(weights["pre_projection.weight"], 32, 1)  # reads the hidden state for the token
+    mx.save_safetensors(str(folder / "model.safetensors"), weights | {"pre_projection.weight": swapped})
+    assert first_two(folder)[0] < first - 0.3
+
+
+def test_assistants_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "assistant", head_for(target()))
+    with pytest.raises(
+        UnsupportedModel, match="keys and values of Gemma 4, and this target is of the type llama"
+    ):
+        load_assistant(folder, tiny_llama(), {})
+    for other, message in (
+        (replace(TARGET, global_head_dim=8), "keys of 16 numbers .full_attention., and this target has 8"),
+        (replace(TARGET, layer_types=[FULL] * 5), "sliding_attention.*this target has 0"),
+    ):
+        with pytest.raises(UnsupportedModel, match=message):
+            load_assistant(folder, gemma4_text.Model(other), {})
+    wide = replace(TARGET, hidden_size=64)
+    with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
+        load_assistant(folder, gemma4_text.Model(wide), {})
+    changed(folder, layer_types=None)
+    with pytest.raises(BrokenFiles, match="names no 'layer_types'"):
+        load_assistant(folder, target(), {})
+
+
+def test_a_target_whose_keys_and_values_are_quantized_is_refused() -> None:
+    same = {"num_kv_shared_layers": 0, "head_dim": 64, "global_head_dim": 64}
+    model, shape = gemma4_text.Model(replace(TARGET, **same)), replace(SHAPE, args=replace(ARGS, **same))
+    with pytest.raises(UnsupportedModel, match="keys and values, and these are quantized. Leave kv_bits out"):
+        Engine(model, [AssistantDrafter(head_for(model, shape))], context_limit=400, kv_bits=8)
+
+
+@pytest.mark.parametrize(
+    ("lost", "message"),
+    [
+        ("pre_projection.weight", "does not match its config.json"),
+        ("model.layers.1.self_attn.q_norm.weight", "names no 'layers.1.self_attn.q_norm.weight'"),
+        ("model.embed_tokens.weight", "does not match its config.json"),
+        ("masked_embedding.centroids.weight", "does not match its config.json"),
+    ],
+)
+def test_a_missing_tensor_is_named(lost: str, message: str, tmp_path: Path) -> None:
+    folder = publish(tmp_path / "assistant", head_for(target()))
+    weights = weights_in(folder)
+    del weights[lost]
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    with pytest.raises(BrokenFiles, match=message):
+        load_assistant(folder, target(), {})
+
+
+def test_an_order_of_tokens_that_names_one_twice_is_refused(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "assistant", head_for(target()))
+    order = CLUSTERS.flatten()
+    order[3] = order[4]
+    mx.save_safetensors(
+        str(folder / "model.safetensors"),
+        weights_in(folder) | {"masked_embedding.token_ordering": mx.array(order)},
+    )
+    with pytest.raises(BrokenFiles, match="token_ordering does not name each of 120 tokens once"):
+        load_assistant(folder, target(), {})

@@ -1,0 +1,233 @@
+"""DeepSeek-V3's layer for one token more, as its repository holds it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+import mlx.optimizers as optimizers
+import numpy as np
+import pytest
+from mlx.utils import tree_flatten
+from mlx_lm.models import deepseek_v3
+
+from mlx_spec import Engine, Options
+from mlx_spec.drafters.mtp import MtpDrafter
+from mlx_spec.drafters.mtp_head import MtpHead
+from mlx_spec.policy.controller import Controller
+from models.errors import BrokenFiles
+from models.load.mtp import _layer, load_mtp
+from tests.mlx_spec.equations import Weights, arrays, mlp, normed
+from tests.mlx_spec.heads import Uneven
+from tests.mlx_spec.model_types import configuration
+from tests.mlx_spec.proposals import proposed
+from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tokens
+from tests.models.load.test_mtp import Blind, accepted, apart, glm, head_for, publish, target_of
+
+PROMPT, KIND = prompt(12, 1), "deepseek_v3"
+ARGS = deepseek_v3.ModelArgs.from_dict(configuration(KIND) | {"n_routed_experts": 4, "n_shared_experts": 1})
+NOPE, PE, LATENT, HEADS = 8, 8, 16, 4
+
+
+def target() -> Any:
+    return settled(deepseek_v3.Model(ARGS), 1)
+
+
+def deepseek(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
+    """One product makes keys and values of the latent vector, as in the repository."""
+    at = "layers.0.self_attn."
+    keys = weights.pop(f"{at}embed_q.weight").swapaxes(-1, -2)
+    values = weights.pop(f"{at}unembed_out.weight")
+    both = mx.concatenate([keys, values], axis=1).reshape(-1, LATENT)
+    return glm(weights | {f"{at}kv_b_proj.weight": both}, kind)
+
+
+def eight_bits(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
+    """Products in blocks with a scale each."""
+    found = {}
+    for name, x in deepseek(weights, kind).items():
+        found[name] = x
+        if "proj.weight" in name and "eh_proj" not in name:
+            scale = mx.abs(x).max() / 400
+            found |= {name: mx.to_fp8(x / scale), f"{name}_scale_inv": scale.reshape(1, 1)}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "packaging", "close"),
+    [(KIND, deepseek, 1e-6), (KIND, eight_bits, 0.2), ("glm4_moe_lite", deepseek, 1e-6)],
+)
+def test_the_layer_is_read_tensor_for_tensor(kind: str, packaging: Any, close: float, tmp_path: Path) -> None:
+    model = target() if kind == KIND else target_of(kind)
+    head = head_for(model)
+    drafter = load_mtp(publish(tmp_path / "mtp", head, packaging, kind, apart), model, {})
+    read = drafter.head
+    wanted, found = (dict(tree_flatten(each.parameters())) for each in (head, read))
+    assert wanted.keys() == found.keys()
+    assert all(np.allclose(np.array(wanted[n]), np.array(found[n]), atol=close) for n in wanted)
+    assert packaging is deepseek or any(mx.abs(wanted[n] - found[n]).max() > 0 for n in wanted)
+    engine = Engine(model, [drafter], context_limit=400)
+    drafted = text(engine, PROMPT, max_tokens=16, temperature=0.8, drafter="mtp", draft_length=3)
+    assert drafted == text(engine, PROMPT, max_tokens=16, temperature=0.8, drafter="none")
+
+
+def states_of(model: Any, written: list[int]) -> mx.array:
+    """What the target's last layer makes of each token, `[1, tokens, dim]`."""
+    found = model.model.embed_tokens(mx.array([written]))
+    mask = mx.tril(mx.ones((len(written), len(written)), mx.bool_))
+    for layer in model.layers:
+        found = layer(found, mask)
+    return found
+
+
+@cache
+def trained() -> MtpHead:
+    """A layer that has learnt some of its target's texts."""
+    model = target()
+    plain, head = Engine(model, context_limit=400), head_for(target())
+    texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7)]
+    ids = mx.array(texts)
+    features = mx.stop_gradient(head.features([mx.concatenate([states_of(model, each) for each in texts])]))
+
+    def loss() -> mx.array:
+        logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
+        return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
+
+    optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
+    for _ in range(120):
+        optimizer.update(head, gradient()[1])
+        mx.eval(head.parameters(), optimizer.state)
+    return head
+
+
+class ByHand:
+    """The layer in numpy: arXiv 2412.19437, sections 2.1 and 2.2; one whole pass over the text per token."""
+
+    def __init__(self, weights: Weights):
+        self.w, self.target = weights, target()
+        self.norm, self.embedding, self.rows = (
+            np.array(x)
+            for x in (
+                self.target.model.norm.weight,
+                self.target.model.embed_tokens.weight,
+                self.target.lm_head.weight,
+            )
+        )
+
+    def draft(self, written: list[int], depth: int) -> np.ndarray:
+        """Logits, `[depth, vocab]`, each after the likeliest token of the one before."""
+        hidden = normed(np.array(states_of(self.target, written[:-1]))[0], self.norm, 1e-5)
+        ids, logits = written[1:], []
+        for _ in range(depth):
+            row = self._states(hidden, ids)[-1:]
+            logits.append((row @ self.rows.T)[0])
+            hidden, ids = np.concatenate([hidden, row]), [*ids, int(logits[-1].argmax())]
+        return np.stack(logits)
+
+    def _states(self, hidden: np.ndarray, ids: list[int]) -> np.ndarray:
+        w, at = self.w, "layers.0."
+        read = [
+            normed(self.embedding[ids], w["pre_fc_norm_embedding.weight"], 1e-5),
+            normed(hidden, w["pre_fc_norm_hidden.weight"], 1e-5),
+        ]
+        x = np.concatenate(read, axis=-1) @ w["fc.weight"].T
+        x = x + self._attention(normed(x, w[f"{at}input_layernorm.weight"], 1e-5))
+        x = x + self._experts(normed(x, w[f"{at}post_attention_layernorm.weight"], 1e-5))
+        return normed(x, w["norm.weight"], 1e-5)
+
+    def _attention(self, x: np.ndarray) -> np.ndarray:
+        """Keys and values from a latent vector; positions in a part of their own, which all heads share."""
+        w, at, rows = self.w, "layers.0.self_attn.", np.arange(len(x))
+        q = normed(x @ w[f"{at}q_a_proj.weight"].T, w[f"{at}q_a_layernorm.weight"], 1e-6)
+        q = (q @ w[f"{at}q_b_proj.weight"].T).reshape(len(x), HEADS, NOPE + PE).transpose(1, 0, 2)
+        both = x @ w[f"{at}kv_a_proj_with_mqa.weight"].T
+        latent = normed(both[:, :LATENT], w[f"{at}kv_a_layernorm.weight"], 1e-6)
+        keys = np.einsum("rl,hln->hrn", latent, w[f"{at}embed_q.weight"])
+        values = np.einsum("rl,hvl->hrv", latent, w[f"{at}unembed_out.weight"])
+        scores = q[..., :NOPE] @ keys.transpose(0, 2, 1)
+        scores += _turned(q[..., NOPE:], rows) @ _turned(both[None, :, LATENT:], rows).transpose(0, 2, 1)
+        scores = np.where(rows[:, None] >= rows, scores / np.sqrt(NOPE + PE), -np.inf)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return (weights @ values).transpose(1, 0, 2).reshape(len(x), -1) @ w[f"{at}o_proj.weight"].T
+
+    def _experts(self, x: np.ndarray) -> np.ndarray:
+        """Two of four, by sigmoids that a bias shifts for the choice alone, and one that is always asked."""
+        w, at = self.w, "layers.0.mlp."
+        scores = 1 / (1 + np.exp(-x @ w[f"{at}gate.weight"].T))
+        found = mlp(w, f"{at}shared_experts", x)
+        for i, row in enumerate(scores):
+            best = np.argsort(-(row + w[f"{at}gate.e_score_correction_bias"]))[:2]
+            for expert in best:
+                one = {
+                    f"x.{part}.weight": w[f"{at}switch_mlp.{part}.weight"][expert]
+                    for part in ("gate_proj", "up_proj", "down_proj")
+                }
+                found[i] += row[expert] / row[best].sum() * mlp(one, "x", x[i : i + 1])[0]
+        return found
+
+
+def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Rotary positions of neighbours."""
+    pairs = x.shape[-1] // 2
+    angles = positions[:, None] * 10_000.0 ** (-np.arange(pairs) / pairs)
+    a, b = x[..., ::2], x[..., 1::2]
+    both = [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles)]
+    return np.stack(both, axis=-1).reshape(x.shape)
+
+
+def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Path) -> None:
+    head = trained()
+    by_hand = ByHand(arrays(dict(tree_flatten(head.parameters()))))  # type: ignore[arg-type]
+    drafter = load_mtp(publish(tmp_path / "mtp", head, deepseek, KIND, apart), target(), {})
+    engine = Engine(target(), [drafter], context_limit=400)
+    rounds = proposed(engine, PROMPT[:7], "mtp", max_tokens=40, draft_length=3)
+    rounds += proposed(engine, PROMPT, "mtp", max_tokens=24, draft_length=3)
+    assert len({each.read.accepted for each in rounds}) >= 3, "acceptances of several kinds"
+    engine.controller = Uneven([0, 2, 0, 0, 3, 1])  # type: ignore[assignment]
+    for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=24)]:
+        assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
+
+
+def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "mtp", trained(), deepseek, KIND, apart)
+    first, second = accepted(load_mtp(folder, target(), {}), target())
+    assert first > 0.7 and second > 0.3, (first, second)
+    model = target()
+    blind = Blind(model, _layer(model)[0], trained().vocab, trained().width, 1e-5, latent=True)
+    blind.update(trained().parameters())
+    assert accepted(MtpDrafter(blind), model)[0] < first - 0.2
+    weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
+    turned = {n: mx.array(x[::-1]) if "kv_b_proj" in n else mx.array(x) for n, x in weights.items()}
+    mx.save_safetensors(str(folder / "model.safetensors"), turned)
+    assert accepted(load_mtp(folder, target(), {}), target())[0] < first - 0.1
+
+
+class Trees(Uneven):
+    """Every round drafts a tree."""
+
+    def choose(self, candidates, length):
+        return next(each for each in candidates if each.nodes), 3
+
+
+def test_trees_and_three_ragged_texts_are_those_of_plain_decoding() -> None:
+    engine = Engine(target(), [MtpDrafter(trained())], context_limit=400)
+    assert ragged(engine, "mtp") > 0
+    for t in (0.0, 0.8):
+        options = {"max_tokens": 24, "temperature": t, "seed": 2}
+        plain = text(engine, PROMPT, drafter="none", **options)
+        engine.controller = Trees([])  # type: ignore[assignment]
+        drafted = list(engine.generate(PROMPT, Options(drafter="mtp", **options)))
+        engine.controller = Controller()
+        assert tokens(drafted) == plain
+        assert any(len(each.drafted) == 7 for each in drafted)
+
+
+def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "mtp", head_for(target()), deepseek, KIND, apart)
+    weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
+    left = {name: mx.array(x) for name, x in weights.items() if "kv_b_proj" not in name}
+    mx.save_safetensors(str(folder / "model.safetensors"), left)
+    with pytest.raises(BrokenFiles, match="does not match its config.json"):
+        load_mtp(folder, target(), {})

@@ -1,0 +1,207 @@
+"""DSpark heads for Gemma 4, as DeepSpec publishes them, draft what their equations say."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from mlx.utils import tree_flatten, tree_map
+from mlx_lm.models.qwen3 import ModelArgs
+
+from mlx_spec import Engine, UnsupportedModel
+from mlx_spec.arrays import Length, Pass
+from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
+from mlx_spec.drafters.gemma_block import GemmaBlockLayer
+from mlx_spec.target.model import Model
+from models.errors import BrokenFiles
+from models.load.dflash import load_dflash
+from models.pairs.folder import check_drafter
+from tests.mlx_spec.assistant_heads import target
+from tests.mlx_spec.dflash_heads import taught
+from tests.mlx_spec.equations import DFlash, Sizes, arrays, by_head, normed
+from tests.mlx_spec.proposals import proposed
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, settled, text, tiny_llama
+
+PROMPT, MASK, EPS = prompt(9, 1), 4, 1e-6
+ROPE = {"rope_type": "proportional", "rope_theta": 1_000_000.0, "partial_rotary_factor": 0.25}
+TAPS = (0, 1, 3)
+
+
+def shape(kv_heads: int) -> DFlashShape:
+    args = ModelArgs("qwen3", 32, 2, 64, 4, EPS, VOCAB, kv_heads, 2048, 16, False, 10000.0)
+    all_tokens = tuple(range(VOCAB))
+    return DFlashShape(
+        args, TAPS, all_tokens, MASK, 5, True, (None,) * 2, (False,) * 2, markov_rank=8, softcap=30.0
+    )
+
+
+def head_for(own_values: bool, rank: int = 8) -> DFlashHead:
+    """None of whose norms is one."""
+
+    def layer(shape: DFlashShape) -> GemmaBlockLayer:
+        return GemmaBlockLayer(shape.args, ROPE, own_values)
+
+    sizes = replace(shape(2 if own_values else 1), markov_rank=rank)
+    head: Any = settled(DFlashHead(sizes, target(), layer), 5, spread=1.0)
+    keys = iter(mx.random.split(mx.random.key(5), 80))
+    head.update(tree_map(lambda x: x + 0.2 * mx.random.normal(x.shape, key=next(keys)), head.parameters()))
+    return head
+
+
+def publish(folder: Path, head: DFlashHead, own_values: bool, **changes: Any) -> Path:
+    """A copy of the target's config, and frozen copies of its embeddings and output rows."""
+    weights: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
+    weights |= {f"{name}.weight": mx.ones((VOCAB, 32)) for name in ("embed_tokens", "lm_head")}
+    weights |= {"confidence_head.proj.weight": mx.ones((1, 40)), "confidence_head.proj.bias": mx.ones((1,))}
+    config = {
+        "architectures": ["Gemma4DSparkModel"], "model_type": "gemma4_text", "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_global_key_value_heads": 1, "head_dim": 8, "global_head_dim": 16, "vocab_size": VOCAB,
+        "attention_k_eq_v": not own_values, "layer_types": ["full_attention"] * 2, "sliding_window": 24,
+        "rms_norm_eps": EPS, "rope_parameters": {"full_attention": ROPE, "sliding_attention": {}},
+        "max_position_embeddings": 2048, "final_logit_softcapping": 30.0, "block_size": 5, "markov_rank": 8,
+        "markov_head_type": "vanilla", "enable_confidence_head": True, "mask_token_id": MASK,
+        "target_layer_ids": list(TAPS), "num_target_layers": 5,
+    }  # fmt: skip
+    folder.mkdir(exist_ok=True)
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    return folder
+
+
+@cache
+def tapped() -> Model:
+    return Model(target(), taps=TAPS)
+
+
+def states_of(ids: list[int]) -> list[np.ndarray]:
+    output = tapped().forward(Pass(mx.array([ids]), Length.exact(0)))
+    return [np.array(output.hidden[layer][0]) for layer in TAPS]
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand(DFlash):
+    """With Gemma's layers."""
+
+    def hidden(self, taps: list[np.ndarray], block: list[int]) -> np.ndarray:
+        w, x = self.w, self.embedding[block]
+        read = normed(np.concatenate(taps, axis=-1) @ w["fc.weight"].T, w["hidden_norm.weight"], EPS)
+        for i in range(2):
+            at = f"layers.{i}"
+            y = self._gemma(f"{at}.self_attn", read, normed(x, w[f"{at}.input_layernorm.weight"], EPS))
+            x = x + normed(y, w[f"{at}.post_attention_layernorm.weight"], EPS)
+            y = normed(x, w[f"{at}.pre_feedforward_layernorm.weight"], EPS)
+            gate = y @ w[f"{at}.mlp.gate_proj.weight"].T
+            gate = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3)))
+            y = (gate * (y @ w[f"{at}.mlp.up_proj.weight"].T)) @ w[f"{at}.mlp.down_proj.weight"].T
+            x = (x + normed(y, w[f"{at}.post_feedforward_layernorm.weight"], EPS)) * w[f"{at}.layer_scalar"]
+        return normed(x, w["norm.weight"], EPS)
+
+    def _gemma(self, at: str, read: np.ndarray, block: np.ndarray) -> np.ndarray:
+        w, both = self.w, np.concatenate([read, block])
+        values = w.get(f"{at}.v_proj.weight", w[f"{at}.k_proj.weight"])
+        heads = self.sizes.kv_heads
+        q = normed(by_head(block @ w[f"{at}.q_proj.weight"].T, 4), w[f"{at}.q_norm.weight"], EPS)
+        k = normed(by_head(both @ w[f"{at}.k_proj.weight"].T, heads), w[f"{at}.k_norm.weight"], EPS)
+        v = normed(by_head(both @ values.T, heads), np.ones(16), EPS)
+        places = np.arange(len(both))
+        q, k = _turned(q, places[len(read) :]), _turned(k, places)
+        k, v = np.repeat(k, 4 // heads, axis=0), np.repeat(v, 4 // heads, axis=0)
+        scores = q @ k.transpose(0, 2, 1)  # of scale 1; every row of the block sees all
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return (weights @ v).transpose(1, 0, 2).reshape(len(block), -1) @ w[f"{at}.o_proj.weight"].T
+
+    def draft(self, taps: list[np.ndarray], text: list[int], depth: int) -> tuple[np.ndarray, list[int]]:
+        """The table is added to logits that the soft cap has bounded."""
+        block = [text[-1], *[self.mask] * (depth - 1)]
+        logits = self.hidden(taps, block) @ self.rows.T
+        logits, drafted = np.tanh(logits / 30) * 30, [text[-1]]
+        for i in range(depth):
+            table = self.w["markov_head.markov_w2.weight"]
+            logits[i] += table @ self.w["markov_head.markov_w1.weight"][drafted[-1]]
+            drafted.append(int(logits[i].argmax()))
+        return logits, drafted[1:]
+
+
+def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """A quarter of the pairs turns, by the width of all of them."""
+    half = x.shape[-1] // 2
+    speeds = np.where(np.arange(half) < half // 4, 1_000_000.0 ** (-np.arange(half) / half), 0)
+    angles = positions[:, None] * speeds
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate(
+        [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles)], axis=-1
+    )
+
+
+@pytest.mark.parametrize("own_values", [False, True])
+def test_its_drafts_are_those_of_its_equations(own_values: bool, tmp_path: Path) -> None:
+    head, model = head_for(own_values), target()
+    folder = publish(tmp_path / "head", head, own_values)
+    assert check_drafter(folder) == "dspark"
+    drafter = load_dflash(folder, model, {})
+    assert drafter.head.shape == shape(2 if own_values else 1)
+    table = np.array(model.model.embed_tokens.weight)
+    weights = arrays(dict(tree_flatten(head.parameters())))  # type: ignore[arg-type]
+    by_hand = ByHand(weights, table * np.sqrt(32), table, Sizes(4, 2 if own_values else 1, EPS), MASK, True)
+    engine = Engine(model, [drafter], context_limit=400)
+    rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=4)
+    assert len(rounds) > 4
+    for one in rounds:
+        logits, drafted = by_hand.draft(states_of(one.before[:-1]), one.before, len(one.read.drafted))
+        assert np.abs(one.logits - logits).max() < 1e-4 * np.abs(logits).max()
+        assert drafted == list(one.read.drafted)
+
+
+def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(tmp_path: Path) -> None:
+    drafter = load_dflash(publish(tmp_path / "head", head_for(False), False), target(), {})
+    engine = Engine(target(), [drafter], context_limit=400)
+    first = text(engine, PROMPT, max_tokens=12, drafter="dspark", draft_length=4)
+    longer = PROMPT + first[:7] + prompt(5, 3)
+    for t in (0.0, 0.8):
+        drafted = text(engine, longer, max_tokens=16, temperature=t, drafter="dspark", draft_length=4)
+        assert drafted == text(engine, longer, max_tokens=16, temperature=t, drafter="none")
+    ragged(engine, "dspark")
+
+
+def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
+    plain = Engine(target(), context_limit=400)
+    texts = [PROMPT + text(plain, PROMPT, max_tokens=24, temperature=t, seed=2) for t in (0.0, 0.8)]
+    read = [[mx.array(x[None]) for x in states_of(each)] for each in texts]
+    # Without a table, which would know these texts by their pairs of tokens.
+    folder = publish(tmp_path / "head", taught(head_for(False, 0), texts, read, len(PROMPT), 40), False)
+
+    def first_two(**changes: Any) -> tuple[float, float]:
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | changes))
+        engine = Engine(target(), [load_dflash(folder, target(), {})], context_limit=400)
+        rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=3)
+        first, second = (np.mean([one.read.accepted >= n for one in rounds]) for n in (1, 2))
+        return float(first), float(second)
+
+    first, second = first_two()
+    assert first > 0.7 and second > 0.5
+    assert first_two(sample_from_anchor=False)[0] < first - 0.2, "slots counted otherwise"
+    assert first_two(sample_from_anchor=True)[0] == first
+    file = str(folder / "model.safetensors")
+    weights = {name: mx.array(x) for name, x in mx.load(file).items()}  # type: ignore[union-attr]
+    mx.save_safetensors(file, weights | {"hidden_norm.weight": mx.zeros(32)})
+    assert first_two()[0] < first - 0.2, "blind for what the target makes of the text"
+
+
+def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "head", head_for(False), False)
+    with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
+        load_dflash(folder, tiny_llama(0, layers=4, dim=64), {})
+    for lost in ("global_head_dim", "num_global_key_value_heads"):
+        publish(folder, head_for(False), False, **{lost: None})
+        with pytest.raises(BrokenFiles, match=f"its {lost} is None"):
+            load_dflash(folder, target(), {})
+    publish(folder, head_for(False), False, architectures=["Qwen3DSparkModel"])
+    with pytest.raises(BrokenFiles, match="does not match its config.json"):
+        load_dflash(folder, target(), {})

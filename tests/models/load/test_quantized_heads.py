@@ -1,0 +1,103 @@
+"""Heads that come unquantized get as many bits as their target has, or as `--drafter-bits` says.
+
+Loading takes the way that it takes with Metal; the products are the same on a CPU.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.nn as nn
+import pytest
+
+from mlx_spec import Engine
+from mlx_spec.drafters import Drafter
+from models.load.assistant import load_assistant
+from models.load.dflash import load_dflash
+from models.load.drafters import WHOLE, with_bits
+from models.load.eagle import load_eagle
+from models.load.medusa import load_medusa, save_medusa
+from models.load.mtp import load_mtp
+from models.load.peagle import load_peagle
+from tests.mlx_spec import assistant_heads, dflash_heads, heads, peagle_heads
+from tests.mlx_spec.tiny_models import prompt, text
+from tests.models.load import (
+    published_eagle,
+    test_assistant,
+    test_deepseek_mtp,
+    test_dflash,
+    test_medusa,
+    test_mtp,
+    test_peagle,
+)
+
+PROMPT = prompt(9, 1)
+CONFIG = {"quantization": {"group_size": 32, "bits": 4}}
+KEPT = ("fc", "pre_projection")
+"""What reads the target's states, whose numbers are of very unlike size."""
+
+
+def eagle(folder: Path) -> Path:
+    return published_eagle.publish(folder / "e", heads.head_for(heads.target()), "SGLang", fc_norm=True)
+
+
+def medusa(folder: Path) -> Path:
+    save_medusa(folder, test_medusa.head_for(), {})
+    return folder
+
+
+def dflash(folder: Path) -> Path:
+    head = dflash_heads.random_head(dflash_heads.SHAPE)
+    return test_dflash.publish(folder / "d", head, test_dflash.z_lab())
+
+
+def peagle(folder: Path) -> Path:
+    return test_peagle.publish(folder / "p", peagle_heads.head_for(), "speculators")
+
+
+def assistant(folder: Path) -> Path:
+    return test_assistant.publish(folder / "a", assistant_heads.head_for(assistant_heads.target()))
+
+
+def mtp(folder: Path) -> Path:
+    head = test_mtp.head_for(test_mtp.target_of("qwen3_5"))
+    return test_mtp.publish(folder / "m", head, test_mtp.original, "qwen3_5")
+
+
+def deepseek(folder: Path) -> Path:
+    head = test_mtp.head_for(test_deepseek_mtp.target())
+    return test_mtp.publish(folder / "m", head, test_deepseek_mtp.deepseek, "deepseek_v3", test_mtp.apart)
+
+
+Family = tuple[Callable[[Path], Path], Callable[[], Any], Callable[..., Drafter]]
+FAMILIES: dict[str, Family] = {
+    "eagle": (eagle, heads.target, load_eagle),
+    "peagle": (peagle, heads.target, load_peagle),
+    "medusa": (medusa, test_medusa.target, load_medusa),
+    "dflash": (dflash, heads.target, load_dflash),
+    "mtp": (mtp, lambda: test_mtp.target_of("qwen3_5"), load_mtp),
+    "mtp of DeepSeek": (deepseek, test_deepseek_mtp.target, load_mtp),
+    "assistant": (assistant, assistant_heads.target, load_assistant),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_products_become_as_many_bits_as_asked_for_and_the_text_stays(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
+    write, target, load = FAMILIES[family]
+    folder, model = write(tmp_path), target()
+    whole: Any = load(folder, model, with_bits(CONFIG, WHOLE))
+    assert not _quantized(whole.head)
+    drafter: Any = load(folder, model, with_bits(CONFIG, None))
+    packed = _quantized(drafter.head)
+    assert packed and {layer.bits for layer in packed.values()} == {4} and not packed.keys() & {*KEPT}
+    engine = Engine(model, [drafter], context_limit=400)
+    for t in (0.0, 0.8):
+        drafted = text(engine, PROMPT, max_tokens=12, temperature=t, drafter=drafter.name, draft_length=2)
+        assert drafted == text(engine, PROMPT, max_tokens=12, temperature=t, drafter="none")
+
+
+def _quantized(head: nn.Module) -> dict[str, Any]:
+    return {name: layer for name, layer in head.named_modules() if "scales" in layer}
