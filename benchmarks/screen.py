@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
@@ -71,14 +71,8 @@ UNSEEN = 1_000_000
 class SteadySession(ScriptedSession):
     """Answers at a fixed pace, for as long as `max_tokens` say."""
 
-    def answer(
-        self,
-        prompt: Sequence[Message],
-        options: Options,
-        *,
-        cancelled: Callable[[], bool],
-        **_: object,
-    ) -> Iterator[TurnEvent]:
+    def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:
+        prompt, options = cast("Sequence[Message]", request.prompt), request.options
         yield PrefillProgressed(10, 10)
         rounds: list[Round] = []
         line, begin = LINES.get(prompt[-1]["content"], LINES["prose"])

@@ -126,7 +126,7 @@ def round_seconds(
 
 
 def parameters(drafter: Published, layout: Layout) -> int:
-    """Of what lies in the drafter's file; embeddings are the target's, output rows too unless it is an assistant."""
+    """Of what is in the drafter's file; embeddings are the target's, and output rows but an assistant's."""
     if drafter.kind == EAGLE:
         return step_parameters(drafter, layout) + _fc(drafter, layout)
     if drafter.kind == "mtp":  # two vectors are joined; queries come with a gate of their size

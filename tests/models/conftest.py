@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.models.forked import STAND_IN, Forked, run
+from tests.models.forked import STAND_IN, Forked
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
 
@@ -49,9 +49,7 @@ def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 def read_tokenizers_quickly(patch: pytest.MonkeyPatch) -> None:
     """Let the processes that ask the Hub for us start at once, and read tokenizers without transformers."""
     patch.setenv("PYTHONPATH", str(STAND_IN), prepend=os.pathsep)
-    forked = SimpleNamespace(**vars(subprocess) | {"Popen": Forked, "run": run})
-    for module in ("download", "search"):
-        patch.setattr(f"models.hub.{module}.subprocess", forked)
+    patch.setattr("models.child.subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": Forked}))
 
 
 @pytest.fixture

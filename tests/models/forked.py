@@ -1,7 +1,7 @@
 """The processes of most tests that ask the Hub, forked from one that has imported what they need.
 
 Importing it takes three times what they do then. The process to fork from is this file, started with the path
-of a socket: it is asked with a line of JSON and two ends of pipes, and answers with a pid and an exit status.
+of a socket: it is asked with a line of JSON and two files, and answers with a pid and an exit status.
 """
 
 import atexit
@@ -14,10 +14,9 @@ import tempfile
 import threading
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
-from models.hub.download import environment
+from models.child import QUIET
 
 STAND_IN = Path(__file__).parent / "stand_in"
 ROOT = Path(__file__).parents[2]
@@ -29,8 +28,8 @@ def _server() -> str:
     """The socket of this test run's."""
     path = str(Path(tempfile.mkdtemp()) / "fork")
     env = {
-        name: value for name, value in environment().items() if name not in ("HF_ENDPOINT", "HF_HUB_OFFLINE")
-    }
+        name: value for name, value in os.environ.items() if name not in ("HF_ENDPOINT", "HF_HUB_OFFLINE")
+    } | QUIET
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.models.forked", path],
         env=env, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -45,53 +44,30 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Forked:
-    """What `models.hub.download` asks of a process; one that imports something else is started as ever."""
+    """What `models.child` asks of a process; one that imports something else is started as ever."""
 
     def __new__(cls, command: list[str], **given: Any) -> Any:
         if MODULES & {*command} and str(STAND_IN) in given["env"]["PYTHONPATH"].split(os.pathsep):
             return super().__new__(cls)
         return subprocess.Popen(command, **given)
 
-    def __init__(self, command: list[str], *, env: dict[str, str], **_: Any) -> None:
-        theirs, own = os.pipe()
-        self.stdin = open(own, "wb", buffering=0)
-        own, output = os.pipe()
-        self.stdout = open(own, "rb")
+    def __init__(
+        self, command: list[str], *, env: dict[str, str], stdout: IO[bytes], pass_fds: list[int], **_: Any
+    ) -> None:
         self._wire = socket.socket(socket.AF_UNIX)
         self._wire.connect(_server())
         asked = json.dumps([command[command.index("-m") + 1 :], env]) + "\n"
-        socket.send_fds(self._wire, [asked.encode()], [theirs, output])
-        os.close(theirs)
-        os.close(output)
+        socket.send_fds(self._wire, [asked.encode()], [*pass_fds, stdout.fileno()])
         self._answers = self._wire.makefile()
         self.pid = int(self._answers.readline())
-        self.returncode: int | None = None
+        self._code: int | None = None
 
     def wait(self) -> int:
-        if self.returncode is None:
-            self.returncode = int(self._answers.readline())
-        return self.returncode
-
-    def kill(self) -> None:
-        os.kill(self.pid, 9)
-
-    def __enter__(self) -> "Forked":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stdin.close()
-        self.wait()
-        for each in (self.stdout, self._answers, self._wire):
-            each.close()
-
-
-def run(command: list[str], *, env: dict[str, str], **given: Any) -> "subprocess.CompletedProcess[bytes]":
-    """As `subprocess.run`, for `models.hub.search`."""
-    with Forked(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        out = process.stdout.read()
-    return subprocess.CompletedProcess(command, process.returncode, out, b"")
+        if self._code is None:
+            self._code = int(self._answers.readline())
+            self._answers.close()
+            self._wire.close()
+        return self._code
 
 
 def _fork(wire: socket.socket, listening: socket.socket) -> None:
@@ -106,10 +82,14 @@ def _fork(wire: socket.socket, listening: socket.socket) -> None:
         wire.close()
         return
     os.setsid()
-    for fd, number in zip((fds[0], fds[1], fds[1]), (0, 1, 2), strict=True):
-        os.dup2(fd, number)
-    for each in (*fds, wire.fileno(), listening.fileno()):
-        os.close(each)
+    wire.close()
+    listening.close()
+    connection, printed = fds
+    for number in (1, 2):
+        os.dup2(printed, number)
+    os.dup2(connection, own := int(command[-1]))
+    for fd in {connection, printed} - {own}:
+        os.close(fd)
     os.environ.clear()
     os.environ.update(env)
     sys.argv, sys.stdin, sys.stdout = command, open(0), open(1, "w")

@@ -3,7 +3,6 @@
 import sqlite3
 import stat
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
@@ -11,7 +10,7 @@ from app.history.database import MIGRATIONS
 from app.history.records import Attachment, Preset, facts_from, message_value, options_from, pieces_of, read
 from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
-from app.history.unsent import BeingWritten, Unsent, gave_back, keep_unsent, take_over, unsent
+from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options
@@ -251,22 +250,3 @@ def test_chats_are_listed_by_the_time_that_is_shown(history: History) -> None:
     assert [row.chat.id for row in history.chats()] == ["newest", "new", "middle", "old", "oldest"]
     history.save([chat("oldest", changed=4.0)], [])
     assert history.chats()[0].chat.id == "oldest", "changed last, by a clock that was set back"
-
-
-def test_prompts_being_written_outlive_a_program_that_ends_while_it_keeps_them(
-    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
-    program = BeingWritten()
-    program.keep([Unsent("a long prompt")], "c1")
-    with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr("app.history.unsent.asdict", Mock(side_effect=MemoryError))
-        program.keep([Unsent("changed")], "c1")
-    program.close()
-    take_over(history)
-    assert unsent(history, "c1") == [Unsent("a long prompt")]
-
-    cut = '["c2", [{"text": "short", "attachments": []}]]rest of what was longer"}]]'
-    (tmp_path / "unsent" / "killed.json").write_text(cut)
-    take_over(history)
-    assert unsent(history, "c2") == [Unsent("short")] and not list((tmp_path / "unsent").iterdir())

@@ -3,14 +3,15 @@
 import fcntl
 import hashlib
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from models import child
 from models.errors import BrokenFiles, MachineTrouble, NotInstalled, PullCancelled
-from models.hub import download
 from models.hub.download import pull
 from models.hub.incomplete import partial_file, partial_files
 from models.hub.partial_file import fetch
@@ -168,17 +169,17 @@ def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer
 
 
 def test_a_killed_download_process_is_reported(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest, started = download.subprocess.Popen, list[Any]()
+    honest, started = child.subprocess.Popen, list[Any]()
 
     def recorded(*arguments: Any, **options: Any) -> Any:
         started.append(honest(*arguments, **options))
         return started[-1]
 
-    monkeypatch.setattr(download.subprocess, "Popen", recorded)
+    monkeypatch.setattr(child.subprocess, "Popen", recorded)
     hub.stall_after["model.safetensors"] = 0
     pulling = pull(SPEC)
     next(pulling)
-    started[0].kill()
+    os.kill(started[0].pid, signal.SIGKILL)
 
     with pytest.raises(MachineTrouble, match="ended unexpectedly.*signal 9"):
         list(pulling)
