@@ -106,4 +106,4 @@ NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
 
 def made_here(pair: Pair) -> str:
     """What drafts once it was made for the pair's target."""
-    return f"eagle, medusa, model, layer_skip of your own: mlx-spec train {pair.name} --kind KIND"
+    return f"eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {pair.name} --kind KIND"
