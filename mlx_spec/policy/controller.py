@@ -27,8 +27,8 @@ LOOK_FIRST, LOOK_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
 LOOK_ROUNDS = 4
 """Rounds after which a look ends without a steady one, one already in flight included."""
-RESTS = 16
-"""Plain rounds between two weighings of a kind of candidates, at most: weighing takes time."""
+RESTS = 8
+"""Plain rounds between two weighings, at most, while the candidates stay the same: weighing takes time."""
 AHEAD = 16
 """Tokens that an answer goes on for at least, as is expected; else for as many as were written."""
 READING = 1 / 32
@@ -208,7 +208,7 @@ class Controller:
             if asked and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
         due = self._shadow_after - max(value.candidate.shadows for value in values)
-        until = self._written + min(max(self._written / 2, due), RESTS)
+        until = self._written + min(max(int(self._written) // RESTS, due), RESTS)
         self._rests |= {value.candidate.kind: until for value in values}
         return NO_CANDIDATE, 0
 
