@@ -25,7 +25,7 @@ SHADOW_FIRST = 3
 """Tokens that a drafter rests before it shadows them; then twice as many, and so on."""
 LOOK_FIRST, LOOK_LAST = 16, 1024
 """Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
-LOOK_ROUNDS = 4
+LOOK_ROUNDS = 5
 """Rounds after which a look ends without a steady one, one already in flight included."""
 RESTS = 8
 """Plain rounds between two weighings, at most, while the candidates stay the same: weighing takes time."""
