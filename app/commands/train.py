@@ -111,12 +111,12 @@ def command(
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
         check_endpoint()  # the libraries that read models do not survive a malformed one
-        from models.training.work import Wishes
+        from models.training.work import TrainRequest
         from models.training.works import WORKS
         from models.training.workshop import Workshop
 
-        wishes = Wishes(tokens, tuple(places), hours, bits, layers, width, base)
-        work = WORKS[kind](Workshop(spec, kind), wishes)
+        request = TrainRequest(tokens, tuple(places), hours, bits, layers, width, base)
+        work = WORKS[kind](Workshop(spec, kind), request)
         if dry_run:
             line.show("Measuring what it takes ...")
             data(work.estimate())

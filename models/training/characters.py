@@ -23,7 +23,7 @@ from models.pairs.own_drafters import CHARACTERS
 from models.training.draft_model import GROUP, llama_config, save_model
 from models.training.fitting import Fitting
 from models.training.kinds import Kind, vocabulary
-from models.training.work import Wishes, Work
+from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
 LAYERS, WIDTH, HEAD = 4, 256, 64
@@ -34,7 +34,7 @@ TOKENS = 200
 """The target's, of a text that is learnt from together: about as many characters as there are positions."""
 
 
-def character_model(shop: Workshop, wishes: Wishes) -> Work:
+def character_model(shop: Workshop, request: TrainRequest) -> Work:
     """Raises ModelsError: the target's tokens are not told by a tokenizer.json, or a size that cannot be."""
     with opened(shop.path) as target:
         tokenizer = read_tokenizer(target.folder)
@@ -45,7 +45,7 @@ def character_model(shop: Workshop, wishes: Wishes) -> Work:
     tokens = TokenBytes(tokenizer)
     ends = [tokens.special[i] for i in sorted(shop.tokenizer.eos_token_ids) if i in tokens.special]
     named = special_names(tokens, ends, str(tokenizer.chat_template))
-    args = character_args(256 + len(named), wishes.layers or LAYERS, wishes.width or WIDTH)
+    args = character_args(256 + len(named), request.layers or LAYERS, request.width or WIDTH)
     config = llama_config(args, range(256, 256 + len(ends)))
     spelling = spell(tokens, named, vocabulary(shop.target))
 
@@ -68,7 +68,7 @@ def character_model(shop: Workshop, wishes: Wishes) -> Work:
         longest=TOKENS,
         unit="characters",
     )
-    return Fitting(shop, kind, wishes)
+    return Fitting(shop, kind, request)
 
 
 def character_args(vocab: int, layers: int, width: int) -> ModelArgs:

@@ -23,7 +23,7 @@ from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, read_source
 from models.training.fitting import Fitting
 from models.training.kinds import Kind, vocabulary
-from models.training.work import Wishes, Work
+from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
 LAYERS = 4
@@ -38,18 +38,18 @@ TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "gene
 NOT_COPIED = ("quantization", "quantization_config", "mlx_spec")
 
 
-def draft_model(shop: Workshop, wishes: Wishes) -> Work:
+def draft_model(shop: Workshop, request: TrainRequest) -> Work:
     """Raises ModelsError: a size that cannot be, or a model that does not fit the target."""
-    if wishes.base is not None:
-        return Fitting(shop, _of_model(shop, wishes.base), wishes)
+    if request.base is not None:
+        return Fitting(shop, _of_model(shop, request.base), request)
     try:
-        args = small_args(shop.config, vocabulary(shop.target), wishes.layers, wishes.width)
+        args = small_args(shop.config, vocabulary(shop.target), request.layers, request.width)
     except KeyError as error:
         raise BadChoice(
             f"The target's config.json names no {error}, after which a draft model is shaped. Begin from a "
             "smaller model: --from."
         ) from error
-    return Fitting(shop, _of_shape(shop, args), wishes)
+    return Fitting(shop, _of_shape(shop, args), request)
 
 
 def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width: int | None) -> ModelArgs:

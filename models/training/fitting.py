@@ -19,7 +19,7 @@ from models.load.translation import USUAL
 from models.size_text import size_text
 from models.training.job import EPOCHS, Job
 from models.training.kinds import Kind
-from models.training.work import Report, Wishes, Work, accepted_text, seconds, time_text
+from models.training.work import Report, TrainRequest, Work, accepted_text, seconds, time_text
 from models.training.workshop import Workshop
 
 TOKENS = 1_000_000
@@ -37,11 +37,11 @@ class Fitting(Work):
         UnsupportedModel: no drafter of the kind can be made for the target.
     """
 
-    def __init__(self, shop: Workshop, kind: Kind, wishes: Wishes):
-        self._shop, self._kind, self._wishes = shop, kind, wishes
-        self._tokens = wishes.tokens or TOKENS
+    def __init__(self, shop: Workshop, kind: Kind, request: TrainRequest):
+        self._shop, self._kind, self._request = shop, kind, request
+        self._tokens = request.tokens or TOKENS
         self._job = Job(
-            shop.target, kind, self._texts(wishes.texts), shop.unfinished, self._tokens, wishes.hours
+            shop.target, kind, self._texts(request.texts), shop.unfinished, self._tokens, request.hours
         )
         self._module: nn.Module | None = None
         self._acceptance: Sequence[float] = ()
@@ -62,7 +62,7 @@ class Fitting(Work):
             **about,
         }
         noted = self._shop.about(facts)
-        self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._wishes.bits))
+        self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._request.bits))
         right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "How often it is right was not looked at: it has no text of the target's own."
         return (

@@ -7,7 +7,7 @@ from mlx_spec.drafters.layer_skip import with_layers
 from mlx_spec.training.layer_search import NONE, TRIED_ANEW, Costs, Found, Judge, Text, search, timed
 from mlx_spec.training.own_text import Sizes
 from models.load.layer_skip import save_layer_skip
-from models.training.work import Pace, Report, Step, Wishes, Work, seconds, time_text
+from models.training.work import Pace, Report, Step, TrainRequest, Work, seconds, time_text
 from models.training.workshop import Workshop
 
 TOKENS = 400
@@ -26,7 +26,7 @@ class LayerSearch(Work):
         UnsupportedModel: the target's layers cannot be left out one by one.
     """
 
-    def __init__(self, shop: Workshop, wishes: Wishes):
+    def __init__(self, shop: Workshop, request: TrainRequest):
         self._shop, self._best = shop, NONE
         self._layers = len(shop.target.layers)  # type: ignore[arg-type]
         with_layers(shop.target, range(self._layers - 1))

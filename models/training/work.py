@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TrainRequest:
     """What a person asks for; None: nothing said."""
 
     tokens: int | None = None

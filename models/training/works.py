@@ -11,19 +11,19 @@ from models.training.draft_model import draft_model
 from models.training.fitting import Fitting
 from models.training.kinds import KINDS, trained
 from models.training.layer_skip import LayerSearch
-from models.training.work import Wishes, Work
+from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
-Begin = Callable[[Workshop, Wishes], Work]
+Begin = Callable[[Workshop, TrainRequest], Work]
 """ModelsError or UnsupportedModel: it cannot be made for this target."""
 
 
-def _head(name: str, shop: Workshop, wishes: Wishes) -> Work:
-    if wishes.base is None:
-        return Fitting(shop, KINDS[name](shop.config), wishes)
-    source = read_source(wishes.base)
+def _head(name: str, shop: Workshop, request: TrainRequest) -> Work:
+    if request.base is None:
+        return Fitting(shop, KINDS[name](shop.config), request)
+    source = read_source(request.base)
     folder = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
-    return Fitting(shop, trained(name, folder, shop.target, shop.config), wishes)
+    return Fitting(shop, trained(name, folder, shop.target, shop.config), request)
 
 
 WORKS: dict[str, Begin] = {
