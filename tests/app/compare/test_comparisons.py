@@ -6,29 +6,23 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from app.chat.conversation import Conversation
 from app.cli import main
 from app.compare import store
 from app.compare.collector import RunCollector
-from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
 from app.compare.plan import Setting
 from app.compare.plots import series
 from app.compare.record import record_from_json
-from app.compare.request import read_compare, read_sweep
 from app.compare.words import drafting_text, sentence
 from app.engine.difference import Difference
-from app.engine.events import TurnEnded
-from app.shell.errors import BadInput
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 from tests.app.compare.scripted_runs import (
     FACTS,
     MODEL,
@@ -39,9 +33,6 @@ from tests.app.compare.scripted_runs import (
     stats,
     wanted,
 )
-from tests.app.history.some_chat import chat, prompt
-
-CHAT = Conversation(Mock(), chat(), [prompt("p", "hello")])
 
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
@@ -64,17 +55,6 @@ def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
     older = {key: value for key, value in record.as_json().items() if key != "broken_off"}
     assert record_from_json(older) == replace(record, broken_off="")
     assert gathered([0.02], []).record(FACTS) is None
-
-
-def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
-    collector = RunCollector(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
-    for run in list(collector.plan.runs)[4:7]:
-        collector.add(run, TOKENS, stats(0.01))
-    assert [setting.label for setting in record_of(collector).settings] == [
-        "plain",
-        "model, 1 token",
-        "model, 2 tokens",
-    ]
 
 
 def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_with_all_their_runs() -> None:
@@ -194,44 +174,6 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path
     assert len(set(dashed)) == 4
 
 
-def test_a_sweep_names_lengths_drafters_temperatures() -> None:
-    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", CHAT, Options(seed=3))
-    assert [setting.label for setting in found.settings if setting.drafts] == [
-        "lookup, 1 token", "lookup, 2 tokens", "lookup, length auto", "lookup, 1 token at 0.8",
-        "lookup, 2 tokens at 0.8", "lookup, length auto at 0.8",
-    ]  # fmt: skip
-    joined = read_sweep("length=2 drafter=lookup,eagle+lookup", CHAT, Options())
-    assert [setting.label for setting in joined.settings if setting.drafts] == [
-        "lookup, 2 tokens",
-        "eagle+lookup, 2 tokens",
-    ]
-    assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
-    assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
-    assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("lenght=3", "Give length=, drafter="),
-        ("length=x", "range such as 0-8"),
-        ("length=99", "between 0 and"),
-        ("length=5-2", "'5-2' is no length"),
-        (f"length=0-{'9' * 5000}", "is no length"),
-        (f"length={'9' * 5000},1", "is no length"),
-        (f"repeats={'9' * 5000}", "between 1 and"),
-        ("drafter=none", "drafter is none; it must be auto, model, pard, foreign, lookup"),
-        ("temperature=hot", "temperature is hot; it must be a number"),
-        ("length=0", "Nothing there drafts"),
-        ("repeats=0", "between 1 and"),
-        ("prompts=/absent.jsonl", "no file"),
-    ],
-)
-def test_a_wish_that_cannot_be_run_says_what_can(text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
-        read_sweep(text, CHAT, Options())
-
-
 def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
     record = record_of(gathered([0.02] * 2, [0.01] * 2))
     (line,) = series(record)
@@ -263,45 +205,6 @@ def test_no_word_of_a_picture_is_cut_off_at_its_edges(
     for text in texts:
         box = text.get_window_extent()
         assert 0 <= box.x0 and box.x1 <= figure.bbox.x1 and 0 <= box.y0, text.get_text()
-
-
-def test_a_sweep_goes_on_with_greater_lengths_while_the_greatest_is_the_fastest() -> None:
-    lengths = [Setting("auto", length, 0.0) for length in (None, *range(1, 9))]
-    speeds = {None: 99.0, 0: 1.0, 10: 10.0, 12: 9.0}
-
-    def speed(place: int) -> float:
-        length = plan.settings[place].draft_length
-        return speeds.get(length, float(length or 0))
-
-    plan = replace(wanted(*lengths), climbs=True)
-    longer = plan.longer(speed)
-    assert longer is not None and longer.settings == (*plan.settings, Setting("auto", 10, 0.0))
-    assert [(run.setting, run.warm_up) for run in longer.runs_of([10])] == [(10, True)] + [(10, False)] * 3
-    plan = longer
-    longer = plan.longer(speed)
-    assert longer is not None and longer.settings[-1].name == "12 tokens"
-    plan = longer
-    assert plan.longer(speed) is None, "12 was slower than 10"
-    assert replace(wanted(*lengths), climbs=False).longer(lambda place: place) is None
-
-
-def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others() -> None:
-    link = Mock(info=None, pair=Mock(as_json=lambda: {"name": "p"}))
-    plan = replace(wanted(*(Setting("model", n, 0.0) for n in (1, 8)), repeats=1), climbs=True)
-    progress = ComparisonInProgress(link, Mock(), plan)
-    ran: list[str] = []
-    while (run := progress.begin_next()) is not None:
-        length = progress.plan.settings[run.setting].draft_length or 0
-        if not run.warm_up:
-            ran.append(progress.plan.settings[run.setting].name)
-        ended = TurnEnded("text", TOKENS, "stop", 0, stats(0.1 / (1 + min(length, 10))))
-        assert progress.end_run(ended)
-    assert ran == [
-        "plain",
-        *(f"model, {length}" for length in ("1 token", "8 tokens", "10 tokens", "12 tokens")),
-    ]
-    record = progress.record()
-    assert record is not None and [setting.name for setting in record.settings] == ran
 
 
 def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> None:

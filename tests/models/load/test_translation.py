@@ -288,9 +288,8 @@ def test_a_draft_that_changes_texts_reads_what_it_makes_of_them(tmp_path: Path) 
 def test_the_note_says_how_it_is_bridged_what_that_costs_and_what_fits_better(tmp_path: Path) -> None:
     target, draft = pieces(tmp_path / "target"), characters(tmp_path / "draft")
     found, (note,) = translation(target, draft, "org/fits")
-    assert found is not None
-    for part in ("another tokenizer", "% of a usual text's tokens", "waits for the text", "org/fits"):
-        assert part in note
+    parts = ("another tokenizer", "% of a usual text's tokens", "waits for the text", "org/fits")
+    assert found is not None and all(part in note for part in parts), note
     assert translation(target, target, None) == (None, ())
 
 
