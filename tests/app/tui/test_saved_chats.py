@@ -98,6 +98,7 @@ async def test_an_answer_is_on_disk_while_it_grows_and_leaving_keeps_every_word_
         assert message.facts.finish is None
         monkeypatch.setattr("app.tui.screens.chat.HAND_OVER_SECONDS", 3600)
         await opened.press("ctrl+q")
+        await opened.until(lambda: opened.app._exit)
     assert opened.app.state.running is not None
     assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
 
@@ -122,6 +123,7 @@ async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_ch
         await one_waits()
         opened.app.chat.prompt.fill("half a th")
         await opened.press("ctrl+q")
+        await opened.until(lambda: opened.app._exit)
     async with open_chat() as opened:
         await opened.until(lambda: opened.app.chat.prompt.past._texts[-1:] == ["half a th"])
         opened.app.chat.prompt.fill("new")
