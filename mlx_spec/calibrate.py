@@ -148,12 +148,11 @@ class Calibration:
                 fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
-                for k in fitting:
-                    kinds.append(Kind("lookup", k, context))
-                    if (
-                        lengths is FIRST and k in DRAFTED
-                    ):  # early: a slow model's time may end before the rest
-                        kinds += [Kind(name, k, context) for name in self.stepping]
+                kinds += [Kind("lookup", k, context) for k in fitting]
+                if lengths is FIRST:
+                    kinds += [
+                        Kind(name, k, context) for name in self.stepping for k in DRAFTED if k in fitting
+                    ]
         return kinds
 
     def _time_plain(self, warm: bool) -> None:
