@@ -4,8 +4,13 @@ import mlx.core as mx
 import pytest
 
 from mlx_spec import Engine, Options
+from mlx_spec.arrays import Length, Output, Pass
+from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
+from mlx_spec.target.model import Model
+from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tiny_llama, tokens
 
@@ -23,6 +28,24 @@ def test_text_is_the_plain_one_and_tokens_that_come_again_are_drafted(temperatur
         rounds = list(engine.generate(ids, Options(drafter="recycling", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
         assert length is None or temperature or sum(r.accepted for r in rounds) > 10
+
+
+def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_followed_the_last():
+    drafter = RecyclingDrafter()
+    drafter.meet(Model(tiny_llama(0)))
+    a, b, c, d, e, unseen = 3, 4, 5, 6, 7, 8
+    read = [a, b, c, d, b, e, a, d]
+    drafter.observe(Pass(mx.array([read]), Length.exact(0)), Output(mx.zeros((1, 0, 0))), None)
+
+    def drafted(*text: int) -> list[int]:
+        drafter.begin([text], [[]])
+        context = Context([text], mx.array([text]), Length.exact(len(text)))
+        verifier = BatchVerifier([Verifier(Options(), 120)], context.tokens, context.length, 2)
+        return drafter.draft(context, 2, verifier).tokens[0].tolist()  # type: ignore[return-value]
+
+    assert drafted(a, b) == [c, d]
+    assert drafted(d, b) == [e, a]
+    assert drafted(unseen, b) == [e, a]
 
 
 def test_three_texts_share_the_table_and_are_those_of_single_runs():
