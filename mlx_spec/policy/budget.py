@@ -19,7 +19,8 @@ SETTLED = 4
 
 
 class Budget:
-    """Plain rounds that may be lost. `plain` is what one takes now, in seconds.
+    """Plain rounds that may be lost. `plain` is what one takes now, in seconds; a round of several texts
+    gains what each of them gains.
 
     Raises:
         ValueError: `reserve` is not a number.
@@ -35,20 +36,24 @@ class Budget:
         self._tokens = self._seconds = 0.0
         """What drafts brought lately and took: judged by plain rounds timed after them, in case the machine
         changed its pace meanwhile."""
+        self._plain = 1.0
+        """What one took when it was last asked."""
         self._rested = 0
 
-    def begin(self, plain: float) -> None:
+    def begin(self) -> None:
         """A new answer."""
-        self.reserve, self._own = self.kept(plain), 0.0
+        self.reserve, self._own = self.kept, 0.0
         self._tokens = self._seconds = 0.0
 
     def left(self, plain: float) -> float:
         """Plain rounds that may be lost now."""
-        return min(self.reserve, START) + self._balance(plain)
+        self._plain = plain
+        return min(self.reserve, START) + self._balance
 
-    def kept(self, plain: float) -> float:
+    @property
+    def kept(self) -> float:
         """What the next answer begins with."""
-        return min(self.reserve + self._balance(plain), RESERVE)
+        return min(self.reserve + self._balance, RESERVE)
 
     def spend(self, tokens: float, seconds: float) -> None:
         """A round that drafted, or a shadow draft beside it, gained `tokens` in `seconds`."""
@@ -59,10 +64,12 @@ class Budget:
     def rest(self, tokens: float, plain: float) -> None:
         """A plain round."""
         self._own += SHARE * tokens
+        self._plain = plain
         self._rested += 1
         if self._rested == SETTLED:
-            self._own = self._balance(plain)
+            self._own = self._balance
             self._tokens = self._seconds = 0.0
 
-    def _balance(self, plain: float) -> float:
-        return self._own + self._tokens - self._seconds / plain
+    @property
+    def _balance(self) -> float:
+        return self._own + self._tokens - self._seconds / self._plain

@@ -77,13 +77,13 @@ class Controller:
         """Plain rounds since it was last weighed."""
 
     def of(self, texts: int) -> "Controller":
-        """For rounds of so many texts: with costs and a budget of its own, and the same acceptance."""
+        """For rounds of so many texts: with costs of its own, and the same acceptance and budget."""
         if texts == self.texts:
             return self
         if texts not in self._others:
             self._others[texts] = Controller(self.costs.together(texts), self.edges, texts)
         other = self._others[texts]
-        other.acceptance = self.acceptance
+        other.acceptance, other.budget = self.acceptance, self.budget
         return other
 
     def begin(self, texts: Collection[int]) -> None:
@@ -92,8 +92,7 @@ class Controller:
         self._look_left, self._idle = 0, 0
         self._rests.clear()
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
-        if self.costs.plain:
-            self.budget.begin(self.costs.of(PLAIN, 0))
+        self.budget.begin()
         for known in self.acceptance.values():
             known.begin(texts)
 
@@ -140,10 +139,9 @@ class Controller:
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
         counted = {kind: known.as_json() for kind, known in self.acceptance.items()}
-        left = self.budget.kept(self.costs.of(PLAIN, 0)) if self.costs.plain else START
         others = {n: other.costs.as_json() for n, other in self._others.items() if other.costs.plain}
         return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading),
-                "budget": left, "together": others}  # fmt: skip
+                "budget": self.budget.kept, "together": others}  # fmt: skip
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Raises LookupError, TypeError, ValueError or AttributeError, and changes nothing then."""

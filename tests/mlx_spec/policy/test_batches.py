@@ -8,7 +8,7 @@ import pytest
 from benchmarks.policy_worlds import DRAIN, OUTLIERS, TEXTS
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.model import CANDIDATE
-from mlx_spec.policy.budget import Budget
+from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.types import Round
@@ -129,6 +129,20 @@ def test_costs_of_one_size_are_not_those_of_another():
     planner = Controller(Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1)}}))
     assert planner.of(1) is planner and planner.of(4) is planner.of(4) is not planner.of(8)
     assert planner.of(4).acceptance is planner.acceptance
+
+
+def test_what_one_size_lost_the_others_do_not_lose_once_more():
+    planner, lost = Controller(Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1)}})), 0.0
+    for texts in (1, 2, 4, 8, 16):
+        at_once, plain = planner.of(texts), passes("M3 Max", texts)
+        at_once.begin(range(texts))
+        at_once.costs = Costs(RoundCost(plain), {"model": {1: RoundCost(1.1 * plain)}})
+        for _ in range(16):
+            k = at_once.choose([CANDIDATE], 100)[1]
+            refused = Round((1,) * k, 0, (1,), "model", 1.6 * plain if k else plain)
+            at_once.count(dict.fromkeys(range(texts), refused), CANDIDATE if k else NO_CANDIDATE, 100)
+            lost += 0.6 * bool(k)
+    assert 0 < lost <= START
 
 
 def test_without_costs_of_its_own_and_a_budget_a_size_would_be_slower(monkeypatch):
