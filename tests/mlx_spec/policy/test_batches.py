@@ -142,7 +142,7 @@ def test_what_one_size_lost_the_others_do_not_lose_once_more():
             refused = Round((1,) * k, 0, (1,), "model", 1.6 * plain if k else plain)
             at_once.count(dict.fromkeys(range(texts), refused), CANDIDATE if k else NO_CANDIDATE, 100)
             lost += 0.6 * bool(k)
-    assert 0 < lost <= START
+    assert 0 < lost <= START + 1, "and what plain rounds gave back"
 
 
 def test_without_costs_of_its_own_and_a_budget_a_size_would_be_slower(monkeypatch):
