@@ -1,8 +1,8 @@
 """The target's own runners-up: what followed the last two tokens before, or the last one, is drafted again.
 
-Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696), as a chain: tables of what the target found likeliest
-after every row of every round, accepted or not, and of what followed in the prompt. Two tokens tell more
-than one, which is known more often. No training, no model of its own, and nothing leaves the device.
+Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696), as a chain: tables of what followed in the text, and
+of what the target found likeliest after each drafted token, accepted or not. Two tokens tell more than one,
+which is known more often. No training, no model of its own, and nothing leaves the device.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ FACTOR = 40503
 
 
 class RecyclingDrafter(Drafter):
-    """Drafts what came after the last tokens, as the target last saw them, and so on."""
+    """Drafts what came after the last tokens, and so on."""
 
     name = "recycling"
 
@@ -33,20 +33,20 @@ class RecyclingDrafter(Drafter):
         """`[vocab]`, what follows each token."""
         self._pairs = mx.zeros((PLACES, 2), mx.int32)
         """The first token of the pair at each place, and what follows the pair."""
-        self._before = mx.zeros((0, 1), mx.int32)
-        """`[b, 1]`, the token before the last one of each text."""
+        self._unread = 0
+        """Tokens that the texts may have grown by since they were read last: plain rounds cost nothing."""
 
     def meet(self, target: Model) -> None:
         self._next = mx.zeros((target.vocab,), mx.int32)
-
-    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
-        self._before = mx.array([[*text[-2:], 0][:1] for text in texts], mx.int32)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         return (CANDIDATE,)
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        before, last = self._before, context.last(1)
+        text = context.last(min(self._unread + 2, context.length.low))
+        self._unread = 0
+        self._keep(text[:, :-2], text[:, 1:-1], text[:, 2:])
+        before, last = text[:, -2:-1], text[:, -1:]
         drafted = [last[:, :0]]
         for _ in range(depth):
             pair = self._pairs[_place(before, last)]
@@ -56,17 +56,14 @@ class RecyclingDrafter(Drafter):
         return Draft.chain(mx.concatenate(drafted, axis=1))
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
-        if verdict is None or p.draft is None:  # logits of a prompt are not computed but for its last token
+        if verdict is None:
             self._keep(p.ids[:, :-2], p.ids[:, 1:-1], p.ids[:, 2:])
             return
-        rows = p.draft.tokens.shape[1] + 1
-        ids, best = p.ids[:, -rows:], mx.argmax(output.logits[:, -rows:], axis=-1).astype(mx.int32)
-        parents = ids[:, :-1] if p.tree is None else mx.take_along_axis(ids, p.tree.parents[:, 1:], axis=1)
-        self._keep(mx.concatenate([self._before, parents], axis=1), ids, best)
-        self._before = ids
-        if p.draft.depth:
-            end = mx.take_along_axis(verdict.path, verdict.accepted[:, None], axis=1)
-            self._before = mx.take_along_axis(ids, end, axis=1)
+        self._unread += p.ids.shape[1]
+        if p.draft and (rows := p.draft.tokens.shape[1]):
+            ids, best = p.ids[:, -rows - 1 :], mx.argmax(output.logits[:, -rows:], axis=-1)
+            parents = ids[:, :-1] if p.tree is None else mx.take_along_axis(ids, p.tree.parents[:, 1:], axis=1)
+            self._keep(parents, ids[:, 1:], best.astype(mx.int32))
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         mx.async_eval(self._next, self._pairs)  # or the graph would grow while others draft

@@ -38,7 +38,6 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
     drafter.observe(Pass(mx.array([read]), Length.exact(0)), Output(mx.zeros((1, 0, 0))), None)
 
     def drafted(*text: int) -> list[int]:
-        drafter.begin([text], [[]])
         context = Context([text], mx.array([text]), Length.exact(len(text)))
         verifier = BatchVerifier([Verifier(Options(), 120)], context.tokens, context.length, 2)
         return drafter.draft(context, 2, verifier).tokens[0].tolist()  # type: ignore[return-value]
