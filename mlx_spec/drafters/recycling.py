@@ -2,10 +2,11 @@
 
 Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696), as a chain: tables of what followed in the text, and
 of what the target found likeliest after each drafted token, accepted or not. Two tokens tell more than one,
-which is known more often. No training, no model of its own, and nothing leaves the device.
+which is known more often. No training, no model of its own; the draft does not wait for the host.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import mlx.core as mx
 
@@ -23,6 +24,32 @@ FACTOR = 40503
 """Odd: pairs whose tokens are near each other get places far apart."""
 
 
+class Reader:
+    """One text on the host: what followed in it, so that it is known when there is nothing to draft."""
+
+    def __init__(self, text: Sequence[int]):
+        self._one = dict(pairwise(text))
+        self._two = dict(zip(pairwise(text), text[2:], strict=False))
+        """What followed a token, and a pair."""
+        self._count = len(text)
+        self.known = self._count > 0 and text[-1] in self._one
+        """Whether anything followed the last token before."""
+        self._offered = False
+        """The same of the token before it: the host reads a round late, so that is when a draft is offered."""
+
+    def read(self, text: Sequence[int]) -> list[bool]:
+        """Take the new tokens: whether each that was offered would have been right."""
+        right: list[bool] = []
+        for at in range(max(2, self._count), len(text)):
+            pair, token = (text[at - 2], text[at - 1]), text[at]
+            if self._offered:
+                right.append(self._two.get(pair, self._one.get(pair[1])) == token)
+            self._two[pair] = self._one[pair[1]] = token
+            self._offered, self.known = self.known, token in self._one
+        self._count = len(text)
+        return right
+
+
 class RecyclingDrafter(Drafter):
     """Drafts what came after the last tokens, and so on."""
 
@@ -35,12 +62,16 @@ class RecyclingDrafter(Drafter):
         """The first token of the pair at each place, and what follows the pair."""
         self._unread = 0
         """Tokens that the texts may have grown by since they were read last: plain rounds cost nothing."""
+        self._readers: list[Reader] = []
 
     def meet(self, target: Model) -> None:
         self._next = mx.zeros((target.vocab,), mx.int32)
 
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        self._readers = [Reader(text) for text in texts]
+
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        return (CANDIDATE,)
+        return (CANDIDATE,) if any(reader.known for reader in self._readers) else ()
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         text = context.last(min(self._unread + 2, context.length.low))
@@ -67,7 +98,8 @@ class RecyclingDrafter(Drafter):
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         mx.async_eval(self._next, self._pairs)  # or the graph would grow while others draft
-        return ()
+        pairs = zip(self._readers, texts, strict=True)
+        return [(i, CANDIDATE, reader.read(text)) for i, (reader, text) in enumerate(pairs)]
 
     def _keep(self, before: mx.array, last: mx.array, follows: mx.array) -> None:
         """Tokens `[b, n]` each: what follows the last, and the two."""

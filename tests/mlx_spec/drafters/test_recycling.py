@@ -47,6 +47,21 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
     assert drafted(unseen, b) == [e, a]
 
 
+def test_it_offers_nothing_where_nothing_is_known_and_tells_what_it_would_have_had_right():
+    drafter = RecyclingDrafter()
+    drafter.meet(Model(tiny_llama(0)))
+    text, length = [3, 4, 5], Length.exact(3)
+    drafter.begin([text], [[]])
+    assert not drafter.candidates(length)
+    told, offered = [], []
+    for token in (3, 4, 5, 6, 4, 7):  # the host reads a round late: 5 is told of once 3 is known
+        text.append(token)
+        told += [right for _, _, right in drafter.commit([text])]
+        offered.append(bool(drafter.candidates(length)))
+    assert offered == [True, True, True, False, True, False]
+    assert told == [[], [], [True], [False], [False], []]
+
+
 def test_three_texts_share_the_table_and_are_those_of_single_runs():
     target = settled(tiny_llama(0), 0, spread=0.7)
     ragged(Engine(target, [RecyclingDrafter()], context_limit=200), "recycling")
