@@ -92,7 +92,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
 
     def _row(self, number: int, played: DraftRound) -> Content:
         narrow = self.size.width < 60
-        drafter = "" if narrow else f"{one_line(played.drafter) if played.drafted else '–':7.7} "
+        drafter = "" if narrow else f"{one_line(played.drafter) if played.drafted else '–':10.10} "
         right = f"{played.accepted}/{played.draft_length}" if played.drafted else ""
         head = f"{number:>4} {played.seconds * 1000:>6.1f} ms  {drafter}{right:<5} "
         return Content.assemble((head, "$foreground 70%"), round_text(played))
