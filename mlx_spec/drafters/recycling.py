@@ -35,7 +35,7 @@ class Reader:
         self.known = self._count > 0 and text[-1] in self._one
         """Whether anything followed the last token before."""
         self._offered = False
-        """The same of the token before it: the host reads a round late, so that is when a draft is offered."""
+        """The same of the token before it: the host reads a round late, and a draft is offered then."""
 
     def read(self, text: Sequence[int]) -> list[bool]:
         """Take the new tokens: whether each that was offered would have been right."""
@@ -93,8 +93,10 @@ class RecyclingDrafter(Drafter):
         self._unread += p.ids.shape[1]
         if p.draft and (rows := p.draft.tokens.shape[1]):
             ids, best = p.ids[:, -rows - 1 :], mx.argmax(output.logits[:, -rows:], axis=-1)
-            parents = ids[:, :-1] if p.tree is None else mx.take_along_axis(ids, p.tree.parents[:, 1:], axis=1)
-            self._keep(parents, ids[:, 1:], best.astype(mx.int32))
+            before = ids[:, :-1]
+            if p.tree is not None:
+                before = mx.take_along_axis(ids, p.tree.parents[:, 1:], axis=1)
+            self._keep(before, ids[:, 1:], best.astype(mx.int32))
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         mx.async_eval(self._next, self._pairs)  # or the graph would grow while others draft
