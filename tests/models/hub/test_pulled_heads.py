@@ -100,7 +100,7 @@ def test_a_head_that_drafts_at_once_is_pulled_drafts_under_its_own_name_and_is_p
     pair = ["--target", "org/target", "--draft", "org/head"]
     assert main(["pull", *pair]) == 0
     assert check(home, *pair[2:], "--drafter", "peagle") == 0
-    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="peagle", draft_length=3)))
+    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="peagle", draft_length=3)))
     assert {read.drafter for read in rounds} >= {"peagle"}
 
 
@@ -164,7 +164,7 @@ def test_an_assistant_is_pulled_drafts_under_its_own_name_and_is_proved(hub: Hub
     assert main(["pull", *pair]) == 0
     assert check(home, *pair[2:], "--drafter", "assistant") == 0
     loaded = load(HEADED)
-    rounds = list(loaded.engine.generate([1, 2, 3], Options(drafter="assistant", draft_length=3)))
+    rounds = list(loaded.engine.generate([1, 2, 3], Options(max_tokens=20, drafter="assistant", draft_length=3)))
     assert {read.drafter for read in rounds} >= {"assistant"}
 
 
