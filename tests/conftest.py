@@ -36,20 +36,21 @@ if sys.platform == "linux":
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 type_checks.install()
+gc.disable()  # while all is imported: a fifth of that
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Three more than there are cores: tests of screens, servers and downloads wait half of their time."""
-    return (yield) + 3
+    """Two more than there are cores: tests of screens, servers and downloads wait half of their time."""
+    return (yield) + 2
 
 
 def pytest_collection_finish() -> None:
-    """What is imported now stays; the collector need not look through it again and again.
+    """What is imported now stays; the collector need not look through it, now or again and again.
 
     Nor so often as it would: a tenth of what tests of screens cost.
     """
-    gc.collect()
+    gc.enable()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 

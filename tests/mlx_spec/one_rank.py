@@ -23,7 +23,7 @@ PROMPT = [5, 17, 42, 9, 5, 17]
 LONG = [*range(1, 81)] * 2
 """In three pieces."""
 PROMPTS = PROMPT, PROMPT[:3], LONG
-TOKENS, LIMIT = 16, 256
+TOKENS, LIMIT = 10, 256
 
 
 def model(noise: float = 0.0) -> Model:
@@ -80,7 +80,7 @@ def read_at_another_pace(ranks: Ranks, engine: SharedEngine) -> None:
 
     def timed(*given: Any) -> None:
         read(*given)
-        time.sleep(0.02 * ranks.rank)
+        time.sleep(0.005 * ranks.rank)
 
     engine.target.read = timed  # type: ignore[method-assign]
 

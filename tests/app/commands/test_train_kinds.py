@@ -72,7 +72,7 @@ def test_a_small_model_is_made_and_is_a_model_for_every_program(
 def test_another_model_is_taught_and_written_with_few_bits(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    make_model(tiny_pair.target, num_hidden_layers=3, hidden_size=128, max_position_embeddings=4096)
+    make_model(tiny_pair.target, num_hidden_layers=2, hidden_size=64, max_position_embeddings=4096)
     make_model(tiny_pair.draft, num_hidden_layers=1, hidden_size=64, max_position_embeddings=4096)
     given = ["train", str(tiny_pair.target), "--kind", "model", "--from", str(tiny_pair.draft)]
     assert main([*given, "--tokens", "1000", "--bits", "8"]) == 0

@@ -3,25 +3,30 @@
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from typing import BinaryIO
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
+from app.engine import client
 from app.engine import process as engine_process
-from app.engine.client import EngineClient
 from tests.app.scripted_engine import ScriptedSession
 
 NO_PROCESS = "Only a process can crash or be killed: open_chat(process=True)."
 
 
-class ThreadedClient(EngineClient):
+class ThreadedClient(client.EngineClient):
     """The client as it is, pipes included; only what is at their other end is no process.
 
     For tests in which the engine neither dies nor is deaf to its requests.
     """
 
-    def _launch(self, ends: tuple[int, int], log: BinaryIO) -> subprocess.Popen[bytes]:
-        request_read, event_write = map(os.dup, ends)
-        return _EngineThread(request_read, event_write)
+    def start(self) -> None:
+        of_threads = SimpleNamespace(Popen=_EngineThread, DEVNULL=subprocess.DEVNULL)
+        with patch.object(client, "subprocess", of_threads):
+            super().start()
+        assert isinstance(self._process, _EngineThread)
 
 
 class _ThreadedSession(ScriptedSession):
@@ -32,10 +37,11 @@ class _ThreadedSession(ScriptedSession):
 class _EngineThread(subprocess.Popen[bytes]):
     """What the client asks of its process."""
 
-    def __init__(self, request_read: int, event_write: int) -> None:
+    def __init__(self, command: Sequence[str], *, pass_fds: tuple[int, int], **_: Any) -> None:
         self.returncode = None
         self.pid = 2**31 - 1  # no process has it
-        self._thread = threading.Thread(target=self._serve, args=(request_read, event_write), daemon=True)
+        ends = tuple(map(os.dup, pass_fds))
+        self._thread = threading.Thread(target=self._serve, args=ends, daemon=True)
         self._thread.start()
 
     def _serve(self, request_read: int, event_write: int) -> None:

@@ -62,7 +62,7 @@ def weights(fit: Fit):
 
 
 def test_what_is_shown_again_and_again_is_learnt(files, tmp_path):
-    fit = Fit(learner(), files, 5_000, tmp_path / "fit.safetensors")
+    fit = Fit(learner(), files, 3_000, tmp_path / "fit.safetensors")
     losses = []
     fit.run(lambda progress: losses.append(progress.loss))
     assert losses[-1] < losses[0] - 0.3

@@ -34,6 +34,7 @@ from tests.models.load.test_mtp import head_for, original, publish
 from tests.models.tiny_models import files_of, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("quick_tokenizers")
+PAIR = ["--target", "org/target", "--draft", "org/head"]
 HEADED = PairSpec("headed", Source("org/target"), Source("org/head"))
 
 
@@ -70,10 +71,9 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     renamed = {name.replace("midlayer.", "layers.0."): mx.array(x) for name, x in weights.items()}
     mx.save_safetensors(str(head / "model.safetensors"), renamed)
     hub.models["org/head"] = HostedModel(files_of(head))
-    pair = ["--target", "org/target", "--draft", "org/head"]
-    assert main(["pull", *pair]) == 0
-    assert check(home, *pair[2:], "--drafter", "eagle", "--drafter-bits", "8") == 0
-    assert check(home, *pair[2:], "--drafter-bits", "7") == 2
+    assert main(["pull", *PAIR]) == 0
+    assert check(home, *PAIR[2:], "--drafter", "eagle", "--drafter-bits", "8") == 0
+    assert check(home, *PAIR[2:], "--drafter-bits", "7") == 2
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
 
 
@@ -97,11 +97,7 @@ def test_a_head_that_drafts_at_once_is_pulled_drafts_under_its_own_name_and_is_p
     weights = {str(n).replace("deeper.0.", "layers.1."): x for n, x in tree_flatten(head.parameters())}
     mx.save_safetensors(str(folder / "model.safetensors"), weights)  # type: ignore[arg-type]
     hub.models["org/head"] = HostedModel(files_of(folder))
-    pair = ["--target", "org/target", "--draft", "org/head"]
-    assert main(["pull", *pair]) == 0
-    assert check(home, *pair[2:], "--drafter", "peagle") == 0
-    rounds = list(load(HEADED).engine.generate([1, 2, 3], Options(drafter="peagle", draft_length=3)))
-    assert {read.drafter for read in rounds} >= {"peagle"}
+    check_pulled(home, "peagle")
 
 
 @pytest.mark.parametrize("kind", ["dflash", pytest.param("dspark", marks=pytest.mark.slow)])
@@ -121,13 +117,7 @@ def test_a_block_drafter_is_pulled_drafts_under_its_own_name_and_is_proved(
     (folder / "config.json").write_text(json.dumps(asdict(args) | named))
     mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(head.parameters())))
     hub.models["org/head"] = HostedModel(files_of(folder))
-    pair = ["--target", "org/target", "--draft", "org/head"]
-    assert main(["pull", *pair]) == 0
-    engine = load(HEADED).engine
-    assert kind in engine.drafter_names
-    rounds = list(engine.generate([1, 2, 3], Options(max_tokens=20, drafter=kind, draft_length=3)))
-    assert {read.drafter for read in rounds} >= {kind}
-    assert check(home, *pair[2:], "--drafter", kind) == 0
+    check_pulled(home, kind)
 
 
 def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_proved(
@@ -139,13 +129,7 @@ def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_prov
     folder = write_target(home / "mtp_target", target, config)
     head = publish(home / "head", head_for(target), original, "qwen3_5")
     hub.models |= {"org/target": HostedModel(files_of(folder)), "org/head": HostedModel(files_of(head))}
-    pair = ["--target", "org/target", "--draft", "org/head"]
-    assert main(["pull", *pair]) == 0
-    assert check(home, *pair[2:], "--drafter", "mtp") == 0
-    rounds = list(
-        load(HEADED).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="mtp", draft_length=3))
-    )
-    assert {read.drafter for read in rounds} >= {"mtp"}
+    check_pulled(home, "mtp")
 
 
 def test_an_assistant_is_pulled_drafts_under_its_own_name_and_is_proved(hub: HubServer, home: Path) -> None:
@@ -160,12 +144,16 @@ def test_an_assistant_is_pulled_drafts_under_its_own_name_and_is_proved(hub: Hub
         "org/target": HostedModel(files_of(folder)),
         "org/head": HostedModel(files_of(head_folder)),
     }
-    pair = ["--target", "org/target", "--draft", "org/head"]
-    assert main(["pull", *pair]) == 0
-    assert check(home, *pair[2:], "--drafter", "assistant") == 0
-    loaded = load(HEADED)
-    rounds = list(loaded.engine.generate([1, 2, 3], Options(drafter="assistant", draft_length=3)))
-    assert {read.drafter for read in rounds} >= {"assistant"}
+    check_pulled(home, "assistant")
+
+
+def check_pulled(home: Path, name: str) -> None:
+    assert main(["pull", *PAIR]) == 0
+    engine = load(HEADED).engine
+    assert name in engine.drafter_names
+    rounds = engine.generate([1, 2, 3], Options(max_tokens=20, drafter=name, draft_length=3))
+    assert {read.drafter for read in rounds} >= {name}
+    assert check(home, *PAIR[2:], "--drafter", name) == 0
 
 
 def write_target(folder: Path, target: nn.Module, config: dict[str, Any]) -> Path:

@@ -95,7 +95,7 @@ def trained() -> MtpHead:
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
     optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
-    for _ in range(120):
+    for _ in range(80):
         optimizer.update(head, gradient()[1])
         mx.eval(head.parameters(), optimizer.state)
     return head
@@ -182,11 +182,11 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Pa
     by_hand = ByHand(arrays(dict(tree_flatten(head.parameters()))))  # type: ignore[arg-type]
     drafter = load_mtp(publish(tmp_path / "mtp", head, deepseek, KIND, apart), target(), {})
     engine = Engine(target(), [drafter], context_limit=400)
-    rounds = proposed(engine, PROMPT[:7], "mtp", max_tokens=40, draft_length=3)
-    rounds += proposed(engine, PROMPT, "mtp", max_tokens=24, draft_length=3)
+    rounds = proposed(engine, PROMPT[:7], "mtp", max_tokens=24, draft_length=3)
+    rounds += proposed(engine, PROMPT, "mtp", max_tokens=16, draft_length=3)
     assert len({each.read.accepted for each in rounds}) >= 3, "acceptances of several kinds"
     engine.controller = Uneven([0, 2, 0, 0, 3, 1])  # type: ignore[assignment]
-    for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=24)]:
+    for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=16)]:
         assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
 
 
