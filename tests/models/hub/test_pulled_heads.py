@@ -23,7 +23,7 @@ from models.load.eagle import AUX, save_eagle
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed
 from models.pairs.pair import PairSpec, Source
-from models.training.kinds import eagle_shape
+from models.training.kinds import KINDS, eagle_shape
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
@@ -49,14 +49,24 @@ def head(hub: HubServer, home: Path) -> Path:
     return folder
 
 
-def test_a_head_is_pulled_beside_its_target_and_drafts(hub: HubServer, head: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_as_a_training_makes_it_is_pulled_beside_its_target_drafts_and_is_proved(
+    hub: HubServer, home: Path, kind: str
+) -> None:
+    target, config = load_model(home / "made" / "target")
+    made = KINDS[kind](config)
+    folder = home / "head"
+    folder.mkdir()
+    made.save(folder, made.learner(target, range(100)).module, {}, None)
+    hub.models["org/head"] = HostedModel(files_of(folder))
     assert last(HEADED).phase == "done"
     assert installed(HEADED)
     loaded = load(HEADED)
     assert loaded.spec == HEADED
-    assert "eagle" in loaded.engine.drafter_names and "model" not in loaded.engine.drafter_names
-    rounds = list(loaded.engine.generate([1, 2, 3], Options(max_tokens=20, drafter="eagle", draft_length=2)))
-    assert {read.drafter for read in rounds} >= {"eagle"}
+    assert kind in loaded.engine.drafter_names and "model" not in loaded.engine.drafter_names
+    rounds = list(loaded.engine.generate([1, 2, 3], Options(max_tokens=20, drafter=kind, draft_length=2)))
+    assert {read.drafter for read in rounds} >= {kind}
+    assert check(home, *PAIR[2:], "--drafter", kind) == 0
 
 
 def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
