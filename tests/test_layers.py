@@ -54,7 +54,3 @@ def test_the_terminal_app_loads_no_model_library() -> None:
 
 def test_the_server_loads_no_model_library_and_no_screen() -> None:
     assert loaded_by("import app.server.run") == set()
-
-
-def test_the_command_line_starts_without_screens_and_models() -> None:
-    assert loaded_by("import app.cli") == {"typer"}

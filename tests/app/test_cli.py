@@ -118,7 +118,8 @@ def test_help_and_pairs_load_no_model_library() -> None:
     script = (
         "import sys; from app.cli import main\n"
         "for arguments in (['--help'], ['generate', '--help'], ['pairs']): main(arguments)\n"
-        "heavy = {'mlx', 'mlx_lm', 'transformers', 'textual', 'numpy'} & set(sys.modules)\n"
+        "heavy = {'mlx', 'mlx_lm', 'transformers', 'huggingface_hub', 'textual', 'numpy', 'torch'}\n"
+        "heavy &= set(sys.modules)\n"
         "sys.exit(f'loaded: {heavy}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)

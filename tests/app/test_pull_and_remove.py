@@ -36,18 +36,14 @@ def quick_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
     read_tokenizers_quickly(monkeypatch)
 
 
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, input="")
-
-
 def test_a_pulled_pair_answers_and_can_be_removed(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
         read_tokenizers_quickly(patch)
-        pulled = run("pull", *PAIR)
-    assert (pulled.returncode, pulled.stdout) == (0, "")
-    assert "downloaded" in pulled.stderr
+        assert main(["pull", *PAIR]) == 0
+    out, err = capfd.readouterr()
+    assert out == "" and "downloaded" in err
     assert main(["generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]) == 0
     assert main(["remove", *PAIR]) == 2
     assert "--yes" in capfd.readouterr().err

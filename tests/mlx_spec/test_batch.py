@@ -54,7 +54,7 @@ def test_three_ragged_texts_are_those_of_single_runs(name, temperature):
     [
         (BINARY, tiny_llama, None, 0.8),
         (LOPSIDED, one_layer, None, 0.0),
-        (BINARY, quantizable, 8, 0.0),
+        pytest.param(BINARY, quantizable, 8, 0.0, marks=pytest.mark.slow),
         (LOPSIDED, quantizable, 8, 0.8),
     ],
 )

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from functools import cache
 
 import mlx.core as mx
 import pytest
@@ -156,6 +157,18 @@ def shares_what_differs(self, tokens, sequence, honest=Model.common):
     return min(self.seen[sequence], len(tokens)) if found > 40 else found
 
 
+@cache
+def _wanted() -> list[list[int]]:
+    engine = engine_of(one_layer(), context_limit=512)
+    return alone(engine, asked(6, 10, drafter="none"))
+
+
+def unbroken() -> tuple[Engine, list[tuple[list[int], Options]], list[list[int]]]:
+    """What is to be broken, and what it writes while it is not."""
+    engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
+    return engine, asked(6, 10, drafter="model", draft_length=3), _wanted()
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "mutant"),
     [
@@ -167,10 +180,7 @@ def shares_what_differs(self, tokens, sequence, honest=Model.common):
     ],
 )
 def test_broken_batches_are_caught(monkeypatch, owner, name, mutant):
-    engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
-    requests = asked(6, 10, drafter="model", draft_length=3)
-    plain = [(ids, Options(**{**fields(options), "drafter": "none"})) for ids, options in requests]
-    wanted = alone(engine, plain)
+    engine, requests, wanted = unbroken()
     monkeypatch.setattr(owner, name, mutant)
     texts, cancelled = played(engine, requests, 4, 1)
     pairs = zip(texts, wanted, cancelled, strict=True)

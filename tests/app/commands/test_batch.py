@@ -1,7 +1,6 @@
 """`mlx-spec batch`: every request of a file answered once, whatever happens on the way."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 from app.cli import main
 from app.engine.client import EngineClient
 from tests.app.tiny_pair import TinyPair, count_as_measured
+from tests.app.tui.engine_thread import ThreadedClient
 
 SCRIPTED = (sys.executable, "-m", "tests.app.scripted_engine")
 SAID = ["hello", "hi there " * 20, "what", "hello again", "and so on"]
@@ -39,15 +39,14 @@ def answers(file: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_a_file_is_answered_as_generate_answers_and_only_what_is_missing_is_asked_again(
+def test_a_file_is_answered_as_generate_answers(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked = [request(n, said, max_tokens=12, temperature=0.8 * (n % 2)) for n, said in enumerate(SAID)]
     refused = request(9, "hi", temperature=-1)
     given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
-    command = ["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]
     count_as_measured(tiny_pair)
-    assert main(command) == 0
+    assert main(["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]) == 0
     found = answers(out)
     assert found["r9"]["status_code"] == 400 and "temperature" in found["r9"]["body"]["error"]["message"]
     for number in (0, 1):
@@ -57,14 +56,26 @@ def test_a_file_is_answered_as_generate_answers_and_only_what_is_missing_is_aske
         text = json.loads(capfd.readouterr().out)["text"]
         assert found[f"r{number}"]["body"]["choices"][0]["message"]["content"] == text
 
+
+def test_only_what_is_missing_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The scripted engine tells the seed that it was asked for."""
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
+    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
+    command = ["batch", given, str(out), "--at-once", "4"]
+    assert main(command) == 0
+    found = answers(out)
     first, second, *_ = out.read_bytes().splitlines(keepends=True)
     out.write_bytes(first + second + b'{"id": "batch_req_')
+    capfd.readouterr()
     assert main(command) == 0
     assert "2 of 6 requests had their answers" in capfd.readouterr().err
     again = answers(out)
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
-    assert texts[0] == texts[1]
+    assert texts[0] == texts[1] and "seed 4" in str(texts[1]["r4"])
 
 
 def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +87,8 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
         f"o.EngineClient = partial(o.EngineClient, command={SCRIPTED!r});"
         "sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", program, "batch", given, str(out)]
-    environment = os.environ | {"MLX_SPEC_HOME": str(tmp_path)}
-    process = subprocess.Popen(command, env=environment)
+    command = ["batch", given, str(out)]
+    process = subprocess.Popen([sys.executable, "-c", program, *command])
     while not out.exists() or out.read_bytes().count(b"\n") < 10:
         assert process.poll() is None
         time.sleep(0.01)
@@ -86,7 +96,8 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
     process.wait()
     kept = out.read_bytes()
     assert kept.count(b"\n") < len(asked)
-    assert subprocess.run(command, env=environment).returncode == 0
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    assert main(command) == 0
     assert len(answers(out)) == len(asked)
     assert out.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
 
@@ -131,7 +142,7 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, capfd: pytest
 def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.server.service.EngineClient", partial(EngineClient, command=SCRIPTED))
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
     monkeypatch.setattr("app.server.batch.AGAIN_SECONDS", 0.02)
     given = write(tmp_path / "in.jsonl", [request(number, "hello", n=32) for number in range(6)])
     out = tmp_path / "out.jsonl"

@@ -3,9 +3,8 @@
 import io
 import os
 import pty
-import subprocess
 import sys
-from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -74,28 +73,24 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(
 
 @pytest.mark.parametrize("is_piped", [False, True], ids=["TERM=dumb", "chat | cat"])
 def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_line(
-    is_piped: bool, tiny_pair: TinyPair
+    is_piped: bool, tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyboard, terminal = pty.openpty()
-    environment = os.environ | {"TERM": "xterm" if is_piped else "dumb"}
-    command = [sys.executable, "-m", "app", "chat", *tiny_pair.arguments, "--max-tokens", "4", "--no-draft"]
-    out = subprocess.PIPE if is_piped else terminal
-    with subprocess.Popen(
-        command, stdin=terminal, stdout=out, stderr=terminal, env=environment, start_new_session=True
-    ) as chat:
-        os.close(terminal)
-        shown = b""
-        while b"Ctrl+D ends the chat" not in shown:
-            shown += os.read(keyboard, 4096)
-        os.write(keyboard, b"hello\n\n\x04")
-        answer = chat.communicate(timeout=60)[0] if is_piped else b""
-        assert chat.wait(60) == 0
-    with suppress(OSError):  # Linux: nobody has the other end any more
-        while more := os.read(keyboard, 4096):
-            shown += more
+    os.write(keyboard, b"hello\n\n\x04")
+    monkeypatch.setenv("TERM", "xterm" if is_piped else "dumb")
+    monkeypatch.setattr("app.tui.run.run_chat", lambda *_, **__: pytest.fail("a full screen"))
+    with (tmp_path / "piped").open("w+") as pipe, open(terminal, "rb+", buffering=0) as tty:
+        typed, written = io.TextIOWrapper(tty), io.TextIOWrapper(tty, write_through=True)
+        monkeypatch.setattr(sys, "stdin", typed)
+        monkeypatch.setattr(sys, "stderr", written)
+        monkeypatch.setattr(sys, "stdout", pipe if is_piped else written)
+        assert main(["chat", *tiny_pair.arguments, "--max-tokens", "4", "--no-draft"]) == 0
+        shown = os.read(keyboard, 65536).decode(errors="replace")
+        pipe.seek(0)
+        answer = pipe.read()
     os.close(keyboard)
-    assert b"\x1b" not in shown + (answer or b"")
-    assert bool(answer) == is_piped and b"Traceback" not in shown
+    assert "Ctrl+D ends the chat" in shown and "\x1b" not in shown + answer
+    assert bool(answer) == is_piped
 
 
 def test_a_temporary_chat_is_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:

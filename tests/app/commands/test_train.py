@@ -97,7 +97,7 @@ def test_an_end_that_comes_nearer_is_reached_with_low_rates(
     rates, honest = [], job.Fit.learn
     monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
     monkeypatch.setattr(job, "EPOCHS", 400)
-    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 2000))
+    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 1200))
     assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--hours", "1"]) == 0
     assert len(rates) < 40 and rates[-1] < 0.2
 

@@ -17,7 +17,7 @@ from tests.models.load.test_translation import MAKERS, WORDS
 from tests.models.tiny_models import make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("small_training")
-SMALL = ["--tokens", "2000", "--layers", "1", "--width", "64"]
+SMALL = ["--tokens", "1000", "--layers", "1", "--width", "64"]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_it_is_made_is_a_model_for_mlx_lm_and_drafts_where_it_is_named(
     assert len(model.layers) == 1 and tokenizer.encode("né") == [*"né".encode()]  # type: ignore[attr-defined]
     assert tokenizer.eos_token == "<|end|>" and tokenizer.eos_token_ids == {256}
     config = json.loads((made(tiny_pair) / "config.json").read_text())
-    assert config["mlx_spec"]["tokens"] >= 2000 and config["quantization"]["bits"] == 8
+    assert config["mlx_spec"]["tokens"] >= 1000 and config["quantization"]["bits"] == 8
     texts, pair = [], ["--target", str(tiny_pair.target), "--draft", str(made(tiny_pair)), "--seed", "5"]
     for way in (["--no-draft"], ["--drafter", "foreign", "--draft-length", "2"]):
         for temperature in ("0", "0.8"):
@@ -82,7 +82,7 @@ def test_a_dry_run_counts_characters_and_makes_nothing(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert train(tiny_pair, "--dry-run") == 0
-    assert "for 2,000 characters of text" in capfd.readouterr().out and not own_drafters_folder().exists()
+    assert "for 1,000 characters of text" in capfd.readouterr().out and not own_drafters_folder().exists()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.app.server.running_server import SCRIPTED, RunningServer, chat_body, running
 
 PATH = "/v1/chat/completions"
@@ -125,24 +127,22 @@ def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(tmp_path: 
     assert "mlx-spec pull absent" in server.lines[-1]
 
 
-def test_each_request_is_a_line_and_nothing_of_its_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_line_and_nothing_of_its_text(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with running(tmp_path, [], program=SCRIPTED) as server:
         server.chat("secret words, echo")
         server.chat("hello", stream=True)
         server.ask(PATH, b'{"messages": [{"role": "user", "content": "more secret words"')
-    assert len([line for line in server.lines if "first after" in line]) == 2
+        with server.asking(PATH, chat_body("slow", stream=True)) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            began = time.monotonic()
+            assert server.end(number) == 0
+            assert time.monotonic() - began < 8
+    assert server.lines[-1] == "Stopped.\n", server.lines
+    assert len([line for line in server.lines if "first after" in line]) == 3
     assert not [line for line in server.lines if "secret" in line or "target" in line]
-
-
-def test_the_server_ends_at_once_with_clients_that_read(tmp_path: Path) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with running(tmp_path, [], program=SCRIPTED) as server:
-            with server.asking(PATH, chat_body("slow", stream=True)) as connection:
-                assert connection.recv(100).startswith(b"HTTP/1.1 200")
-                began = time.monotonic()
-                assert server.end(number) == 0
-                assert time.monotonic() - began < 8
-            assert server.lines[-1] == "Stopped.\n", server.lines
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:

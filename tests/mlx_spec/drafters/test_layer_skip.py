@@ -35,7 +35,7 @@ KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [0]}
 
 @pytest.mark.parametrize(
     ("name", "temperature"),
-    grid(KEPT, (0.0, 0.8), usual=[("llama", 0.0), ("llama_sliding", 0.8), ("gemma3", 0.0)]),
+    grid(KEPT, (0.0, 0.8), usual=[("llama_sliding", 0.8), ("gemma3", 0.0)]),
 )
 def test_text_is_the_plain_one_at_every_length(name, temperature):
     target, ids = ARCHITECTURES[name](0), prompt(40, 3)

@@ -42,12 +42,12 @@ def stopped_after(groups: int):
 
 
 def test_a_fit_that_was_stopped_ends_with_the_same_weights(files, tmp_path):
-    whole = Fit(learner(), files, 1500, tmp_path / "whole.safetensors")
+    whole = Fit(learner(), files, 1000, tmp_path / "whole.safetensors")
     whole.run(lambda progress: None)
     with pytest.raises(Stopped):
-        Fit(learner(), files, 1500, tmp_path / "part.safetensors").run(stopped_after(2))
-    resumed = Fit(learner(seed=9), files, 1500, tmp_path / "part.safetensors")
-    assert 0 < resumed.progress.tokens < 1500
+        Fit(learner(), files, 1000, tmp_path / "part.safetensors").run(stopped_after(2))
+    resumed = Fit(learner(seed=9), files, 1000, tmp_path / "part.safetensors")
+    assert 0 < resumed.progress.tokens < 1000
     before = resumed.progress.seconds
     resumed.run(lambda progress: None)
     assert resumed.progress.seconds > before > 0, "the time of both runs"

