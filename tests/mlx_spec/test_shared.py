@@ -37,7 +37,7 @@ def test_two_ranks_write_the_same_text_drafted_or_not_whatever_each_would_plan(
 ) -> None:
     plain = two["written"][f"{temperature} plain"]
     assert len(plain) == TOKENS and two["written"][f"{temperature} drafted"] == plain
-    assert two["accepted"] > 5
+    assert two["accepted"] > 10
 
 
 @pytest.mark.parametrize("place", range(3))
