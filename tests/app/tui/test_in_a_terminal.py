@@ -65,9 +65,12 @@ def test_a_first_prompt_typed_in_one_go_is_sent_whole(terminal: Terminal) -> Non
     terminal.wait_for("│ tell me about lookup")
     terminal.press("F2")
     terminal.wait_for("Enter uses a pair")
-    terminal.press("Enter", "Enter")
-    terminal.wait_for("│ tell me about lookup")
+    terminal.press("Enter")
+    terminal.wait_for("│ tell me about lookup", gone="Enter uses a pair")
+    terminal.press("Enter")
+    terminal.wait_for("█ tell me about lookup", "first token", gone="│ tell me about lookup")
     terminal.quit_app()
+    assert [message["text"] for message in saved(terminal.home)][0] == "tell me about lookup"
 
 
 def test_a_closed_terminal_ends_everything_and_keeps_the_answer(terminal: Terminal) -> None:
