@@ -1,7 +1,9 @@
 """Texts of the target itself: it writes what a user might ask, from nothing but the mark of a user's turn,
-and then the answer (Magpie, Xu et al. 2024, arXiv 2406.08464)."""
+and then the answer (Magpie, Xu et al. 2024, arXiv 2406.08464). Some of what it wrote it is given again, to
+work on: users paste long texts, and a model of its own accord writes short questions."""
 
 import random
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +22,10 @@ ASKING = 0.9
 """Temperature of questions: they should differ."""
 TEMPERATURES = (0.0, 0.0, 0.6, 0.8, 1.0)
 """Of answers. Half greedy: that is where acceptance is measured, and what many ask for."""
+GIVEN = 1 / 3
+"""Share of questions that give a text."""
+KEPT = 64
+"""Answers of which one is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class Template:
     """What ends an answer."""
     openings: Sequence[Sequence[int]] = ((),)
     """First words of a question: they spread the texts over kinds of tasks."""
+    tasks: Sequence[Sequence[int]] = ()
+    """Whole questions, but for the text that they are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +64,33 @@ def own_texts(model: nn.Module, template: Template, seed: int, sizes: Sizes | No
     writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=sizes.rows)
     asked: dict[int, list[int]] = {}
     answered: dict[int, tuple[list[int], int, float]] = {}
+    given: deque[list[int]] = deque(maxlen=KEPT)
 
     def write(begun: Sequence[int], count: int, temperature: float) -> int:
         return writer.insert([list(begun)], [count], samplers=[samplers[temperature]])[0]
 
+    def answer(question: Sequence[int]) -> None:
+        begun, temperature = [*question, *template.answer], draw.choice(sizes.temperatures)
+        answered[write(begun, sizes.answered, temperature)] = (begun, len(begun), temperature)
+
     while True:
         while len(asked) + len(answered) < sizes.rows:
-            begun = [*template.question, *draw.choice(template.openings)]
-            asked[write(begun, sizes.asked, ASKING)] = begun
+            if template.tasks and given and draw.random() < GIVEN:
+                answer([*template.question, *draw.choice(template.tasks), *draw.choice(given)])
+            else:
+                begun = [*template.question, *draw.choice(template.openings)]
+                asked[write(begun, sizes.asked, ASKING)] = begun
         for each in writer.next_generated():
+            stopped = each.finish_reason == "stop"
             if each.uid in asked:
                 asked[each.uid].append(each.token)
                 if each.finish_reason:
                     question = asked.pop(each.uid)
-                    begun = [*(question[:-1] if each.finish_reason == "stop" else question), *template.answer]
-                    temperature = draw.choice(sizes.temperatures)
-                    uid = write(begun, sizes.answered, temperature)
-                    answered[uid] = (begun, len(begun), temperature)
+                    answer(question[:-1] if stopped else question)
             else:
                 text, begin, temperature = answered[each.uid]
                 text.append(each.token)
                 if each.finish_reason:
                     del answered[each.uid]
+                    given.append(text[begin:-1] if stopped else text[begin:])
                     yield Text(text, begin, temperature == 0)

@@ -13,6 +13,12 @@ OPENINGS = ("", "", "", "", "Write a", "Write a Python function", "Summarize the
             "Fix the bug in this code:\n```python\n", "List", "Edit:", "Here is an article.\n\n",
             "Based on the following passages, answer the question.\n\n")  # fmt: skip
 """First words of a question. Half of all questions are the target's from the first word."""
+TASKS = ("Summarize this text:\n\n", "Summarize in one sentence:\n\n", "Rewrite this in simple words:\n\n",
+         "Translate into German:\n\n", "Translate into French:\n\n", "What are the main points of this?\n\n",
+         "Correct the mistakes in this text and leave the rest as it is:\n\n",
+         "Ask three questions about this text and answer them from it:\n\n",
+         "Write a title, then the text with headings:\n\n", "Make a table of this:\n\n")  # fmt: skip
+"""What a user might want done with a text."""
 
 
 def chat_template(tokenizer: TokenizerWrapper) -> Template:
@@ -30,4 +36,5 @@ def chat_template(tokenizer: TokenizerWrapper) -> Template:
 
     ends = frozenset(tokenizer.eos_token_ids)
     openings = tuple(tuple(encode(opening)) for opening in OPENINGS)
-    return Template(encode(before), encode(after), ends, (*openings, *[()] * len(OPENINGS)))
+    tasks = tuple(tuple(encode(task)) for task in TASKS)
+    return Template(encode(before), encode(after), ends, (*openings, *[()] * len(OPENINGS)), tasks)
