@@ -24,8 +24,9 @@ from mlx_spec.token_ids import token_ids
 from mlx_spec.types import BATCH_SIZES, Options
 from mlx_spec.verify.verifiers import Verifier
 
-WAIT = 0.25
-"""Seconds that texts wait at most for a piece of another one's prompt to be read, between two rounds."""
+WAIT, LONGEST_WAIT = 0.25, 1.0
+"""Seconds that texts wait at most for a piece of another one's prompt to be read, between two rounds. It is
+the longer one where many begin and few are written: a round takes about as long for few as for all."""
 LEAST_PIECE = 16
 """Tokens of such a piece, however long they take."""
 SHORT_TAIL = 64
@@ -229,7 +230,9 @@ class Rows:
 
     def _read_prompts(self) -> bool:
         """Read on in prompts for as long as others may wait; whether one was read to its end."""
-        until, joining = time.perf_counter() + WAIT, False
+        begun = [bool(text.begun) for text in self._places if text and not text.ended]
+        wait = WAIT * begun.count(False) / max(1, begun.count(True))
+        until, joining = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
         while (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
             joining = True
         return joining
