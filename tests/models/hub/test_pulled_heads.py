@@ -167,6 +167,20 @@ def test_a_block_for_gemma_is_pulled_drafts_under_its_own_name_and_is_proved(
     check_pulled(home, "dspark")
 
 
+def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubServer, home: Path) -> None:
+    """LayerSkip's checkpoints are ordinary targets: where to leave stands in a folder of the user's."""
+    assert main(["pull", "--target", "org/target", "--draft", "none"]) == 0
+    (home / "early").mkdir()
+    (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0]}')
+    pair = PairSpec("early", Source("org/target"), None, drafters=(Source(str(home / "early")),))
+    rounds = load(pair).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="layer_skip"))
+    assert {read.drafter for read in rounds} >= {"layer_skip"}
+    assert check(home, "--draft", "none", "--drafter", str(home / "early")) == 0
+    (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0, 1, 2]}')
+    with pytest.raises(BadChoice, match=r"does not fit this target.*keeps layers \[0, 1, 2\].*that has 2"):
+        load(pair)
+
+
 def check_pulled(home: Path, name: str) -> None:
     assert main(["pull", *PAIR]) == 0
     engine = load(HEADED).engine
