@@ -29,6 +29,14 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         yield from super().compose()
         yield KeyLine()
 
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())
+
+    def _take_colours(self) -> None:
+        """The theme's, after another one was chosen: the app passes its palette over (Textual 8.2.8)."""
+        self.app.stylesheet.update(self)
+        self._gather_commands(self.query_one(Input).value)
+
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
         if not self.was_closed:
             super()._select_or_command(event)
