@@ -250,3 +250,12 @@ async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(
         for name in names:
             chat.app.theme = name
             await assert_readable(chat, f"the pairs in {name}")
+
+
+async def test_the_list_of_themes_begins_with_our_own_and_names_the_one_in_use(open_chat: OpenChat) -> None:
+    async with open_chat((80, 24)) as chat:
+        await chat.type("/theme")
+        await chat.shows("mlx-spec-light", "ansi-dark")
+        rows = [row.strip() for row in chat.screen.splitlines()]
+        first = rows.index("mlx-spec")
+        assert rows[first + 1 : first + 4] == ["in use", "mlx-spec-light", "ansi-dark"]
