@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 
-from app.chat.pair_facts import drafter_row
 from app.shell.printable import one_line
 from models.hub.search import FoundModel
 from models.pairs.catalogue import Pair, fitting_draft
@@ -46,6 +45,7 @@ def hub_model(found: FoundModel, machine: Machine, chip: Chip | None) -> HubMode
 
 
 def details(model: HubModel) -> str:
+    """What is known of a model, its drafters excepted."""
     found = model.found
     size = f"{size_text(found.bytes)} of weights" if found.bytes else "size not known"
     licence = found.licence or "no licence named"
@@ -54,7 +54,4 @@ def details(model: HubModel) -> str:
         lines.append("Its terms have to be accepted on its page first.")
     if model.fit:
         lines.append(f"Here: {model.fit.verdict}, it {model.fit.why}.")
-    lines += [f"Would draft for it: {drafter_row(drafter)}" for drafter in model.drafters]
-    if not model.drafters:
-        lines.append("No draft model is known for it: what needs no files drafts, or one you train here.")
     return "\n".join(one_line(line) for line in lines)

@@ -86,6 +86,7 @@ class SavedChats:
             self._chat.clear()  # it must not be written again
         await self._ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
+        await self.offer_last()
         undo = self._fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
         return f"Deleted '{chat.title}'. {undo}"
 
@@ -153,13 +154,17 @@ class SavedChats:
         return f"{counted(added, 'chat')} added, {known} there already."
 
     async def offer_last(self) -> None:
-        """Say which key goes on with the last chat, if there is one."""
+        """Say in an empty chat which key goes on with the last one, if there is one."""
         try:
             chat = await self._last()
             left = chat is not None and await self._ask(lambda history: unsent(history, chat.id))
         except AppError:
             return  # the history's thread has reported it
-        if chat is not None and not len(self._chat.conversation.tree):
+        if len(self._chat.conversation.tree):
+            return
+        if chat is None:
+            self._chat.view.offer("")
+        else:
             last, others = self._fill_in("{chat.resume_last}"), self._fill_in("{chat.sessions}")
             also = ", where a prompt was not sent" if left else ""
             text = f"{last} goes on with '{chat.title}' ({ago(chat.changed, now())}){also}."

@@ -3,7 +3,7 @@
 import asyncio
 
 from textual.app import ComposeResult
-from textual.events import Resize
+from textual.events import Paste, Resize
 from textual.screen import Screen
 
 from app.chat.attachments import attach, mentioned, mistyped
@@ -96,6 +96,12 @@ class ChatScreen(Screen[None]):
                 part.styles.padding = (0, side, 1 if part is self.transcript else 0, side)
             else:
                 part.styles.clear_rule("padding")
+
+    def on_paste(self, event: Paste) -> None:
+        """What is pasted among the messages is meant for the prompt."""
+        if self.focused is not self.prompt.area:
+            self.action_back_to_prompt()
+            self.prompt.area.post_message(Paste(event.text))
 
     def on_mount(self) -> None:
         self.prompt.area.focus()

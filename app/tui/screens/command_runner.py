@@ -68,7 +68,7 @@ class CommandRunner:
             "resume": lambda value: saved.resume(value or "last"),
             "new": self._new,
             "clear": self._new,
-            "temporary": lambda _: chat.clear(is_kept=False) or NOT_KEPT,
+            "temporary": lambda _: self._begin(is_kept=False) or NOT_KEPT,
             "rename": lambda value: saved.rename(chat.conversation.chat, value),
             "archive": lambda _: saved.archive(saved.kept()),
             "delete": lambda _: saved.delete(saved.kept()),
@@ -146,11 +146,15 @@ class CommandRunner:
             unknown = f"There is no pair {name}. {self._app.keys.fill_in(own)}"
             raise BadInput(unknown if "/" in name else str(error)) from error
 
+    def _begin(self, *, keeps_settings: bool = False, is_kept: bool = True) -> None:
+        self._chat.clear(keeps_settings=keeps_settings, is_kept=is_kept)
+        self._app.run_worker(self._app.saved.offer_last())
+
     def _new(self, value: str) -> str | None:
         if value not in ("", "keep"):
             raise BadInput(f"Nothing was done: it is /new or /new keep, not '{value}'.")
         left = [] if value else self._chat.own_settings
-        self._chat.clear(keeps_settings=bool(value))
+        self._begin(keeps_settings=bool(value))
         # The new chat may be in view for good; what it lacks is told once.
         return (
             f"A new chat, with the defaults: without {', '.join(left)}. /new keep keeps them."

@@ -12,7 +12,7 @@ from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, cut
+from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, cut, drafted_by
 from models.errors import ModelsError
 from models.hub.search import search
 from models.pairs.folder import MODEL
@@ -62,8 +62,10 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id in self.models:
-            about = Content(details(self.models[event.option_id]))
-            self.query_one("#hub-details Static", Static).update(about)
+            model = self.models[event.option_id]
+            name, *lines = details(model).split("\n")
+            about = Content.assemble((name, "bold"), *(f"\n{line}" for line in lines), "\n")
+            self.query_one("#hub-details Static", Static).update(about + drafted_by(model.drafters))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)

@@ -110,6 +110,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def applies(self, action: str) -> bool:
         pulls, pair = self.app.pulls, self.chosen
         match action:
+            case "command('pairs')":
+                return False  # they are here
             case "cancel_pull":
                 return pulls.can_cancel
             case "retry":

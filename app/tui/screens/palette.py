@@ -1,5 +1,6 @@
 """The `/` commands in the command palette, found by their names and by the words on what they do."""
 
+from collections.abc import Callable
 from functools import partial
 
 from rich.text import Text
@@ -12,9 +13,12 @@ from textual.widgets import Button, Input
 from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.tui.messages import CommandChosen
 from app.tui.screens.opened import OpenedScreen
+from app.tui.theme import OWN_THEMES
 from app.tui.widgets.key_line import KeyLine
 
 PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Esc closes."
+
+OWN_NAMES = [theme.name for theme in OWN_THEMES]
 
 IN_SUMMARY = 0.1
 """The score of a command whose summary fits, but not its name."""
@@ -29,6 +33,14 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         yield from super().compose()
         yield KeyLine()
 
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())
+
+    def _take_colours(self) -> None:
+        """The theme's, after another one was chosen: the app passes its palette over (Textual 8.2.8)."""
+        self.app.stylesheet.update(self)
+        self._gather_commands(self.query_one(Input).value)
+
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
         if not self.was_closed:
             super()._select_or_command(event)
@@ -38,7 +50,17 @@ class ThemePalette(Palette):
     HELP = f"All themes. {PALETTE_HELP}"
 
     def __init__(self) -> None:
-        super().__init__([ThemeProvider], placeholder="Search for themes…")
+        super().__init__([OwnThemesFirst], placeholder="Search for themes…")
+
+
+class OwnThemesFirst(ThemeProvider):
+    @property
+    def commands(self) -> list[tuple[str, Callable[[], None]]]:
+        return sorted(super().commands, key=lambda command: command[0] not in OWN_NAMES)
+
+    async def discover(self) -> Hits:
+        for name, choose in self.commands:
+            yield DiscoveryHit(name, choose, help="in use" if name == self.app.theme else None)
 
 
 class SlashCommandProvider(Provider):

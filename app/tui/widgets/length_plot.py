@@ -33,12 +33,14 @@ class LengthPlot(PlotWidget, can_focus=False):
     def on_mount(self) -> None:
         # The plot widget clears itself when it is mounted, after this.
         self.call_after_refresh(self._draw)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
 
     def on_show(self) -> None:
         # Its canvases have a size only now.
         self.call_after_refresh(self.refresh, layout=True)
 
     def _draw(self) -> None:
+        self.clear()
         longest = max(max(line.lengths) for line in self.lines)
         across = [longest * step / DASHES for step in range(DASHES + 1)]
         for line, (name, marker) in zip(self.lines, cycle(LOOKS)):

@@ -1,5 +1,7 @@
 """Pairs as rows of a list and, one of them, in full."""
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row, made_here
@@ -9,6 +11,7 @@ from app.shell.printable import one_line, printable
 from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.fit import Fit, Verdict
+from models.speed.fitting_drafters import FittingDrafter
 
 BAR_CELLS = 8
 BAR_STYLES: dict[Verdict, str] = {
@@ -53,13 +56,17 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
 
 def about(facts: Facts) -> Content:
     """Everything about a pair: what it is, then who may draft for its target."""
-    drafters = [f"{'✓' if drafter.here else '↓'} {drafter_row(drafter)}" for drafter in facts.drafters]
-    drafters += [f"✓ {NO_FILES}", f"+ {one_line(made_here(facts.pair))}"]
     name, *lines = details(facts).split("\n")
     return Content.assemble(
-        (f"{name}\n", "bold"), ("Drafted by\n", "$text-accent"),
-        "\n".join(drafters), ("\n" + "\n".join(lines), "$text-muted"),
+        (f"{name}\n", "bold"), drafted_by(facts.drafters), f"\n+ {one_line(made_here(facts.pair))}",
+        ("\n" + "\n".join(lines), "$text-muted"),
     )  # fmt: skip
+
+
+def drafted_by(drafters: Sequence[FittingDrafter]) -> Content:
+    """One per line, and whether it is here."""
+    rows = [f"{'✓' if drafter.here else '↓'} {drafter_row(drafter)}" for drafter in drafters]
+    return Content.assemble(("Drafted by\n", "$text-accent"), "\n".join([*rows, f"✓ {NO_FILES}"]))
 
 
 def state(facts: Facts, job: PullJob | None, *, in_use: bool) -> str:

@@ -14,8 +14,8 @@ TIPS = """\
 {app.help} help · {prompt.send} sends · {prompt.newline} newline
 {chat.draft} draft · {chat.compare} compare · {app.pairs} pairs"""
 
-TALL = 22
-"""Lines of a terminal that has room for the sample."""
+TALL, SHORT = 22, 14
+"""Lines of a terminal that has room for the sample; of one where the way on takes the place of the tips."""
 
 
 class Welcome(Static):
@@ -50,7 +50,8 @@ class Welcome(Static):
         parts.append(Content(self._pair))
         if self._drafters and self.app.size.height >= TALL:
             parts.append(Content(self._drafters))
-        parts.append(Content.styled(self.app.keys.fill_in(TIPS), "$text-muted"))
+        if not self._offer or self.app.size.height > SHORT:
+            parts.append(Content.styled(self.app.keys.fill_in(TIPS), "$text-muted"))
         if self._offer:
             parts += [Content(""), Content.styled(self._offer, "$text-secondary")]
         self.update(Content("\n").join(parts))

@@ -25,6 +25,8 @@ class Chat:
         self.app = app
         self.pilot = pilot
         self.press = pilot.press
+        self.patience = 60.0
+        """Seconds that a thing may take to become true."""
         self.area = app.chat.prompt.area
 
     @property
@@ -51,8 +53,8 @@ class Chat:
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something to become true; fails after a minute."""
-        end = time.monotonic() + 60
+        """Wait for something to become true; fails once patience is at its end."""
+        end = time.monotonic() + self.patience
         while not holds():
             if self.app._exception is not None:
                 raise self.app._exception

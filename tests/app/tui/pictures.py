@@ -25,6 +25,8 @@ from tests.app.tui.pictured import picture
 PROMPTS = ["What is speculative decoding?", "Hello! Who are you?"]
 PAIR = "smollm2-1.7b"
 SIZE = (100, 28)
+PATIENCE = 600.0
+"""A comparison on a busy machine takes minutes."""
 FONTS = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono'"
 
 
@@ -38,6 +40,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
         try:
             async with app.run_test(size=SIZE) as pilot:
                 chat = Chat(app, pilot)
+                chat.patience = PATIENCE
                 await chat.until(lambda: link.state != "loading")
                 app.chat.view.show_marks(True)
                 for prompt in prompts:
@@ -58,6 +61,9 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await _save(chat, folder / "sweep.svg")
                 app.opener.return_to_chat()
                 await pilot.resize_terminal(SIZE[0], 24)
+                # Beside other work auto drafts little, and rounds without a draft show nothing.
+                await chat.type("/length 6")
+                await chat.ask(prompts[-1])
                 await chat.press("f8", "home", "down")
                 await _save(chat, folder / "rounds.svg")
                 await chat.press("escape")

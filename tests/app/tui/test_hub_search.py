@@ -35,8 +35,9 @@ async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_be
         rows = [str(option.prompt) for option in screen.query_one(OptionList).options]
         assert rows[0].split() == [found, "4.0", "GB", "1,234", "yes", "fits", "apache-2.0"]
         assert rows[1].split() == ["org/Odd-400B-bf16", "800.0", "GB", "9", "-", "does", "not", "fit"]
-        draft = "Would draft for it: model: mlx-community/Qwen3-0.6B-4bit"
-        await chat.until(lambda: draft in text_of(chat, "#hub-details Static"))
+        drafters = "Drafted by\n↓ model: mlx-community/Qwen3-0.6B-4bit"
+        await chat.until(lambda: drafters in text_of(chat, "#hub-details Static"))
+        assert "✓ lookup, recycling" in text_of(chat, "#hub-details Static")
         for width in (80, 40):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda width=width: screen.size.width == width)

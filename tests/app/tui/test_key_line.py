@@ -114,6 +114,14 @@ async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat
         await chat.until(lambda: shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
 
 
+async def test_the_pairs_do_not_offer_to_open_the_pairs(open_chat: OpenChat) -> None:
+    async with open_chat(size=(120, 24)) as chat:
+        await chat.until(lambda: "F2 Pairs" in shown(chat))
+        await open_pairs(chat)
+        await chat.until(lambda: "Own pair" in shown(chat))
+        assert "F2" not in shown(chat)
+
+
 async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(open_chat: OpenChat) -> None:
     def offered() -> set[str]:
         return {"Cancel", "Resume", "Remove"} & set(shown(chat).split())

@@ -55,6 +55,17 @@ async def test_a_long_paste_alone_is_the_prompt_and_backspace_drops_it(open_chat
         assert chat.prompts == [LONG]
 
 
+async def test_what_is_pasted_among_the_messages_goes_to_the_prompt(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.press("tab")
+        assert chat.app.focused is chat.app.chat.transcript
+        await paste(chat, "e r y")
+        await chat.until(lambda: chat.area.text == "e r y" and chat.app.focused is chat.area)
+        await paste(chat, " once")
+        assert chat.area.text == "e r y once"
+
+
 async def test_a_short_paste_is_text(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         text = "\n".join(["word"] * LONGEST_LINES)

@@ -259,6 +259,24 @@ async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
     assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
 
 
+async def test_an_empty_chat_offers_the_chat_that_f7_opens(open_chat: OpenChat, tmp_path: Path) -> None:
+    put(tmp_path, (chat("c1", "Old", leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
+    async with open_chat() as opened:
+        await opened.shows("F7 goes on with 'Old'")
+        await opened.ask("hello")
+        await opened.press("ctrl+n")
+        await opened.shows("F7 goes on with 'hello'")
+        await opened.press("f7")
+        await opened.until(lambda: texts(opened) == ["hello", TEXT])
+        await opened.type("/delete")
+        await opened.shows("F7 goes on with 'Old'")
+        await opened.press("f7")
+        await opened.until(lambda: texts(opened)[:1] == ["one"])
+        await opened.type("/delete")
+        await opened.noticed("Deleted 'Old'")
+        await opened.until(lambda: "F7 goes on" not in opened.screen)
+
+
 async def test_a_folder_that_may_only_be_read_gives_its_chats_and_the_chat_goes_on_in_memory(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:

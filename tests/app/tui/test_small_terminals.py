@@ -6,6 +6,7 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from tests.app.tui.chat_driver import Chat, OpenChat
@@ -96,3 +97,22 @@ async def test_in_a_wide_terminal_lines_of_an_answer_have_a_hundred_columns_at_m
 async def test_the_keys_of_an_empty_chat_fit_into_forty_columns(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12)) as chat:
         await chat.shows("F1 help · Enter sends · Ctrl+J newline")
+
+
+async def test_in_twelve_rows_an_empty_chat_says_how_to_go_on_with_the_last_one(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.ask(LONG)
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.shows("F7 goes on with", "F6 lists all")
+
+
+async def test_in_twelve_rows_no_toast_lies_over_a_question(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12), toasts=True) as chat:
+        chat.app.chat.view.note("It went wrong, and this says so. " * 4, "error")
+        await chat.shows("It went wrong")
+        question = await chat.push(QuestionScreen("May the file be replaced? " * 4, "Replace", "Keep it"))
+        await chat.until(lambda: bool(question.query("Toast")))
+        await chat.pilot.pause(0.1)
+        assert "│  May the file be replaced? May the   │" in chat.screen
+        await chat.press("escape")
+        await chat.shows("It went wrong")
