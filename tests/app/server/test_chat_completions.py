@@ -155,6 +155,7 @@ REFUSED = [
     ({"stop": ""}, "stop"),
     ({"draft": {"length": 99}}, "draft_length"),
     ({"draft": {"drafter": "nobody"}}, None),
+    ({"draft": {"drafters": "none"}}, "draft.drafters"),
     ({"messages": [{"role": "user", "content": "word " * 6000}]}, None),
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, None),
 ]
