@@ -53,7 +53,7 @@ async def respond(
         return JSONResponse(writer.whole(await answered(request, queue, asks)))
     with _joined(queue, asks) as asked:
         first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
-        return AnswerStream(asked, _frames(asked, first, writer))
+        return AnswerStream(asked, _frames(request, asked, first, writer))
 
 
 async def answered(
@@ -104,7 +104,7 @@ async def _whole(asked: Sequence[QueuedRequest]) -> list[tuple[str, QueuedReques
 
 
 async def _frames(
-    asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
+    request: Request, asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
 ) -> AsyncIterator[str]:
     try:
         for frame in writer.begin():
@@ -124,6 +124,7 @@ async def _frames(
         for frame in writer.end():
             yield frame
     except Problem as problem:
+        problem.tell(request.scope)
         for frame in writer.failed(problem):
             yield frame
 

@@ -43,7 +43,7 @@ class Gate:
             try:
                 self._check(scope, Headers(scope=scope))
             except Problem as problem:
-                app = problem.response(scope["path"])
+                app = problem.response(scope)
         await app(scope, receive, send_in_time)
 
 
