@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.server.running_server import RunningServer, chat_body
+from tests.on_ranks import ROOT
 
 if TYPE_CHECKING:
     import anthropic
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 
 SAID: list[Any] = [{"role": "user", "content": "hello there"}]
 SAMPLED: Any = {"seed": 3, "temperature": 0.9}
+
+
+def test_the_readmes_second_screen_asks_the_server_in_four_lines(
+    tiny_server: RunningServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    begin = lines.index("from openai import OpenAI")
+    assert "mlx-spec serve smollm2-135m" in " ".join(lines[:begin]) and begin < 60 and lines[begin + 4] == "```"
+    snippet = "\n".join(lines[begin : begin + 4])
+    for theirs, ours in (("http://127.0.0.1:8080/v1", tiny_server.url), ("smollm2-135m", "target")):
+        assert theirs in snippet
+        snippet = snippet.replace(theirs, ours)
+    exec(snippet.replace("messages=said", "messages=said, max_tokens=8"), {})
+    assert capsys.readouterr().out.strip()
 
 
 def openai_client(server: RunningServer, **more: Any) -> "openai.OpenAI":
