@@ -35,7 +35,9 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
         for headers in (JSON, wrong, {**JSON, "x-api-key": ""}, {**JSON, "Authorization": KEY + "x"}):
             answer = kept.ask(path, body, headers)
             assert answer.status == (200 if path == "/health" else 401)
-        for right in ({"Authorization": f"Bearer {KEY}"}, {"x-api-key": KEY}):
+        basic = {"Authorization": "Basic dXNlcjp4", "x-api-key": KEY}  # as behind a proxy of one's own
+        bearers = [{"Authorization": f"{scheme} {KEY}"} for scheme in ("Bearer", "bearer")]
+        for right in (*bearers, {"x-api-key": KEY}, basic):
             assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
     assert kept.ask("/nowhere").status == 401
 
