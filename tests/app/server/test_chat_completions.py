@@ -200,6 +200,7 @@ def test_what_cannot_be_done_is_refused_and_says_what(
         assert answer.status == 400, answer.body
         assert answer.error["type"] == "invalid_request_error" and answer.error["param"] == param
         assert answer.error["message"] and answer.headers["x-should-retry"] == "false"
+        assert ": is" not in answer.error["message"], "a sentence has a subject"
 
 
 @pytest.mark.parametrize(
