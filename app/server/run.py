@@ -14,6 +14,7 @@ from app.engine.events import TurnEnded
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.service import opened
+from app.server.slow_heads import ImpatientProtocol
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.number_text import counted
 from app.shell.output import data, talk
@@ -60,7 +61,7 @@ def run_server(
             ours = {*LOOPBACK, host, *names}
             app = application(served, names=ours, origins=origins, key=key, told=talk)
             config = uvicorn.Config(
-                app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3",
+                app, loop="asyncio", http=ImpatientProtocol, ws="none", lifespan="off", interface="asgi3",
                 log_config=None, log_level="critical", access_log=False, proxy_headers=False,
                 server_header=False, limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=GRACE_SECONDS,

@@ -98,6 +98,20 @@ def test_a_body_without_a_length_is_cut_off_where_it_becomes_too_large(
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
 
 
+@pytest.mark.parametrize("before", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_a_head_that_never_ends_is_cut_off_however_it_trickles(
+    before: bytes, scripted_server: RunningServer
+) -> None:
+    began = time.monotonic()
+    with socket.create_connection(scripted_server.address, timeout=30) as connection:
+        connection.sendall(before + b"GET /health HTTP/1.1\r\nX: ")
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - began < 10:
+                connection.sendall(b"x")
+                time.sleep(0.1)
+    assert scripted_server.chat("hello").status == 200
+
+
 def test_a_message_of_a_megabyte_is_answered(scripted_server: RunningServer) -> None:
     answer = scripted_server.chat("echo" + "x" * 1_000_000)
     assert len(answer.json["choices"][0]["message"]["content"]) > 1_000_000
