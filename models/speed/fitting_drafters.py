@@ -97,7 +97,7 @@ def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
             drafter.kind,
             drafter.repo,
             is_installed(Source(drafter.repo)),
-            weight_bytes(drafter),
+            _bytes_here(Source(drafter.repo)) or weight_bytes(drafter),
             why=_why_none(drafter, target) if chip else NO_CHIP,
             named_in=drafter.source,
             licence=drafter.licence,
@@ -139,6 +139,8 @@ def _acceptances(drafter: Published) -> str:
 
 
 def _why_none(drafter: Published, target: Model | None) -> str:
+    if not drafter.rounds and weight_bytes(drafter) is None:
+        return "not predicted: neither its size nor an acceptance of it is known to be published"
     if not drafter.rounds:
         return "not predicted: no acceptance of it is known to be published"
     if target is None:
@@ -148,13 +150,19 @@ def _why_none(drafter: Published, target: Model | None) -> str:
 
 def _model_bytes(draft: Source, pair: Pair) -> int | None:
     """On the disk where it is here, else by its shape in the pair's format."""
-    if folder := find_folder(draft):
-        try:
-            return check_folder(folder)
-        except ModelsError:
-            return None
+    if find_folder(draft):
+        return _bytes_here(draft)
     model = model_of(draft, pair.quantization)
     return int(model.shape.parameters * 1e9 * model.bits / 8) if model else None
+
+
+def _bytes_here(source: Source) -> int | None:
+    """Of its weights on the disk; None where they are not here, or not whole."""
+    folder = find_folder(source)
+    try:
+        return check_folder(folder) if folder else None
+    except ModelsError:
+        return None
 
 
 def _head(config: Mapping[str, Any], accepted: tuple[float, ...]) -> Published | None:

@@ -29,6 +29,7 @@ from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
 from tests.models.hub.pulling import SPEC, check, last
 from tests.models.hub_server import HostedModel, HubServer
+from tests.models.load import test_gemma_dspark
 from tests.models.load.test_assistant import publish as publish_assistant
 from tests.models.load.test_mtp import head_for, original, publish
 from tests.models.tiny_models import files_of, make_tokenizer
@@ -142,19 +143,42 @@ def test_a_layer_for_more_tokens_is_pulled_drafts_under_its_own_name_and_is_prov
     check_pulled(home, "mtp")
 
 
+def host_gemma(hub: HubServer, home: Path) -> Any:
+    """A Gemma 4 as org/target."""
+    args = replace(assistant_heads.TARGET, vocab_size=384, vocab_size_per_layer_input=384)
+    target = settled(gemma4_text.Model(args), 1)
+    hub.models["org/target"] = HostedModel(files_of(write_target(home / "gemma", target, vars(args))))
+    return target
+
+
 def test_an_assistant_is_pulled_drafts_under_its_own_name_and_is_proved(hub: HubServer, home: Path) -> None:
-    target = gemma4_text.Model(
-        replace(assistant_heads.TARGET, vocab_size=384, vocab_size_per_layer_input=384)
-    )
-    folder = write_target(home / "assistant_target", settled(target, 1), vars(target.args))
     args = replace(assistant_heads.ARGS, vocab_size=384)
-    head = assistant_heads.head_for(target, replace(assistant_heads.SHAPE, args=args))
-    head_folder = publish_assistant(home / "head", head)
-    hub.models |= {
-        "org/target": HostedModel(files_of(folder)),
-        "org/head": HostedModel(files_of(head_folder)),
-    }
+    head = assistant_heads.head_for(host_gemma(hub, home), replace(assistant_heads.SHAPE, args=args))
+    hub.models["org/head"] = HostedModel(files_of(publish_assistant(home / "head", head)))
     check_pulled(home, "assistant")
+
+
+def test_a_block_for_gemma_is_pulled_drafts_under_its_own_name_and_is_proved(
+    hub: HubServer, home: Path
+) -> None:
+    head = test_gemma_dspark.head_for(own_values=False, model=host_gemma(hub, home))
+    folder = test_gemma_dspark.publish(home / "head", head, own_values=False)
+    hub.models["org/head"] = HostedModel(files_of(folder))
+    check_pulled(home, "dspark")
+
+
+def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubServer, home: Path) -> None:
+    """LayerSkip's checkpoints are ordinary targets: where to leave stands in a folder of the user's."""
+    assert main(["pull", "--target", "org/target", "--draft", "none"]) == 0
+    (home / "early").mkdir()
+    (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0]}')
+    pair = PairSpec("early", Source("org/target"), None, drafters=(Source(str(home / "early")),))
+    rounds = load(pair).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="layer_skip"))
+    assert {read.drafter for read in rounds} >= {"layer_skip"}
+    assert check(home, "--draft", "none", "--drafter", str(home / "early")) == 0
+    (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0, 1, 2]}')
+    with pytest.raises(BadChoice, match=r"does not fit this target.*keeps layers \[0, 1, 2\].*that has 2"):
+        load(pair)
 
 
 def check_pulled(home: Path, name: str) -> None:

@@ -9,7 +9,7 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models import deepseek_v3, qwen3_5
+from mlx_lm.models import deepseek_v3, glm4_moe_lite, qwen3_5
 
 from app.cli import main
 from mlx_spec import Options
@@ -22,7 +22,7 @@ from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
 from tests.models.hub.pulling import check, last
 from tests.models.hub_server import HostedModel, HubServer
-from tests.models.load.test_deepseek_mtp import eight_bits
+from tests.models.load.test_deepseek_mtp import FLASH, KIND, deepseek, eight_bits
 from tests.models.load.test_mtp import apart, head_for, original
 from tests.models.tiny_models import files_of, make_tokenizer
 
@@ -38,17 +38,21 @@ def qwen() -> tuple[nn.Module, dict[str, Any]]:
     return settled(qwen3_5.Model(qwen3_5.ModelArgs.from_dict(config)), 1), config
 
 
-def deepseek() -> tuple[nn.Module, dict[str, Any]]:
+def latent(kind: str) -> tuple[nn.Module, dict[str, Any]]:
     more = {"n_routed_experts": 4, "n_shared_experts": 1, "vocab_size": 384}
-    config = configuration("deepseek_v3") | more | {"num_nextn_predict_layers": 1}
-    return settled(deepseek_v3.Model(deepseek_v3.ModelArgs.from_dict(config)), 1), config
+    config = configuration(kind) | more | {"num_nextn_predict_layers": 1}
+    module: Any = {KIND: deepseek_v3, FLASH: glm4_moe_lite}[kind]
+    return settled(module.Model(module.ModelArgs.from_dict(config)), 1), config
 
 
 def host(hub: HubServer, home: Path, kind: str) -> dict[str, mx.array]:
     """A target as mlx-lm has it, and its original in three files, of which the first has no such layer."""
-    model, config = qwen() if kind == "qwen3_5" else deepseek()
+    model, config = qwen() if kind == "qwen3_5" else latent(kind)
     weights: dict[str, mx.array] = dict(tree_flatten(head_for(model).parameters()))  # type: ignore[arg-type]
-    found = original(weights, kind) if kind == "qwen3_5" else eight_bits(apart(weights), kind)
+    if kind == "qwen3_5":
+        found = original(weights, kind)
+    else:
+        found = (eight_bits if kind == KIND else deepseek)(apart(weights), kind)
     behind = f"model.layers.{config.get('num_hidden_layers', 2)}."
     found = {re.sub(r"layers\.(91|3)\.", "layers.0.", name): x for name, x in found.items()}
     found = {name.replace("model.layers.92.", behind): x for name, x in found.items()}
@@ -80,7 +84,7 @@ def save(file: Path, weights: dict[str, mx.array]) -> None:
     mx.save_safetensors(str(file), weights)
 
 
-@pytest.mark.parametrize("kind", ["qwen3_5", "deepseek_v3"])
+@pytest.mark.parametrize("kind", ["qwen3_5", KIND, FLASH])
 def test_only_the_files_of_the_layers_are_fetched_and_what_they_draft_is_proved(
     hub: HubServer, home: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""DeepSeek-V3's layer for one token more, as its repository holds it."""
+"""DeepSeek-V3's and GLM-4.7-Flash's layers for one token more, as their repositories hold them."""
 
 from functools import cache
 from pathlib import Path
@@ -25,13 +25,13 @@ from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tokens
 from tests.models.load.test_mtp import Blind, accepted, apart, glm, head_for, publish, target_of
 
-PROMPT, KIND = prompt(12, 1), "deepseek_v3"
+PROMPT, KIND, FLASH = prompt(12, 1), "deepseek_v3", "glm4_moe_lite"
 ARGS = deepseek_v3.ModelArgs.from_dict(configuration(KIND) | {"n_routed_experts": 4, "n_shared_experts": 1})
 NOPE, PE, LATENT, HEADS = 8, 8, 16, 4
 
 
-def target() -> Any:
-    return settled(deepseek_v3.Model(ARGS), 1)
+def target(kind: str = KIND) -> Any:
+    return settled(deepseek_v3.Model(ARGS), 1) if kind == KIND else target_of(kind)
 
 
 def deepseek(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
@@ -56,10 +56,10 @@ def eight_bits(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
 
 @pytest.mark.parametrize(
     ("kind", "packaging", "close"),
-    [(KIND, deepseek, 1e-6), (KIND, eight_bits, 0.2), ("glm4_moe_lite", deepseek, 1e-6)],
+    [(KIND, deepseek, 1e-6), (KIND, eight_bits, 0.2), (FLASH, deepseek, 1e-6)],
 )
 def test_the_layer_is_read_tensor_for_tensor(kind: str, packaging: Any, close: float, tmp_path: Path) -> None:
-    model = target() if kind == KIND else target_of(kind)
+    model = target(kind)
     head = head_for(model)
     drafter = load_mtp(publish(tmp_path / "mtp", head, packaging, kind, apart), model, {})
     read = drafter.head
@@ -82,10 +82,10 @@ def states_of(model: Any, written: list[int]) -> mx.array:
 
 
 @cache
-def trained() -> MtpHead:
+def trained(kind: str = KIND) -> MtpHead:
     """A layer that has learnt some of its target's texts."""
-    model = target()
-    plain, head = Engine(model, context_limit=400), head_for(target())
+    model = target(kind)
+    plain, head = Engine(model, context_limit=400), head_for(target(kind))
     texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7)]
     ids = mx.array(texts)
     features = mx.stop_gradient(head.features([mx.concatenate([states_of(model, each) for each in texts])]))
@@ -190,18 +190,21 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Pa
         assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
 
 
-def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
-    folder = publish(tmp_path / "mtp", trained(), deepseek, KIND, apart)
-    first, second = accepted(load_mtp(folder, target(), {}), target())
+@pytest.mark.parametrize("kind", [KIND, FLASH])
+def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(
+    kind: str, tmp_path: Path
+) -> None:
+    head, model = trained(kind), target(kind)
+    folder = publish(tmp_path / "mtp", head, deepseek, kind, apart)
+    first, second = accepted(load_mtp(folder, model, {}), target(kind))
     assert first > 0.7 and second > 0.3, (first, second)
-    model = target()
-    blind = Blind(model, _layer(model)[0], trained().vocab, trained().width, 1e-5, latent=True)
-    blind.update(trained().parameters())
+    blind = Blind(model, _layer(model)[0], head.vocab, head.width, 1e-5, latent=True)
+    blind.update(head.parameters())
     assert accepted(MtpDrafter(blind), model)[0] < first - 0.2
     weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
     turned = {n: mx.array(x[::-1]) if "kv_b_proj" in n else mx.array(x) for n, x in weights.items()}
     mx.save_safetensors(str(folder / "model.safetensors"), turned)
-    assert accepted(load_mtp(folder, target(), {}), target())[0] < first - 0.1
+    assert accepted(load_mtp(folder, target(kind), {}), target(kind))[0] < first - 0.1
 
 
 class Trees(Uneven):

@@ -31,22 +31,23 @@ ROPE = {"rope_type": "proportional", "rope_theta": 1_000_000.0, "partial_rotary_
 TAPS = (0, 1, 3)
 
 
-def shape(kv_heads: int) -> DFlashShape:
-    args = ModelArgs("qwen3", 32, 2, 64, 4, EPS, VOCAB, kv_heads, 2048, 16, False, 10000.0)
-    all_tokens = tuple(range(VOCAB))
+def shape(kv_heads: int, vocab: int = VOCAB) -> DFlashShape:
+    args = ModelArgs("qwen3", 32, 2, 64, 4, EPS, vocab, kv_heads, 2048, 16, False, 10000.0)
+    all_tokens = tuple(range(vocab))
     return DFlashShape(
         args, TAPS, all_tokens, MASK, 5, True, (None,) * 2, (False,) * 2, markov_rank=8, softcap=30.0
     )
 
 
-def head_for(own_values: bool, rank: int = 8) -> DFlashHead:
+def head_for(own_values: bool, rank: int = 8, model: Any = None) -> DFlashHead:
     """None of whose norms is one."""
 
     def layer(shape: DFlashShape) -> GemmaBlockLayer:
         return GemmaBlockLayer(shape.args, ROPE, own_values)
 
-    sizes = replace(shape(2 if own_values else 1), markov_rank=rank)
-    head: Any = settled(DFlashHead(sizes, target(), layer), 5, spread=1.0)
+    model = model or target()
+    sizes = replace(shape(2 if own_values else 1, model.args.vocab_size), markov_rank=rank)
+    head: Any = settled(DFlashHead(sizes, model, layer), 5, spread=1.0)
     keys = iter(mx.random.split(mx.random.key(5), 80))
     head.update(tree_map(lambda x: x + 0.2 * mx.random.normal(x.shape, key=next(keys)), head.parameters()))
     return head
@@ -55,12 +56,13 @@ def head_for(own_values: bool, rank: int = 8) -> DFlashHead:
 def publish(folder: Path, head: DFlashHead, own_values: bool, **changes: Any) -> Path:
     """A copy of the target's config, and frozen copies of its embeddings and output rows."""
     weights: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
-    weights |= {f"{name}.weight": mx.ones((VOCAB, 32)) for name in ("embed_tokens", "lm_head")}
+    vocab = head.shape.args.vocab_size
+    weights |= {f"{name}.weight": mx.ones((vocab, 32)) for name in ("embed_tokens", "lm_head")}
     weights |= {"confidence_head.proj.weight": mx.ones((1, 40)), "confidence_head.proj.bias": mx.ones((1,))}
     config = {
         "architectures": ["Gemma4DSparkModel"], "model_type": "gemma4_text", "hidden_size": 32,
         "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "num_global_key_value_heads": 1, "head_dim": 8, "global_head_dim": 16, "vocab_size": VOCAB,
+        "num_global_key_value_heads": 1, "head_dim": 8, "global_head_dim": 16, "vocab_size": vocab,
         "attention_k_eq_v": not own_values, "layer_types": ["full_attention"] * 2, "sliding_window": 24,
         "rms_norm_eps": EPS, "rope_parameters": {"full_attention": ROPE, "sliding_attention": {}},
         "max_position_embeddings": 2048, "final_logit_softcapping": 30.0, "block_size": 5, "markov_rank": 8,

@@ -1,17 +1,22 @@
 """Which layers to keep is written and read again, and a damaged file is named."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
+import mlx.nn as nn
+import mlx.optimizers as optimizers
 import pytest
 
-from mlx_spec import UnsupportedModel
-from mlx_spec.drafters.layer_skip import Skipped
+from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec.drafters.layer_skip import Skipped, with_layers
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
 from models.load.layer_skip import load_layer_skip, save_layer_skip
-from tests.mlx_spec.tiny_models import tiny_llama
+from models.pairs.folder import check_drafter
+from tests.mlx_spec.tiny_models import prompt, tiny_llama
 
 CONFIG = {"max_position_embeddings": 300}
 FOUND = Found(
@@ -52,3 +57,38 @@ def test_layers_of_another_target_are_refused(tmp_path: Path):
     save_layer_skip(tmp_path, FOUND, "some-pair")
     with pytest.raises(UnsupportedModel, match=r"keeps layers \[0, 2\] of a target that has 2"):
         load_layer_skip(tmp_path, tiny_llama(0), CONFIG)
+
+
+@cache
+def trained() -> nn.Module:
+    """As LayerSkip's checkpoints are: after two of its four layers it was to be right, too."""
+    target = tiny_llama(0, layers=4)
+    ids, exits = mx.array([prompt(32, seed) for seed in range(4)]), (target, with_layers(target, range(2)))
+
+    def loss() -> mx.array:
+        found = [nn.losses.cross_entropy(each(ids[:, :-1]), ids[:, 1:], reduction="mean") for each in exits]
+        return mx.stack(found).sum()
+
+    optimizer, gradient = optimizers.Adam(5e-3), nn.value_and_grad(target, loss)
+    for _ in range(60):
+        optimizer.update(target, gradient()[1])
+        mx.eval(target.parameters(), optimizer.state)
+    return target
+
+
+def test_a_target_trained_to_be_left_early_is_often_drafted_right_by_its_first_layers_alone(
+    tmp_path: Path,
+) -> None:
+    def accepted(layers: list[int]) -> list[float]:
+        """How often the first and the second drafted token was accepted."""
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "layer_skip", "layers": layers}))
+        assert check_drafter(tmp_path) == "layer_skip"
+        drafter = load_layer_skip(tmp_path, trained(), CONFIG)
+        engine = Engine(trained(), [drafter], context_limit=300)
+        options = Options(max_tokens=24, drafter="layer_skip", draft_length=2)
+        rounds = [r for i in range(4) for r in engine.generate(prompt(32, i)[:8], options) if r.drafted]
+        return [sum(r.accepted >= place for r in rounds) / len(rounds) for place in (1, 2)]
+
+    first, second = accepted([0, 1])
+    assert first > 0.8 and second > 0.7, (first, second)
+    assert accepted([2, 3])[0] < first - 0.4, "the last layers alone know nothing of the text"

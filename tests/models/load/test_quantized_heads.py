@@ -30,6 +30,7 @@ from tests.models.load import (
     test_mtp,
     test_peagle,
 )
+from tests.models.load.test_deepseek_mtp import FLASH, KIND
 
 PROMPT = prompt(9, 1)
 CONFIG = {"quantization": {"group_size": 32, "bits": 4}}
@@ -64,9 +65,9 @@ def mtp(folder: Path) -> Path:
     return test_mtp.publish(folder / "m", head, test_mtp.original, "qwen3_5")
 
 
-def deepseek(folder: Path) -> Path:
-    head = test_mtp.head_for(test_deepseek_mtp.target())
-    return test_mtp.publish(folder / "m", head, test_deepseek_mtp.deepseek, "deepseek_v3", test_mtp.apart)
+def latent(folder: Path, kind: str) -> Path:
+    head = test_mtp.head_for(test_deepseek_mtp.target(kind))
+    return test_mtp.publish(folder / "m", head, test_deepseek_mtp.deepseek, kind, test_mtp.apart)
 
 
 Family = tuple[Callable[[Path], Path], Callable[[], Any], Callable[..., Drafter]]
@@ -76,7 +77,12 @@ FAMILIES: dict[str, Family] = {
     "medusa": (medusa, test_medusa.target, load_medusa),
     "dflash": (dflash, heads.target, load_dflash),
     "mtp": (mtp, lambda: test_mtp.target_of("qwen3_5"), load_mtp),
-    "mtp of DeepSeek": (deepseek, test_deepseek_mtp.target, load_mtp),
+    "mtp of DeepSeek": (lambda folder: latent(folder, KIND), test_deepseek_mtp.target, load_mtp),
+    "mtp of GLM-4.7-Flash": (
+        lambda folder: latent(folder, FLASH),
+        lambda: test_deepseek_mtp.target(FLASH),
+        load_mtp,
+    ),
     "assistant": (assistant, assistant_heads.target, load_assistant),
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.pairs.catalogue import find
+from models.pairs.installed import repository_folder
 from models.paths import own_drafters_folder, shipped_drafters_folder
 from models.speed.chips import find_chip
 from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
@@ -60,6 +61,30 @@ def test_those_with_a_predicted_gain_come_first_then_those_without_a_prediction(
     assert ranked[-1].kind == "pard" and ranked[-1].why.startswith("not predicted: no acceptance")
     for drafter in ranked[: len(gains)]:
         assert drafter.range and drafter.speed and drafter.range[0] < drafter.speed < drafter.range[1]
+
+
+def test_a_mixture_has_its_head_predicted_whole_and_what_nobody_published_says_so() -> None:
+    head, block = fitting_drafters(find("gpt-oss-20b"), find_chip("M4 Max"))
+    assert (head.kind, block.kind) == ("eagle", "dflash")
+    assert head.gain and 1 < head.gain < 1.3 and head.range and head.range[0] < (head.speed or 0)
+    # One layer, three taps, 64,000 output rows and the embeddings, which are not read, in two bytes each.
+    layer = 2880 * (2 * 64 * 80 + 64 * 64 + 3 * 2880)
+    rows = (3 * 2880 + 64_000 + 201_088) * 2880
+    assert head.bytes == 2 * (layer + rows)
+    assert block.bytes is None and "neither its size nor an acceptance of it" in block.why
+
+
+def test_of_a_drafter_that_is_here_the_size_is_that_of_its_file() -> None:
+    repo = "z-lab/gpt-oss-20b-DFlash"
+    repository = repository_folder(repo)
+    folder = repository / "snapshots" / "main"
+    folder.mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("main")
+    (folder / "config.json").write_text('{"architectures": ["DFlashDraftModel"]}')
+    (folder / "model.safetensors").symlink_to(SHIPPED / "model.safetensors")
+    (block,) = (each for each in fitting_drafters(find("gpt-oss-20b"), None) if each.source == repo)
+    assert block.bytes == 10_537_984
 
 
 def test_those_that_should_bring_nothing_come_last() -> None:
