@@ -36,15 +36,17 @@ class Flight:
     """Rounds in flight while it runs, as planned."""
     steady: bool
     """When it was submitted, just those were in flight, and of its own kind."""
+    likeliness: mx.array | None = None
+    """Of the tokens gained, where one of the texts asks for it."""
 
-    def unpack(self, row: list[int]) -> "Result":
+    def unpack(self, row: list[int], likeliness: list[list[float]]) -> "Result":
         """One sequence's row of the result."""
         count = self.draft.tokens.shape[1]
         if not self.draft.depth:
-            return Result([], row[:1], row[1:])
+            return Result([], row[:1], row[1:], likeliness)
         tokens = row[1 + count :]
         end = self.draft.depth + 1
-        return Result(row[1 : 1 + count], tokens[: row[0] + 1], tokens[end:])
+        return Result(row[1 : 1 + count], tokens[: row[0] + 1], tokens[end:], likeliness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Result:
     """The accepted tokens and the target's own."""
     shadow: list[int]
     """1 for each of the latest tokens that a resting drafter would have drafted."""
+    likeliness: list[list[float]]
+    """Of the tokens gained; meaningless after them."""
 
 
 class Batch:
@@ -99,6 +103,11 @@ class Batch:
     def longest(self) -> int:
         """Tokens of the longest text, as far as it was read."""
         return max(len(text.tokens) for text in self.live)
+
+    @property
+    def likeliest(self) -> int | None:
+        """The most that a text wants to be told; None: none wants any."""
+        return max((s.likeliest for s in self.live if s.likeliest is not None), default=None)
 
     def context(self, nodes: int) -> Context:
         """What a drafter is shown."""
@@ -144,13 +153,17 @@ class Batch:
     def submit(self, flight: Flight) -> None:
         """Start what was built."""
         self.pending.append(flight)
-        mx.async_eval(flight.result, self.tokens)
+        told = [] if flight.likeliness is None else [flight.likeliness]
+        mx.async_eval(flight.result, self.tokens, *told)
 
     def read(self) -> tuple[Flight, list[Result]]:
         """Wait for the oldest round in flight: the one host read of a round."""
         flight = self.pending.popleft()
         rows: list[list[int]] = flight.result.tolist()  # type: ignore[assignment]
-        return flight, [flight.unpack(row) for row in rows]
+        told: list[list[list[float]]] = [[] for _ in rows]
+        if flight.likeliness is not None:
+            told = flight.likeliness.tolist()  # type: ignore[assignment]
+        return flight, [flight.unpack(row, each) for row, each in zip(rows, told, strict=True)]
 
     def settled(self) -> None:
         """The texts were extended by what was read: bring the bounds of the length up to it."""

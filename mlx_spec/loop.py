@@ -16,6 +16,7 @@ from mlx_spec.policy.plan import Policy
 from mlx_spec.target.model import Model
 from mlx_spec.text import Read
 from mlx_spec.timer import Timer
+from mlx_spec.verify.likeliness import likeliness
 
 ROUNDS_IN_FLIGHT = 1
 """Rounds submitted and not yet read, where nothing needs the host to know the text."""
@@ -106,8 +107,10 @@ class Loop:
         usual = unseen == 1 and draft.shadow is None and not plan.timed and not plan.candidate.behind
         steady = usual and _alike(batch.pending, drafter, in_flight)
         length = batch.longest
+        most = batch.likeliest
+        told = None if most is None else likeliness(output.logits, draft, verdict, most)
         result = batch.append(draft, verdict)
-        batch.submit(Flight(result, draft, drafter, candidate, length, seconds, in_flight, steady))
+        batch.submit(Flight(result, draft, drafter, candidate, length, seconds, in_flight, steady, told))
 
     def read(self) -> Read:
         """Wait for the oldest round in flight: a round of each text that has not ended."""
@@ -121,9 +124,8 @@ class Loop:
             if text is None or text.ended:
                 continue
             before, drafted, gained = len(text.tokens), results[i].drafted, results[i].gained
-            played = text.extend(
-                drafted, gained, name, seconds, flight.draft_seconds, steady, flight.draft.tree_depth
-            )
+            depth, told = flight.draft.tree_depth, results[i].likeliness
+            played = text.extend(drafted, gained, name, seconds, flight.draft_seconds, steady, depth, told)
             read.append((text, played))
             self.target.read_to(text.tokens, min(before + len(gained) - 1, len(text.tokens)), i)
             if results[i].shadow:

@@ -75,24 +75,23 @@ class Rows:
         *,
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
+        likeliest: int | None = None,
     ) -> Text:
         """Continue `prompt` beside the others. Drafter and draft length are those of the oldest text.
 
-        The arguments and errors are those of `Engine.generate`.
+        The arguments and errors are those of `Engine.generate`; `likeliest` is as in `Text`.
         """
         vocab, limit = self._target.vocab, self._context_limit
         prompt = token_ids(prompt, "the prompt", vocab)
         if not prompt:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= limit:
-            raise ContextFull(
-                f"The prompt has {len(prompt)} tokens and the model's context holds {limit}. "
-                "Shorten the prompt."
-            )
+            what = f"The prompt has {len(prompt)} tokens and the model's context holds {limit}."
+            raise ContextFull(f"{what} Shorten the prompt.")
         given = [token_ids(document, "a document", vocab) for document in documents]
         drafters_for(options, self._all_drafters)
         end = min(limit, len(prompt) + options.max_tokens)
-        text = Text(prompt, options, end, Verifier(options, vocab), given)
+        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest)
         if progress:
             self._progress[text.number] = progress
         self._waiting.append(text)

@@ -112,10 +112,10 @@ class SharedRows(Rows):
         *,
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
+        likeliest: int | None = None,
     ) -> Text:
-        text = super().add(
-            prompt, options, documents=documents, progress=progress and self._in_time(progress)
-        )
+        shown = progress and self._in_time(progress)
+        text = super().add(prompt, options, documents=documents, progress=shown, likeliest=likeliest)
         self.texts[self._added] = text
         self._added += 1
         self._tell("add", prompt=text.tokens, options=_plain(options), documents=text.documents)

@@ -9,6 +9,7 @@ import mlx.core as mx
 
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round, StopReason
+from mlx_spec.verify.likeliness import read_likeliness
 from mlx_spec.verify.verifiers import Verifier
 
 
@@ -24,6 +25,8 @@ class Text:
     verifier: Verifier
     documents: list[list[int]] = field(default_factory=list)
     """Other texts that it may copy from."""
+    likeliest: int | None = None
+    """How many of the likeliest tokens are told beside each; None: nor how likely that one was."""
     number: int = field(default_factory=count().__next__)
     """Its own, of all texts."""
     rounds: list[Round] = field(default_factory=list)
@@ -65,6 +68,7 @@ class Text:
         draft_seconds: float | None,
         steady: bool,
         tree_depth: int | None = None,
+        likeliness: Sequence[Sequence[float]] = (),
     ) -> Round:
         """Take a round that was read, up to the first stop; the arguments are as in `Round`."""
         taken, stop = self._cut(gained)
@@ -73,6 +77,7 @@ class Text:
             seconds = min(seconds, time.perf_counter() - self.begun)
         cut = drafted[:taken] if stop and tree_depth is None else drafted
         self.tokens += gained[:taken]
+        told = [] if self.likeliest is None else likeliness[:taken]
         self.rounds.append(
             Round(
                 drafted=tuple(cut),
@@ -85,6 +90,7 @@ class Text:
                 # A draft that is cut here took as long as the whole of it.
                 steady=steady and len(cut) == len(drafted),
                 tree_depth=tree_depth,
+                likeliness=tuple(read_likeliness(each, self.likeliest or 0) for each in told),
             )
         )
         return self.rounds[-1]

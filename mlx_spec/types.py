@@ -94,6 +94,15 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeliness:
+    """Of one token: log probabilities of the target, before penalties, temperature and filters."""
+
+    own: float
+    top: tuple[tuple[int, float], ...]
+    """The likeliest tokens there, the likeliest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """One round: a draft, one pass of the target over it, and what the text gained."""
 
@@ -115,6 +124,8 @@ class Round:
     """Nothing of another kind ran meanwhile and no graph was built: `seconds` is what such a round costs."""
     tree_depth: int | None = None
     """The most that could be accepted of a tree; None: of a chain all."""
+    likeliness: tuple[Likeliness, ...] = ()
+    """Of each of `tokens`, where it was asked for."""
 
     @property
     def draft_length(self) -> int:

@@ -49,7 +49,8 @@ def command(
         except KeyboardInterrupt:
             talk(f"Stopped at {len(written.answered)} of {len(asked)}. The same command goes on from there.")
             return exit_codes.INTERRUPTED
-    talk(f"{outcome.text}.")
+    refused = f" {answers} says why." if outcome.refused else ""
+    talk(f"{outcome.text}.{refused}")
     if outcome.failed:
         talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
         return exit_codes.NO

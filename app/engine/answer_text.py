@@ -33,7 +33,8 @@ class AnswerText:
         self._begins: list[tuple[int, int]] = []
         """Each token, and where its text begins."""
         self._decoded = ""
-        self._shown = 0
+        self.shown = 0
+        """Characters that belong to the answer, so far as is known."""
         self._held: deque[tuple[int, Mark]] = deque()
         """Where each stretch of the text not shown yet ends, and its mark."""
         self.stopped_at: str | None = None
@@ -45,12 +46,12 @@ class AnswerText:
 
     @property
     def text(self) -> str:
-        return self._decoded[: self._shown]
+        return self._decoded[: self.shown]
 
     @property
     def token_ids(self) -> tuple[int, ...]:
         """The tokens behind the text; after a stop text, those that begin before it."""
-        return tuple(token for token, begin in self._begins if not self.stopped or begin < self._shown)
+        return tuple(token for token, begin in self._begins if not self.stopped or begin < self.shown)
 
     @property
     def decoded(self) -> int:
@@ -83,20 +84,20 @@ class AnswerText:
         self._window, self._waiting = self._waiting, []
         self._decoded += text
         self._held.append((self.decoded, mark))
-        held = self._decoded[self._shown :]
+        held = self._decoded[self.shown :]
         found = [(held.index(stop), stop) for stop in self._stop_texts if stop in held]
         if found:
             at, self.stopped_at = min(found)
-            return self._show(self._shown + at)
+            return self._show(self.shown + at)
         begun = (n for stop in self._stop_texts for n in range(1, len(stop)) if held.endswith(stop[:n]))
         return self._show(self.decoded - max(begun, default=0))
 
     def _show(self, until: int) -> list[Piece]:
         pieces: list[Piece] = []
-        while self._shown < until:
+        while self.shown < until:
             end, mark = self._held[0]
             if end <= until:
                 self._held.popleft()
-            pieces.append(Piece(self._decoded[self._shown : min(end, until)], mark))
-            self._shown = min(end, until)
+            pieces.append(Piece(self._decoded[self.shown : min(end, until)], mark))
+            self.shown = min(end, until)
         return pieces

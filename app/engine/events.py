@@ -91,6 +91,18 @@ class DraftRound:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """A token as text, and how likely the target found it; a part of a character is a mark in its place."""
+
+    text: str
+    begin: int
+    """Where its text begins in the answer."""
+    logprob: float
+    top: tuple[tuple[str, float], ...]
+    """The likeliest tokens there, and their log probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextAdded:
     """One round's text, and the numbers of the answer so far."""
 
@@ -104,6 +116,12 @@ class TextAdded:
     memory_bytes: int
     played: tuple[DraftRound, ...]
     """The rounds behind the pieces: one; none for a tail that had waited, several in joined events."""
+    scored: tuple[ScoredToken, ...] = ()
+    """The tokens behind the pieces, where it was asked for."""
+
+    @property
+    def text(self) -> str:
+        return text_of(self.pieces)
 
 
 @dataclass(frozen=True, slots=True)

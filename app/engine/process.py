@@ -138,7 +138,8 @@ def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
         match [*out[-1:], event]:
             case [Answered(a, TextAdded() as first), Answered(b, TextAdded() as text)] if a == b:
                 pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
-                out[-1] = Answered(b, replace(text, pieces=pieces, played=played))
+                scored = (*first.scored, *text.scored)
+                out[-1] = Answered(b, replace(text, pieces=pieces, played=played, scored=scored))
             case _:
                 out.append(event)
     return out

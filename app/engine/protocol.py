@@ -37,6 +37,8 @@ class Answer:
     """Functions that the model may call, as OpenAI describes them."""
     whole: bool = False
     """A conversation that is too long is refused; else its oldest messages are left out."""
+    likeliest: int | None = None
+    """How many of the likeliest tokens are told beside each of the answer, with log probabilities."""
 
 
 @dataclass(frozen=True, slots=True)

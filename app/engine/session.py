@@ -85,7 +85,7 @@ class Session:
             return
         if dropped:
             yield TurnsDropped(dropped)
-        stats = yield from self._write(turn, ids, options, texts, cancelled)
+        stats = yield from self._write(turn, ids, options, texts, request.likeliest, cancelled)
         if tail := turn.end():
             yield tail
         yield TurnEnded(
@@ -104,6 +104,7 @@ class Session:
         ids: list[int],
         options: Options,
         documents: list[list[int]],
+        likeliest: int | None,
         cancelled: Callable[[], bool],
     ) -> Generator[TurnEvent | None, None, Stats]:
         """The turn's rounds as events, until it ends or is cancelled; gives its numbers."""
@@ -114,7 +115,7 @@ class Session:
             reading = PrefillProgressed(done, total)
 
         rows = self._open_rows()
-        text = rows.add(ids, options, documents=documents, progress=progress)
+        text = rows.add(ids, options, documents=documents, progress=progress, likeliest=likeliest)
         gained = self._gained[text.number] = deque()
         try:
             yield None  # others may join before the first step

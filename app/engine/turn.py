@@ -1,13 +1,23 @@
 """One answer's rounds as they come: marked text, calls of tools, and the numbers so far."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 from app.engine.answer_text import AnswerText
-from app.engine.events import DraftRound, FinishReason, Mark, Piece, TextAdded, ToolCall, merged
+from app.engine.events import (
+    DraftRound,
+    FinishReason,
+    Mark,
+    Piece,
+    ScoredToken,
+    TextAdded,
+    ToolCall,
+    merged,
+)
 from app.engine.tool_calls import ToolCallReader
 from app.shell.machine import memory_in_use
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Likeliness, Options, Round
 
 
 class Turn:
@@ -25,6 +35,8 @@ class Turn:
         self._token_text = token_text
         self._last = TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, ())
         self._mark: Mark = "plain"
+        self._scored: deque[ScoredToken] = deque()
+        """Tokens whose text is not shown yet."""
 
     def add(self, played: Round) -> TextAdded:
         begin, (pieces, taken) = self.text.decoded, self._pieces(played)
@@ -58,6 +70,7 @@ class Turn:
             rounds=len(self.rounds),
             memory_bytes=memory_in_use(),
             played=(described,),
+            scored=self._shown(),
         )
         return self._last
 
@@ -66,7 +79,21 @@ class Turn:
         held, self.tool_calls = self._calls.end(self._mark)
         if self.text.stopped:
             self.finish_reason = "stop"
-        return replace(self._last, pieces=merged([*last, *held]), played=()) if last or held else None
+        scored = self._shown() if self.text.stopped else tuple(self._scored)
+        if not (last or held or scored):
+            return None
+        return replace(self._last, pieces=merged([*last, *held]), played=(), scored=scored)
+
+    def _shown(self) -> tuple[ScoredToken, ...]:
+        """The scored tokens of text that has become certain."""
+        found: list[ScoredToken] = []
+        while self._scored and self._scored[0].begin < self.text.shown:
+            found.append(self._scored.popleft())
+        return tuple(found)
+
+    def _score(self, token: int, found: Likeliness) -> ScoredToken:
+        top = tuple((self._token_text(other), logprob) for other, logprob in found.top)
+        return ScoredToken(self._token_text(token), self.text.decoded, found.own, top)
 
     def _pieces(self, played: Round) -> tuple[list[Piece], int]:
         """The round's text, and how many of its tokens were read until a stop text was found."""
@@ -80,6 +107,8 @@ class Turn:
             self._mark = "plain"
             if played.drafted:
                 self._mark = "accepted" if position < played.accepted else "bonus"
+            if played.likeliness:
+                self._scored.append(self._score(token, played.likeliness[position]))
             pieces += self.text.add(token, self._mark)
         return pieces, len(played.tokens)
 

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from app.engine.events import TextAdded, TurnEnded, TurnEvent, text_of
+from app.engine.events import TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
@@ -39,7 +39,7 @@ class Writer(Protocol):
 
     def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]: ...
     def begin(self) -> Iterable[str]: ...
-    def text(self, index: int, text: str) -> Iterable[str]: ...
+    def text(self, index: int, added: TextAdded) -> Iterable[str]: ...
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]: ...
     def end(self) -> Iterable[str]: ...
     def failed(self, problem: Problem) -> Iterable[str]: ...
@@ -53,7 +53,7 @@ async def respond(
         return JSONResponse(writer.whole(await answered(request, queue, asks)))
     with _joined(queue, asks) as asked:
         first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
-        return AnswerStream(asked, _frames(asked, first, writer))
+        return AnswerStream(asked, _frames(request, asked, first, writer))
 
 
 async def answered(
@@ -98,13 +98,13 @@ async def _whole(asked: Sequence[QueuedRequest]) -> list[tuple[str, QueuedReques
         text = ""
         while not isinstance(event := await each.next(), TurnEnded):
             if isinstance(event, TextAdded):
-                text += text_of(event.pieces)
+                text += event.text
         answers.append((text, each, _complete(event)))
     return answers
 
 
 async def _frames(
-    asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
+    request: Request, asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
 ) -> AsyncIterator[str]:
     try:
         for frame in writer.begin():
@@ -114,8 +114,8 @@ async def _frames(
             while not isinstance(event, TurnEnded):
                 if event is None:
                     yield KEEP_ALIVE
-                elif isinstance(event, TextAdded) and event.pieces:
-                    for frame in writer.text(index, text_of(event.pieces)):
+                elif isinstance(event, TextAdded) and (event.pieces or event.scored):
+                    for frame in writer.text(index, event):
                         yield frame
                 event = await each.next(KEEP_ALIVE_SECONDS)
             for frame in writer.ended(index, each, _complete(event)):
@@ -124,6 +124,7 @@ async def _frames(
         for frame in writer.end():
             yield frame
     except Problem as problem:
+        problem.tell(request.scope)
         for frame in writer.failed(problem):
             yield frame
 

@@ -33,6 +33,8 @@ class Outcome:
     total: int
     done: int = 0
     tokens: int = 0
+    refused: int = 0
+    """Requests whose answer is an error."""
     failed: list[str] = field(default_factory=list)
     """Sentences of those that are not answered, though nothing is wrong with them."""
     begun: float = field(default_factory=time.monotonic)
@@ -41,6 +43,8 @@ class Outcome:
     def text(self) -> str:
         seconds = time.monotonic() - self.begun
         parts = [f"{self.done} of {counted(self.total, 'request')}"]
+        if self.refused:
+            parts.append(f"{self.refused} refused")
         if self.done and seconds > 0:
             parts.append(f"{self.tokens / seconds:.1f} tokens/s")
             if self.done < self.total:
@@ -103,6 +107,7 @@ async def _answer_some(
             talk(sentence)
         else:
             answers.add(request.custom_id, response.status_code, body)
+            outcome.refused += response.status_code >= 400
         outcome.done += 1
 
 

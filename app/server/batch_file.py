@@ -98,7 +98,8 @@ def open_answers(file: Path) -> Iterator[Answers]:
         content = opened.read()
         whole = content[: content.rfind(b"\n") + 1]
         try:
-            answered = {json.loads(line)["custom_id"] for line in whole.splitlines()}
+            lines = [json.loads(line) for line in whole.splitlines()]
+            answered = {line["custom_id"] for line in lines if line["response"]}
         except (ValueError, LookupError, TypeError):
             raise BadInput(
                 f"{file} holds something else than a batch's answers. Name another file."

@@ -28,8 +28,9 @@ def only(*supported: object, hint: str = "") -> AfterValidator:
     def check(value: Any) -> Any:
         if value is None or value in supported:
             return value
-        shown = f"{value!r} " if isinstance(value, int | float | str) and len(str(value)) < 40 else ""
-        text = "{shown}is not supported here. Leave it out{hint}"
+        short = isinstance(value, int | float | str) and len(str(value)) < 40
+        shown = repr(value) if short else "this value"
+        text = "{shown} is not supported here. Leave it out{hint}"
         raise PydanticCustomError("not_supported", text, {"shown": shown, "hint": hint})
 
     return AfterValidator(check)

@@ -1,17 +1,20 @@
 """`POST /v1/chat/completions`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.engine.events import TurnEnded
+from app.engine.events import ScoredToken, TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import new_id, respond
 from app.server.body import only
 from app.server.conversation import Messages, Tools, conversation, described
+from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
 from app.server.openai import OpenAiSampling, OpenAiWriter
+from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import read_asked, stop_texts
 from app.server.usage import timings
@@ -23,11 +26,17 @@ class ChatRequest(OpenAiSampling):
     tools: Tools | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
     response_format: Annotated[Any, only({"type": "text"})] = None
-    logprobs: Annotated[Any, only(False)] = None
-    top_logprobs: Annotated[Any, only(0)] = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=MOST_LOGPROBS)] | None = None
     modalities: Annotated[Any, only(["text"])] = None
     audio: Annotated[Any, only()] = None
     functions: Annotated[Any, only([])] = None
+
+    @property
+    def likeliest(self) -> int | None:
+        if self.top_logprobs and not self.logprobs:
+            raise Problem(400, "top_logprobs needs logprobs: true.", param="top_logprobs")
+        return self.top_logprobs or 0 if self.logprobs else None
 
 
 async def chat_completions(request: Request) -> Response:
@@ -42,6 +51,7 @@ async def chat_completions(request: Request) -> Response:
         stop_texts=stop_texts(body.stop),
         tools=described(tool.function for tool in tools),
         whole=True,
+        likeliest=body.likeliest,
     )
     asks = body.answers(ask)
     writer = ChatWriter(served.name, body.includes_usage, len(asks))
@@ -53,30 +63,39 @@ class ChatWriter(OpenAiWriter):
     kind = "chat.completion"
     chunk_kind = "chat.completion.chunk"
 
-    def choice(self, index: int, text: str, ended: TurnEnded) -> dict[str, Any]:
+    def choice(self, index: int, text: str, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
         if ended.tool_calls:
             message |= {"content": text or None, "tool_calls": _calls(ended)}
-        return {"index": index, "message": message, "logprobs": None, "finish_reason": _finish(ended)}
+        logprobs = None if asked.request.likeliest is None else chat_logprobs(asked.scored)
+        return {"index": index, "message": message, "logprobs": logprobs, "finish_reason": _finish(ended)}
 
     def begin(self) -> Iterable[str]:
         for index in range(self._n):
             yield self._delta(index, {"role": "assistant", "content": ""})
 
-    def text(self, index: int, text: str) -> Iterable[str]:
-        yield self._delta(index, {"content": text})
+    def text(self, index: int, added: TextAdded) -> Iterable[str]:
+        yield self._delta(index, {"content": added.text}, added.scored)
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
         if ended.tool_calls:
             calls = [{"index": number, **call} for number, call in enumerate(_calls(ended))]
             yield self._delta(index, {"tool_calls": calls})
-        yield self._delta(index, {}, _finish(ended), timings=timings(ended))
+        yield self._delta(index, {}, finish=_finish(ended), timings=timings(ended))
 
-    def _delta(self, index: int, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
-        return self.chunk(
-            [{"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}], **more
-        )
+    def _delta(
+        self,
+        index: int,
+        delta: dict[str, Any],
+        scored: Sequence[ScoredToken] = (),
+        *,
+        finish: str | None = None,
+        **more: Any,
+    ) -> str:
+        logprobs = chat_logprobs(scored) if scored else None
+        choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+        return self.chunk([choice], **more)
 
 
 def _calls(ended: TurnEnded) -> list[dict[str, Any]]:

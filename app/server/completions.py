@@ -9,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.chat_prompt import FillIn
-from app.engine.events import TurnEnded
+from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import respond
 from app.server.body import only
+from app.server.logprobs import MOST_LOGPROBS, completion_logprobs
 from app.server.openai import MOST_ANSWERS, OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
@@ -31,7 +32,7 @@ class CompletionRequest(OpenAiSampling):
     suffix: str | None = None
     echo: Annotated[Any, only(False)] = None
     best_of: int | None = None
-    logprobs: Annotated[Any, only()] = None
+    logprobs: Annotated[int, Field(ge=0, le=MOST_LOGPROBS)] | None = None
 
     @property
     def prompts(self) -> list[str | tuple[int, ...] | FillIn]:
@@ -52,7 +53,15 @@ async def completions(request: Request) -> Response:
         message = f"best_of {body.best_of} is not supported here. Leave it out."
         raise Problem(400, message, param="best_of")
     options = body.options(served.defaults, USUAL_TOKENS if body.max_tokens is None else body.max_tokens)
-    ask = Answer(0, "", options, documents=body.documents, stop_texts=stop_texts(body.stop), whole=True)
+    ask = Answer(
+        0,
+        "",
+        options,
+        documents=body.documents,
+        stop_texts=stop_texts(body.stop),
+        whole=True,
+        likeliest=body.logprobs,
+    )
     asks = [each for prompt in body.prompts for each in body.answers(replace(ask, prompt=prompt))]
     if len(asks) > MOST_ANSWERS:
         message = f"{len(asks)} answers are asked for, prompts times n; at most {MOST_ANSWERS} can be."
@@ -65,15 +74,23 @@ class CompletionWriter(OpenAiWriter):
     id_prefix = "cmpl-"
     kind = chunk_kind = "text_completion"
 
-    def choice(self, index: int, text: str, ended: TurnEnded) -> dict[str, Any]:
-        return {"index": index, "text": text, "logprobs": None, "finish_reason": ended.finish_reason}
+    def choice(self, index: int, text: str, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
+        logprobs = None if asked.request.likeliest is None else completion_logprobs(asked.scored)
+        return _choice(index, text, logprobs, ended.finish_reason)
 
     def begin(self) -> Iterable[str]:
         return ()
 
-    def text(self, index: int, text: str) -> Iterable[str]:
-        yield self.chunk([{"index": index, "text": text, "logprobs": None, "finish_reason": None}])
+    def text(self, index: int, added: TextAdded) -> Iterable[str]:
+        logprobs = completion_logprobs(added.scored) if added.scored else None
+        yield self.chunk([_choice(index, added.text, logprobs)])
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
-        yield self.chunk([self.choice(index, "", ended)], timings=timings(ended))
+        yield self.chunk([_choice(index, "", None, ended.finish_reason)], timings=timings(ended))
+
+
+def _choice(
+    index: int, text: str, logprobs: dict[str, Any] | None, finish: str | None = None
+) -> dict[str, Any]:
+    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish}

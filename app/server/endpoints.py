@@ -1,6 +1,6 @@
 """The routes, and those of them that ask the engine nothing."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -23,9 +23,18 @@ from app.shell.output import talk
 
 
 def application(
-    served: Service, *, names: Collection[str], origins: Collection[str], key: str | None
+    served: Service,
+    *,
+    names: Collection[str],
+    origins: Collection[str],
+    key: str | None,
+    told: Callable[[str], object] = lambda line: None,
 ) -> Starlette:
-    """The server as ASGI; the arguments are as in `address_check` and `key_check`."""
+    """The server as ASGI; the arguments are as in `address_check` and `key_check`.
+
+    Args:
+        told: told of every request that is refused, in a line.
+    """
     cors = Middleware(
         CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
     )
@@ -36,7 +45,7 @@ def application(
     ]
     handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}
     app = Starlette(routes=ROUTES, middleware=gates, exception_handlers=handlers)
-    app.state.service = served
+    app.state.service, app.state.told = served, told
     return app
 
 
@@ -79,13 +88,13 @@ def _model(served: Service) -> dict[str, object]:
 
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
-    return error.response(request.url.path)
+    return error.response(request.scope)
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     hint = {404: f"There is no {request.url.path[:100]} here.", 405: f"{request.method} does not go here."}
-    return Problem(error.status_code, hint.get(error.status_code, error.detail)).response(request.url.path)
+    return Problem(error.status_code, hint.get(error.status_code, error.detail)).response(request.scope)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
@@ -100,7 +109,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "?"
     talk(f"{request.url.path}: {type(error).__name__} at {place}")
     message = f"Something failed inside: {type(error).__name__} at {place}."
-    return Problem(500, message).response(request.url.path)
+    return Problem(500, message).response(request.scope)
 
 
 ROUTES = [

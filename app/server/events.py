@@ -41,7 +41,7 @@ async def answer(request: Request) -> Response:
     served, body = service(request), await read_body(request, AnswerRequest)
     asked = served.queue.join([body.answer])
     served.calls[body.call] = asked[0]
-    return AnswerStream(asked, _lines(asked[0]))
+    return AnswerStream(asked, _lines(request, asked[0]))
 
 
 async def cancel(request: Request) -> Response:
@@ -52,11 +52,12 @@ async def cancel(request: Request) -> Response:
     return JSONResponse({})
 
 
-async def _lines(asked: QueuedRequest) -> AsyncIterator[str]:
+async def _lines(request: Request, asked: QueuedRequest) -> AsyncIterator[str]:
     event = None
     try:
         while not isinstance(event, TurnEnded):
             event = await asked.next(KEEP_ALIVE_SECONDS)
             yield event_line(event) if event else "\n"
     except Problem as problem:
+        problem.tell(request.scope)
         yield problem_line(problem.message, refused=problem.status < 500)

@@ -43,7 +43,7 @@ class Gate:
             try:
                 self._check(scope, Headers(scope=scope))
             except Problem as problem:
-                app = problem.response(scope["path"])
+                app = problem.response(scope)
         await app(scope, receive, send_in_time)
 
 
@@ -69,7 +69,8 @@ def key_check(key: str | None) -> Check:
 
     def check(scope: Scope, headers: Headers) -> None:
         if key and scope["path"] != OPEN_PATH:
-            given = headers.get("authorization", "").removeprefix("Bearer ") or headers.get("x-api-key", "")
+            scheme, _, token = headers.get("authorization", "").partition(" ")
+            given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
             if not hmac.compare_digest(given.encode("latin-1"), key.encode()):
                 message = "The API key is missing or wrong. Send it as `Authorization: Bearer KEY`."
                 raise Problem(401, message, code="invalid_api_key")

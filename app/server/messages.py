@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from app.engine.chat_prompt import Count, Message
-from app.engine.events import TurnEnded
+from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import answered, new_id, respond, server_sent
 from app.server.body import Body, only
@@ -150,11 +150,11 @@ class MessagesWriter:
         yield _event("message_start", message=head)
         yield _event("ping")
 
-    def text(self, index: int, text: str) -> Iterable[str]:
+    def text(self, index: int, added: TextAdded) -> Iterable[str]:
         if not self._writes_text:
             self._writes_text = True
             yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
-        yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+        yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": added.text})
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if self._writes_text:

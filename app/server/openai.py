@@ -75,7 +75,7 @@ class OpenAiWriter:
 
     def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         counted = [(asked, ended) for _, asked, ended in answers]
-        choices = [self.choice(index, text, ended) for index, (text, _, ended) in enumerate(answers)]
+        choices = [self.choice(index, *answer) for index, answer in enumerate(answers)]
         if len(choices) > 1:
             for choice, (_, ended) in zip(choices, counted, strict=True):
                 choice["timings"] = timings(ended)
@@ -84,7 +84,7 @@ class OpenAiWriter:
             "usage": usage(counted, self._n), "timings": timings(answers[0][2]),
         }  # fmt: skip
 
-    def choice(self, index: int, text: str, ended: TurnEnded) -> dict[str, Any]:
+    def choice(self, index: int, text: str, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
         raise NotImplementedError
 
     def end(self) -> Iterable[str]:

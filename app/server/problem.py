@@ -3,6 +3,7 @@
 from typing import Any
 
 from starlette.responses import JSONResponse
+from starlette.types import Scope
 
 ANTHROPIC_PATHS = "/v1/messages"
 
@@ -45,7 +46,17 @@ class Problem(Exception):
         error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
         return {"error": error}
 
-    def response(self, path: str) -> JSONResponse:
+    def tell(self, scope: Scope) -> None:
+        """A line of the server's own, if the request is refused; nothing of its text."""
+        if self.status < 500:
+            reason = self.param or self.code
+            where = f"{scope['method']} {scope['path'][:100]}"
+            scope["app"].state.told(f"{self.status}: {where}{f' ({reason})' if reason else ''}")
+
+    def response(self, scope: Scope) -> JSONResponse:
         """OpenAI's client asks again by itself at 408, 409, 429 and 5xx, unless it is told not to."""
+        self.tell(scope)
         again = {"retry-after": str(self.retry_seconds)} if self.retry_seconds is not None else {}
-        return JSONResponse(self.body(path), self.status, headers=again or {"x-should-retry": "false"})
+        return JSONResponse(
+            self.body(scope["path"]), self.status, headers=again or {"x-should-retry": "false"}
+        )

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from app.chat.engine_link import EngineLink, RequestEvent, RequestFailed
-from app.engine.events import TextAdded, TurnEnded, TurnEvent
+from app.engine.events import ScoredToken, TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered
 from app.server.problem import Problem
 from mlx_spec.stats import summarise
@@ -27,6 +27,7 @@ class QueuedRequest:
         """Tokens by drafter."""
         self.accepted_at: Counter[int] = Counter()
         """Accepted tokens by their place in the draft."""
+        self.scored: list[ScoredToken] = []
         self.id: int | None = None
         """Of the engine's request; None while it waits."""
         self.ended = False
@@ -62,6 +63,7 @@ class QueuedRequest:
                 self.drafted[played.drafter] += len(played.drafted)
                 self.accepted[played.drafter] += played.accepted
                 self.accepted_at.update(range(played.accepted))
+            self.scored += event.event.scored
         self._events.put_nowait(event)
 
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.chat_prompt import Message
-from app.engine.events import ToolCall, TurnEnded
+from app.engine.events import TextAdded, ToolCall, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import new_id, respond, server_sent
 from app.server.body import Body, only
@@ -143,13 +143,13 @@ class ResponsesWriter:
         yield self._event("response.created", response=nothing)
         yield self._event("response.in_progress", response=nothing)
 
-    def text(self, index: int, text: str) -> Iterable[str]:
+    def text(self, index: int, added: TextAdded) -> Iterable[str]:
         if not self._text:
             opened = {**self._message(""), "status": "in_progress", "content": []}
             yield self._event("response.output_item.added", output_index=0, item=opened)
             yield self._part("response.content_part.added", part=_output_text(""))
-        self._text += text
-        yield self._part("response.output_text.delta", delta=text, logprobs=[])
+        self._text += added.text
+        yield self._part("response.output_text.delta", delta=added.text, logprobs=[])
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if self._text:

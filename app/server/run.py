@@ -14,6 +14,7 @@ from app.engine.events import TurnEnded
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.service import opened
+from app.server.slow_heads import ImpatientProtocol
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.number_text import counted
 from app.shell.output import data, talk
@@ -56,10 +57,11 @@ def run_server(
             nonlocal failure
             failure, server.should_exit = reason, True
 
-        with opened(pair, defaults, at_once, lambda last: talk(_request_line(last)), fail) as served:
-            app = application(served, names={*LOOPBACK, host, *names}, origins=origins, key=key)
+        with opened(pair, defaults, at_once, _say, fail) as served:
+            ours = {*LOOPBACK, host, *names}
+            app = application(served, names=ours, origins=origins, key=key, told=talk)
             config = uvicorn.Config(
-                app, loop="asyncio", http="h11", ws="none", lifespan="off", interface="asgi3",
+                app, loop="asyncio", http=ImpatientProtocol, ws="none", lifespan="off", interface="asgi3",
                 log_config=None, log_level="critical", access_log=False, proxy_headers=False,
                 server_header=False, limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
@@ -81,10 +83,16 @@ def run_server(
         raise BadInput(failure)
 
 
-def _request_line(last: TurnEnded | RequestFailed) -> str:
+def _say(last: TurnEnded | RequestFailed) -> None:
+    """A request in a line; one that is refused has its own, with the reason's place."""
+    if isinstance(last, TurnEnded):
+        talk(_request_line(last))
+    elif not last.refused:
+        talk(f"failed: {last.reason}")
+
+
+def _request_line(last: TurnEnded) -> str:
     """A request in numbers; nothing of its text."""
-    if isinstance(last, RequestFailed):
-        return "refused" if last.refused else f"failed: {last.reason}"
     stats = last.stats
     parts = [
         f"{counted(stats.prompt_tokens, 'prompt token')} ({stats.cached_tokens:,} cached)",

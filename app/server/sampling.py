@@ -4,7 +4,7 @@ import secrets
 from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.requests import Request
 
 from app.server.body import Body, read_body
@@ -24,6 +24,8 @@ Stops = Stop | Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None
 
 class Draft(Body):
     """Of our own: who drafts, how many tokens, by which rule. `{"drafter": "none"}` decodes plainly."""
+
+    model_config = ConfigDict(extra="forbid")
 
     drafter: str | None = None
     length: int | Literal["auto"] | None = None

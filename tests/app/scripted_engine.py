@@ -1,12 +1,12 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
 The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `deaf` never
-begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `lost` another Mac,
-`crash` ends the
-process, `crash at 5` does so in the process's fifth answer, `fail at 5` raises there, `controls` answers with
-characters a terminal would obey, `think` with a thought first, `markdown` with all kinds of it, `echo` tells
-what the engine was asked, `differ` answers longer with drafting, `full` ends where the context does, `call`
-calls the first tool twice, anything else gets the same short answer.
+begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `refuse` because of what
+was asked, `lost` another Mac, `crash` ends the process, `crash at 5` does so in the process's fifth answer,
+`fail at 5` raises there, `controls` answers with characters a terminal would obey, `think` with a thought
+first, `markdown` with all kinds of it, `echo` tells what the engine was asked, `differ` answers longer with
+drafting, `full` ends where the context does, `call` calls the first tool twice, anything else gets the same
+short answer.
 """
 
 import json
@@ -92,6 +92,8 @@ class ScriptedSession:
             raise MemoryError
         if said == "lost":
             raise RankLost("Another Mac is gone.")
+        if said == "refuse":
+            raise BadInput("The secret words are refused.")
         if said == "fail":
             raise ValueError("scripted failure")
         while said == "deaf" or (said == "read" and not cancelled()):

@@ -1,13 +1,13 @@
 """A pair whose engine plays rounds from a script, and a tokenizer that reads bytes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from app.engine.session import Session
 from mlx_spec.errors import ContextFull
 from mlx_spec.text import Read, Text
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Likeliness, Options, Round
 from mlx_spec.verify.verifiers import Verifier
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class ScriptedRows:
         *,
         documents: Sequence[Sequence[int]],
         progress: Callable[[int, int], None],
+        likeliest: int | None,
     ) -> Text:
         engine = self._engine
         if len(prompt) >= engine.context_limit:
@@ -74,7 +75,8 @@ class ScriptedRows:
         engine.prompts.append(list(prompt))
         engine.options.append(options)
         engine.documents.append([list(d) for d in documents])
-        text = Text(list(prompt), options, engine.context_limit, Verifier(options, STOP + 1))
+        verifier = Verifier(options, STOP + 1)
+        text = Text(list(prompt), options, engine.context_limit, verifier, likeliest=likeliest)
         self._steps = self._played(text, progress)
         return text
 
@@ -95,7 +97,10 @@ class ScriptedRows:
             stop = None if left else ("stop" if tokens[-1] in options.stop_tokens else "length")
             drafted = tokens[:-1] + (0,) * (draft_length - len(tokens) + 1)
             name = "model" if drafted else "none"
-            yield [(text, Round(drafted, len(tokens) - 1 if drafted else 0, tokens, name, 0.01, stop))]
+            played = Round(drafted, len(tokens) - 1 if drafted else 0, tokens, name, 0.01, stop)
+            if text.likeliest is not None:
+                played = replace(played, likeliness=tuple(Likeliness(-t / 1, ((t, -t / 1),)) for t in tokens))
+            yield [(text, played)]
 
 
 @dataclass

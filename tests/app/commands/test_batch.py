@@ -48,6 +48,8 @@ def test_a_file_is_answered_as_generate_answers(
     count_as_measured(tiny_pair)
     assert main(["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]) == 0
     found = answers(out)
+    said = capfd.readouterr().err
+    assert "6 of 6 requests, 1 refused" in said and f"{out} says why." in said
     assert found["r9"]["status_code"] == 400 and "temperature" in found["r9"]["body"]["error"]["message"]
     for number in (0, 1):
         options = ["--seed", str(number), "--temperature", str(0.8 * number), "--max-tokens", "12"]
@@ -137,6 +139,15 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, capfd: pytest
     out.write_text("my notes\nno answers\n")
     assert main(["batch", given, str(out)]) == 2
     assert "something else" in capfd.readouterr().err and out.read_text() == "my notes\nno answers\n"
+
+
+def test_the_file_of_requests_is_not_taken_for_their_answers(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = write(tmp_path / "in.jsonl", [request(1, "hello")])
+    before = Path(given).read_text()
+    assert main(["batch", given, given]) == 2
+    assert "something else" in capfd.readouterr().err and Path(given).read_text() == before
 
 
 def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(

@@ -47,6 +47,31 @@ def test_wide_characters_stay_whole_over_token_borders_and_rounds_cover_the_answ
     assert rounds[-1].end == len(WIDE)
 
 
+@pytest.mark.parametrize("draft_length", [0, 3])
+@pytest.mark.parametrize(
+    ("said", "stops", "text"), [("one EN two END x", ["END"], "one EN two "), ("a END", ["END."], "a END")]
+)
+def test_scored_tokens_come_with_their_text_and_end_with_it(
+    draft_length: int, said: str, stops: list[str], text: str
+) -> None:
+    session, _ = scripted_session(said, draft_length)
+    added, ended = play(session, stop_texts=stops, likeliest=1)
+    assert ended.text == text
+    assert [event.text for event in added] == ["".join(s.text for s in event.scored) for event in added]
+    scored = [each for event in added for each in event.scored]
+    assert [(s.begin, s.logprob, s.top) for s in scored] == [
+        (place, -ord(letter), ((letter, -ord(letter)),)) for place, letter in enumerate(text)
+    ]
+    added, _ = play(session)
+    assert not any(event.scored for event in added)
+
+
+def test_every_token_of_a_wide_character_is_scored_with_it() -> None:
+    added, ended = play(scripted_session(WIDE, 2)[0], likeliest=0)
+    scored = [each for event in added for each in event.scored]
+    assert [-each.logprob for each in scored] == list(WIDE.encode()) == list(ended.token_ids)
+
+
 def test_broken_characters_are_shown_as_such_at_the_end_and_where_they_never_end() -> None:
     _, ended = play(scripted_session([*b"ab", 0xF0, 0x9F])[0])
     assert ended.text == "ab\ufffd"

@@ -5,7 +5,7 @@ import sys
 from functools import partial
 
 from app.engine.client import EngineClient
-from app.server import gate, request_queue, run, service
+from app.server import gate, request_queue, run, service, slow_heads
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 
@@ -15,7 +15,7 @@ if __name__ == "__main__":
     name = sys.argv[1] if len(sys.argv) > 1 else "scripted"
     service.EngineClient = partial(EngineClient, command=ENGINE)  # type: ignore[misc, assignment]
     service.RequestQueue = partial(request_queue.RequestQueue, most_waiting=4)  # type: ignore[misc, assignment]
-    gate.SLOW_READER_SECONDS = 1.0
+    gate.SLOW_READER_SECONDS = slow_heads.HEAD_SECONDS = 1.0
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
     at_once = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     key = os.environ.get("MLX_SPEC_API_KEY")

@@ -114,6 +114,31 @@ def test_several_answers_of_a_prompt_have_the_seeds_that_follow(tiny_server: Run
     assert [each["index"] for each in roles] == [0, 1, 2]
 
 
+def test_logprobs_are_the_same_drafted_or_not_and_come_with_their_text(tiny_server: RunningServer) -> None:
+    asked = {"max_tokens": 16, "seed": 5, "temperature": 0.9, "logprobs": True, "top_logprobs": 2}
+    drafted, plain = (
+        tiny_server.chat("hello there", **asked, draft=draft).json["choices"][0]
+        for draft in ({"length": 5}, {"drafter": "none"})
+    )
+    content = drafted["logprobs"]["content"]
+    assert len(content) == 16 and all(each["logprob"] < 0 for each in content)
+    for each in content:
+        assert len(each["top_logprobs"]) == 2 and each["logprob"] <= each["top_logprobs"][0]["logprob"]
+    others = plain["logprobs"]["content"]
+    assert [each["token"] for each in content] == [each["token"] for each in others]
+    logprobs = [[each["logprob"] for each in one] for one in (content, others)]
+    assert logprobs[0] == pytest.approx(logprobs[1], abs=1e-3)
+    text = drafted["message"]["content"].encode()
+    if all(each["bytes"] is not None for each in content):
+        assert bytes(byte for each in content for byte in each["bytes"]) == text
+    streamed: list[Any] = []
+    for event in tiny_server.chat("hello there", **asked, draft={"length": 5}, stream=True).events:
+        streamed += (event["choices"][0]["logprobs"] or {"content": []})["content"]
+    assert [each["token"] for each in streamed] == [each["token"] for each in content]
+    without = tiny_server.chat("hello there", max_tokens=2).json["choices"][0]
+    assert without["logprobs"] is None
+
+
 def test_what_was_read_before_is_not_read_again(tiny_server: RunningServer) -> None:
     long = "the small model guesses ahead " * 20
     tiny_server.chat(long, max_tokens=4)
@@ -146,7 +171,8 @@ REFUSED = [
     ({"seed": -5}, "seed"),
     ({"n": 0}, "n"),
     ({"n": 33}, "n"),
-    ({"logprobs": True}, "logprobs"),
+    ({"logprobs": 1}, "logprobs"),
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
     ({"top_logprobs": 3}, "top_logprobs"),
     ({"response_format": {"type": "json_object"}}, "response_format"),
     ({"tool_choice": "required"}, "tool_choice"),
@@ -155,6 +181,7 @@ REFUSED = [
     ({"stop": ""}, "stop"),
     ({"draft": {"length": 99}}, "draft_length"),
     ({"draft": {"drafter": "nobody"}}, None),
+    ({"draft": {"drafters": "none"}}, "draft.drafters"),
     ({"messages": [{"role": "user", "content": "word " * 6000}]}, None),
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, None),
 ]
@@ -173,6 +200,7 @@ def test_what_cannot_be_done_is_refused_and_says_what(
         assert answer.status == 400, answer.body
         assert answer.error["type"] == "invalid_request_error" and answer.error["param"] == param
         assert answer.error["message"] and answer.headers["x-should-retry"] == "false"
+        assert ": is" not in answer.error["message"], "a sentence has a subject"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.server.running_server import RunningServer, chat_body
+from tests.on_ranks import ROOT
 
 if TYPE_CHECKING:
     import anthropic
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 
 SAID: list[Any] = [{"role": "user", "content": "hello there"}]
 SAMPLED: Any = {"seed": 3, "temperature": 0.9}
+
+
+def test_the_readmes_second_screen_asks_the_server_in_four_lines(
+    tiny_server: RunningServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = (ROOT / "README.md").read_text().split("```python\nfrom openai")
+    assert "mlx-spec serve smollm2-135m" in before and before.count("\n") < 50
+    snippet = "from openai" + after.partition("```")[0]
+    assert len([line for line in snippet.splitlines() if line]) == 4
+    for theirs, ours in (("http://127.0.0.1:8080/v1", tiny_server.url), ("smollm2-135m", "target")):
+        assert theirs in snippet
+        snippet = snippet.replace(theirs, ours)
+    exec(snippet.replace("messages=said", "messages=said, max_tokens=8"), {})
+    assert capsys.readouterr().out.strip()
 
 
 def openai_client(server: RunningServer, **more: Any) -> "openai.OpenAI":
@@ -66,8 +81,10 @@ def test_openais_client_has_several_answers_and_is_told_what_cannot_be(tiny_serv
         found = client.chat.completions.create(**asked, n=2, seed=3)
         single = client.chat.completions.create(**asked, seed=4)
         assert found.choices[1].message.content == single.choices[0].message.content
-        with pytest.raises(openai.BadRequestError, match="logprobs"):
-            client.chat.completions.create(**asked, logprobs=True, top_logprobs=2)
+        told = client.chat.completions.create(**asked, logprobs=True, top_logprobs=2).choices[0].logprobs
+        assert told and told.content and len(told.content[0].top_logprobs) == 2
+        with pytest.raises(openai.BadRequestError, match="logit_bias"):
+            client.chat.completions.create(**asked, logit_bias={"5": 100})
         with pytest.raises(openai.BadRequestError, match="no tokens for that"):
             client.completions.create(model="target", prompt="def f(x):", suffix="return x")
 

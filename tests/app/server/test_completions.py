@@ -49,6 +49,24 @@ def test_several_prompts_have_a_choice_each_also_as_token_ids(tiny_server: Runni
     assert streamed == alone
 
 
+def test_logprobs_have_a_place_in_the_text_for_each_token(tiny_server: RunningServer) -> None:
+    asked = {"prompt": "the small model", "max_tokens": 8, "logprobs": 1}
+    choice = tiny_server.ask(PATH, asked).json["choices"][0]
+    found = choice["logprobs"]
+    assert [len(found[name]) for name in ("tokens", "token_logprobs", "top_logprobs")] == [8] * 3
+    for token, place in zip(found["tokens"], found["text_offset"], strict=True):
+        assert "\ufffd" in token or choice["text"][place:].startswith(token)
+    # At temperature 0 the likeliest is taken.
+    assert [max(each.values()) for each in found["top_logprobs"]] == found["token_logprobs"]
+    events = tiny_server.ask(PATH, {**asked, "stream": True}).events
+    told = [each for event in events if (each := event["choices"][0]["logprobs"])]
+    assert [place for each in told for place in each["text_offset"]] == found["text_offset"]
+    none = tiny_server.ask(PATH, {**asked, "logprobs": 0}).json["choices"][0]["logprobs"]
+    assert [dict([pair]) for pair in zip(none["tokens"], none["token_logprobs"], strict=True)] == (
+        none["top_logprobs"]
+    )
+
+
 def test_every_prompt_has_n_answers_in_turn_and_counts_once(tiny_server: RunningServer) -> None:
     prompts, asked = ["abc", "the small model"], {"temperature": 0.9, "max_tokens": 8}
     alone = [tiny_server.ask(PATH, {"prompt": p, "seed": s, **asked}).json for p in prompts for s in (3, 4)]
@@ -95,8 +113,8 @@ def test_a_request_without_a_limit_has_16_tokens(tiny_server: RunningServer) -> 
     [
         {"prompt": ""}, {"prompt": []}, {"prompt": [-1]}, {"prompt": [10**9]}, {"prompt": [1.5]},
         {"prompt": [[]]}, {"prompt": ["a"] * 33}, {"prompt": ["a", [1]]}, {"prompt": None},
-        {"suffix": "x"}, {"suffix": "x", "prompt": ["a"]}, {"echo": True}, {"best_of": 2}, {"logprobs": 1},
-        {"n": 33}, {"prompt": ["a"] * 8, "n": 5}, {"best_of": 2, "n": 3}, {"logprobs": 0},
+        {"suffix": "x"}, {"suffix": "x", "prompt": ["a"]}, {"echo": True}, {"best_of": 2}, {"logprobs": 21},
+        {"n": 33}, {"prompt": ["a"] * 8, "n": 5}, {"best_of": 2, "n": 3}, {"logprobs": -1},
     ],
     ids=lambda change: str(change)[:30],
 )  # fmt: skip

@@ -35,7 +35,9 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
         for headers in (JSON, wrong, {**JSON, "x-api-key": ""}, {**JSON, "Authorization": KEY + "x"}):
             answer = kept.ask(path, body, headers)
             assert answer.status == (200 if path == "/health" else 401)
-        for right in ({"Authorization": f"Bearer {KEY}"}, {"x-api-key": KEY}):
+        basic = {"Authorization": "Basic dXNlcjp4", "x-api-key": KEY}  # as behind a proxy of one's own
+        bearers = [{"Authorization": f"{scheme} {KEY}"} for scheme in ("Bearer", "bearer")]
+        for right in (*bearers, {"x-api-key": KEY}, basic):
             assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
     assert kept.ask("/nowhere").status == 401
 
@@ -94,6 +96,20 @@ def test_a_body_without_a_length_is_cut_off_where_it_becomes_too_large(
         for _ in range(MOST_BODY_BYTES // 0x100000 + 1):
             connection.sendall(chunk)
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_a_head_that_never_ends_is_cut_off_however_it_trickles(
+    before: bytes, scripted_server: RunningServer
+) -> None:
+    began = time.monotonic()
+    with socket.create_connection(scripted_server.address, timeout=30) as connection:
+        connection.sendall(before + b"GET /health HTTP/1.1\r\nX: ")
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - began < 10:
+                connection.sendall(b"x")
+                time.sleep(0.1)
+    assert scripted_server.chat("hello").status == 200
 
 
 def test_a_message_of_a_megabyte_is_answered(scripted_server: RunningServer) -> None:

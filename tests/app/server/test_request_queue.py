@@ -135,6 +135,9 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
         server.chat("secret words, echo")
         server.chat("hello", stream=True)
         server.ask(PATH, b'{"messages": [{"role": "user", "content": "more secret words"')
+        server.chat("secret words", n=99)
+        server.chat("refuse")
+        server.ask("/v1/models", headers={"Origin": "http://secret.example"})
         with server.asking(PATH, chat_body("slow", stream=True)) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
             began = time.monotonic()
@@ -142,6 +145,12 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
             assert time.monotonic() - began < 8
     assert server.lines[-1] == "Stopped.\n", server.lines
     assert len([line for line in server.lines if "first after" in line]) == 3
+    assert [line for line in server.lines if line.startswith("4")] == [
+        f"400: POST {PATH} (invalid_json)\n",
+        f"400: POST {PATH} (n)\n",
+        f"400: POST {PATH}\n",
+        "403: GET /v1/models (origin_not_allowed)\n",
+    ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
 
 

@@ -1,0 +1,69 @@
+"""What drafting gains where several texts are written at once, predicted: a table of docs/serving.md.
+
+`python -m benchmarks.batches_on_macs` prints it. Nothing here was measured. A pass over k + 1 rows of each of
+b texts reads the weights once for all b (k + 1) rows, at the published cost of so many, and the keys and
+values of each text. That cost is known up to a tile of 32 rows, so no further is looked.
+"""
+
+from collections.abc import Iterator
+
+from models.speed.chips import Chip, find_chip
+from models.speed.roofline import (
+    LONGEST_DRAFT,
+    ROUND_SECONDS,
+    Model,
+    expected_tokens,
+    fastest,
+    find_shape,
+    format_bits,
+    pass_seconds,
+)
+
+TILE = 32
+TEXTS = (1, 2, 4, 8, 16)
+"""Places that a batch has: three texts take as many rows as four."""
+RATES = (0.6, 0.8)
+"""Acceptance of each drafted token, assumed."""
+PAIRS = {
+    "Llama-3.1-8B + 1B": ("llama-3.1-8b", "llama-3.2-1b"),
+    "Qwen3-32B + 0.6B": ("qwen3-32b", "qwen3-0.6b"),
+}
+CHIP = "M4 Max"
+"""The curve is that of M3 and M4."""
+
+
+def lines() -> Iterator[str]:
+    """The table, in Markdown."""
+    yield f"| target + draft, 4-bit | accepted | {' | '.join(map(str, TEXTS))} |"
+    yield f"|---|---|{'---|' * len(TEXTS)}"
+    chip = find_chip(CHIP)
+    for name, (target, draft) in PAIRS.items():
+        for rate in RATES:
+            best = [fastest(gains(model(target), model(draft), chip, texts, rate)) for texts in TEXTS]
+            yield f"| {name} | {rate} | {' | '.join(f'{gain:.2f} ({k})' for gain, k in best)} |"
+
+
+def gains(target: Model, draft: Model, chip: Chip, texts: int, rate: float) -> list[float]:
+    """Speeds that draft 0, 1, 2, ... tokens, relative to the first."""
+    plain, step = batch_seconds(target, chip, texts, 1), batch_seconds(draft, chip, texts, 1)
+    found = [1.0]
+    for length in range(1, min(LONGEST_DRAFT, TILE // texts - 1) + 1):
+        seconds = length * step + batch_seconds(target, chip, texts, length + 1) + ROUND_SECONDS
+        found.append(expected_tokens(rate, length) * plain / seconds)
+    return found
+
+
+def batch_seconds(of: Model, chip: Chip, texts: int, rows: int) -> float:
+    """One pass over so many rows of each text."""
+    keys = pass_seconds(of, chip) - pass_seconds(of, chip, context=0)
+    return pass_seconds(of, chip, rows=texts * rows) + (texts - 1) * keys
+
+
+def model(name: str) -> Model:
+    shape = find_shape(name)
+    assert shape is not None, f"shapes.toml lacks {name}"
+    return Model(shape, format_bits("4-bit"))
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))
