@@ -50,8 +50,11 @@ def application(
 
 
 async def health(request: Request) -> Response:
-    """200 once answers begin at once; as llama.cpp's server, 503 before."""
+    """200 once answers begin at once; as llama.cpp's server, 503 before. A dead engine is started again: who
+    asks here first may ask nothing else until all is well.
+    """
     link = service(request).link
+    link.wake()
     ready = link.state == "ready" and link.tuning is None
     status = "ok" if ready else "loading" if link.state in ("loading", "ready") else "failed"
     return JSONResponse({"status": status}, 200 if ready else 503)

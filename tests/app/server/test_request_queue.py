@@ -88,6 +88,16 @@ def test_an_engine_that_dies_is_said_and_started_again(scripted_server: RunningS
     assert scripted_server.chat("hello").status == 200
 
 
+def test_after_an_engine_died_asking_for_health_is_enough_to_have_it_again(
+    scripted_server: RunningServer,
+) -> None:
+    assert scripted_server.chat("crash").status == 503
+    until = time.monotonic() + 20
+    while scripted_server.ask("/health").status != 200:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def test_those_who_wait_are_answered_by_the_engine_started_again(scripted_server: RunningServer) -> None:
     answers: list[int] = []
     asking = [
@@ -155,6 +165,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:
+    assert scripted_server.chat("hello").status == 200  # also where the test before ended the engine
     _, port = scripted_server.address
     with socket.create_connection(("::1", port), timeout=10) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")
