@@ -173,7 +173,8 @@ def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubS
     (home / "early").mkdir()
     (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0]}')
     pair = PairSpec("early", Source("org/target"), None, drafters=(Source(str(home / "early")),))
-    rounds = load(pair).engine.generate([1, 2, 3], Options(max_tokens=20, drafter="layer_skip"))
+    options = Options(max_tokens=20, drafter="layer_skip", draft_length=3)
+    rounds = load(pair).engine.generate([1, 2, 3], options)
     assert {read.drafter for read in rounds} >= {"layer_skip"}
     assert check(home, "--draft", "none", "--drafter", str(home / "early")) == 0
     (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0, 1, 2]}')
