@@ -126,11 +126,13 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
     dequantize_model(head)
     head.set_dtype(mx.float32)
     learner = replace(_LEARNERS[name](head), rate=FURTHER)
+    # The config of a head that was trained here notes how far: once that is further, the fit begins anew.
+    begun = crc32(bytes(folder) + (folder / "config.json").read_bytes())
     return replace(
         kind,
         learner=lambda target, tokens: learner,
         tokens=learner.tokens,
-        fit=f"fit-{crc32(bytes(folder)):08x}",
+        fit=f"fit-{begun:08x}",
     )
 
 

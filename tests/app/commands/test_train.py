@@ -55,6 +55,12 @@ def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     assert before.keys() == after.keys()
     assert all(mx.array_equal(before[name], after[name]) for name in before)
     config = json.loads((head / "config.json").read_text())
+    config["mlx_spec"]["tokens"] += 1000
+    (head / "config.json").write_text(json.dumps(config))
+    mx.save_safetensors(str(head / "model.safetensors"), before | {"norm.weight": before["norm.weight"] + 1})
+    assert main([*given, "--from", str(head)]) == 0
+    again = _weights(drafter_of(tiny_pair))
+    assert mx.array_equal(again["norm.weight"], before["norm.weight"] + 1), "another head lies there now"
     config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [1, 0]
     (head / "config.json").write_text(json.dumps(config))
     assert main([*given, "--from", str(head)]) == 2
