@@ -211,7 +211,8 @@ def test_a_text_that_is_cancelled_before_it_began_is_never_read():
     assert read and set(map(id, read)) == {id(first)}
 
 
-def test_no_text_waits_longer_than_was_set_while_a_long_prompt_is_read(monkeypatch):
+@pytest.mark.parametrize(("prompts", "longest"), [(1, 0.25), (3, 0.75), (7, 1.0)])
+def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(monkeypatch, prompts, longest):
     """On a clock that goes on with prompts alone: 5 ms a token."""
     now, gaps = [1.0], []
 
@@ -220,6 +221,7 @@ def test_no_text_waits_longer_than_was_set_while_a_long_prompt_is_read(monkeypat
         return now[0]
 
     monkeypatch.setattr(rows_module, "WAIT", 0.25)
+    monkeypatch.setattr(rows_module, "LONGEST_WAIT", 1.0)
     monkeypatch.setattr(rows_module.time, "perf_counter", clock)
     engine, honest = engine_of(one_layer(), context_limit=4096), Model.read
 
@@ -232,12 +234,13 @@ def test_no_text_waits_longer_than_was_set_while_a_long_prompt_is_read(monkeypat
     running = rows.add(prompt(5, 1), Options(max_tokens=300))
     while not running.rounds:
         rows.step()
-    rows.add(prompt(1500, 2), Options(max_tokens=5))
+    for i in range(prompts):
+        rows.add(prompt(2100 // prompts, 2 + i), Options(max_tokens=5))
     while rows.busy and not running.ended:
         before = now[0]
         rows.step()
         gaps.append(now[0] - before)
-    assert max(gaps) <= rows_module.WAIT + 1e-3 and sum(gaps) > 7
+    assert longest - 0.01 < max(gaps) <= longest + 1e-3 and sum(gaps) > 7
 
 
 def test_what_prompts_begin_with_is_read_once(monkeypatch):
