@@ -7,6 +7,7 @@ values of each text. That cost is known up to a tile of 32 rows, so no further i
 
 from collections.abc import Iterator
 
+from benchmarks.known_models import known_model
 from models.speed.chips import Chip, find_chip
 from models.speed.roofline import (
     LONGEST_DRAFT,
@@ -14,8 +15,6 @@ from models.speed.roofline import (
     Model,
     expected_tokens,
     fastest,
-    find_shape,
-    format_bits,
     pass_seconds,
 )
 
@@ -37,9 +36,10 @@ def lines() -> Iterator[str]:
     yield f"| target + draft, 4-bit | accepted | {' | '.join(map(str, TEXTS))} |"
     yield f"|---|---|{'---|' * len(TEXTS)}"
     chip = find_chip(CHIP)
-    for name, (target, draft) in PAIRS.items():
+    for name, pair in PAIRS.items():
+        target, draft = map(known_model, pair)
         for rate in RATES:
-            best = [fastest(gains(model(target), model(draft), chip, texts, rate)) for texts in TEXTS]
+            best = [fastest(gains(target, draft, chip, texts, rate)) for texts in TEXTS]
             yield f"| {name} | {rate} | {' | '.join(f'{gain:.2f} ({k})' for gain, k in best)} |"
 
 
@@ -57,12 +57,6 @@ def batch_seconds(of: Model, chip: Chip, texts: int, rows: int) -> float:
     """One pass over so many rows of each text."""
     keys = pass_seconds(of, chip) - pass_seconds(of, chip, context=0)
     return pass_seconds(of, chip, rows=texts * rows) + (texts - 1) * keys
-
-
-def model(name: str) -> Model:
-    shape = find_shape(name)
-    assert shape is not None, f"shapes.toml lacks {name}"
-    return Model(shape, format_bits("4-bit"))
 
 
 if __name__ == "__main__":

@@ -16,14 +16,12 @@ from statistics import median
 import numpy as np
 
 from benchmarks import blocks_on_macs, heads_on_macs
+from benchmarks.known_models import known_model
 from models.speed.chips import Chip, find_chip
 from models.speed.roofline import (
     Constants,
-    Model,
     acceptance_of,
     expected_tokens,
-    find_shape,
-    format_bits,
     pass_seconds,
     rate_of_share,
     round_seconds,
@@ -128,7 +126,7 @@ def drafted_rows(constants: Constants) -> list[Row]:
     rows = []
     for m in all_measured():
         if m.draft is not None and m.draft_format is not None:
-            target, draft = _model(m.model, m.format), _model(m.draft, m.draft_format)
+            target, draft = known_model(m.model, m.format), known_model(m.draft, m.draft_format)
             seconds = round_seconds(target, draft, m.chip, m.length, m.context, constants)
             tokens = 1.0 if m.is_round else expected_tokens(m.rate or _family_rate(m.model), m.length)
             rows.append(Row(m, tokens / seconds))
@@ -229,19 +227,13 @@ def _all_plain() -> list[Measured]:
 
 def _terms(m: Measured) -> tuple[float, float, float]:
     """What the three constants multiply: seconds at full bandwidth, layers, special layers."""
-    shape = _model(m.model, m.format).shape
+    shape = known_model(m.model, m.format).shape
     full = _plain_seconds(m, Constants(1.0, 0.0, 0.0))
     return full, float(shape.layers), float(shape.special_layers)
 
 
 def _plain_seconds(m: Measured, constants: Constants) -> float:
-    return pass_seconds(_model(m.model, m.format), m.chip, context=m.context, constants=constants)
-
-
-def _model(name: str, format_name: str) -> Model:
-    shape = find_shape(name)
-    assert shape is not None, f"shapes.toml lacks {name}"
-    return Model(shape, format_bits(format_name))
+    return pass_seconds(known_model(m.model, m.format), m.chip, context=m.context, constants=constants)
 
 
 def _family_rate(model: str) -> float:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from itertools import accumulate
 from operator import mul
 
+from benchmarks.known_models import known_model
 from models.pairs.published import Layout, Published, Round
 from models.speed.chips import Chip, find_chip
 from models.speed.published_rounds import EAGLE, best, step_parameters
-from models.speed.roofline import Model, Shape, find_shape, format_bits, pass_seconds
+from models.speed.roofline import Model, Shape, format_bits, pass_seconds
 
 CHIPS = ("M1", "M1 Max", "M2", "M2 Max", "M3", "M3 Max", "M4", "M4 Pro", "M4 Max", "M5", "M5 Max")
 BITS = format_bits("4-bit")
@@ -62,7 +63,7 @@ def lines(heads: dict[str, tuple[Published, ...]] = HEADS) -> Iterator[str]:
     yield "| target, 4-bit | head | a step reads | layers | accepted by depth | from |"
     yield "|---|---|---|---|---|---|"
     for name, each in heads.items():
-        target = _target(name)
+        target = known_model(name)
         for head in each:
             step, (known,) = step_model(head), head.rounds
             read = step.shape.parameters * step.bits
@@ -83,19 +84,13 @@ def lines(heads: dict[str, tuple[Published, ...]] = HEADS) -> Iterator[str]:
 
 
 def _row(name: str, head: Published, chip: Chip) -> str:
-    target = _target(name)
+    target = known_model(name)
     plain, step = pass_seconds(target, chip), pass_seconds(step_model(head), chip)
     drafted, length = best(head, head.rounds[0], target, chip)
     return (
         f"| {chip.name} | {name} | {head.repo} | {1 / plain:.0f} | {step / plain:.3f} "
         f"| {drafted:.0f} | {length} | {drafted * plain:.2f} |"
     )
-
-
-def _target(name: str) -> Model:
-    shape = find_shape(name)
-    assert shape is not None, f"shapes.toml lacks {name}"
-    return Model(shape, BITS)
 
 
 def _given(accepted: Sequence[float]) -> dict[str, tuple[Published, ...]]:

@@ -7,14 +7,13 @@ layer, which takes as long for one row as for several. The draft is whole on eve
 
 from collections.abc import Iterator
 
+from benchmarks.known_models import known_model
 from models.speed.chips import Chip, find_chip
 from models.speed.roofline import (
     LONGEST_DRAFT,
     Model,
     expected_tokens,
-    find_shape,
     fitted,
-    format_bits,
     launch_seconds,
     pass_seconds,
     round_seconds,
@@ -70,18 +69,12 @@ def speeds(target: Model, draft: Model, chip: Chip, macs: int, link: float) -> l
 
 
 def _row(name: str, pair: tuple[str, str], chip: Chip, macs: int, link: str) -> str:
-    target, draft = map(_model, pair)
+    target, draft = map(known_model, pair)
     plain, *drafted = speeds(target, draft, chip, macs, LINKS.get(link, 0.0))
     best = max(drafted)
     length = drafted.index(best) + 1
     figures = f"{plain:.1f} | {best:.1f} | {length} | {best / plain:.2f}"
     return f"| {macs} {chip.name} | {name} | {link or '-'} | {figures} |"
-
-
-def _model(name: str) -> Model:
-    shape = find_shape(name)
-    assert shape is not None, f"shapes.toml lacks {name}"
-    return Model(shape, format_bits("4-bit"))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 import pytest
 
-from benchmarks.batches_on_macs import CHIP, PAIRS, TEXTS, batch_seconds, gains, lines, model
+from benchmarks.batches_on_macs import CHIP, PAIRS, TEXTS, batch_seconds, gains, lines
+from benchmarks.known_models import known_model
 from models.speed.chips import find_chip
 from models.speed.roofline import pass_seconds
 from tests.on_ranks import ROOT
 
 MAC = find_chip(CHIP)
-TARGET, DRAFT = map(model, PAIRS["Qwen3-32B + 0.6B"])
+TARGET, DRAFT = map(known_model, PAIRS["Qwen3-32B + 0.6B"])
 
 
 def test_the_page_has_the_table_that_the_script_prints() -> None:
