@@ -1,0 +1,35 @@
+"""What a target writes to be learnt from: questions, answers, and tasks on texts that it wrote before."""
+
+from itertools import islice
+
+import pytest
+
+from mlx_spec.training import own_text
+from mlx_spec.training.own_text import Sizes, Template, own_texts
+from tests.mlx_spec.tiny_models import one_layer
+
+QUESTION, TASK, ANSWER = [1, 2], [3, 4, 5], [6, 7]
+SIZES = Sizes(rows=4, asked=6, answered=10, temperatures=(0.0, 0.8))
+
+
+def test_a_task_gives_an_answer_that_was_written_before_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(own_text, "GIVEN", 0.5)
+    template = Template(QUESTION, ANSWER, frozenset({0}), tasks=[TASK])
+    written: list[list[int]] = []
+    tasks = 0
+    for text in islice(own_texts(one_layer(), template, 1, SIZES), 40):
+        begun, answer = list(text.tokens[: text.begin]), list(text.tokens[text.begin :])
+        assert begun[:2] == QUESTION and begun[-2:] == ANSWER
+        if begun[2:5] == TASK:
+            tasks += 1
+            assert begun[5:-2] in written
+        written.append(answer[:-1] if answer[-1] == 0 else answer)
+    assert 10 < tasks < 36
+
+
+def test_without_tasks_every_question_is_its_own() -> None:
+    template = Template(QUESTION, ANSWER, frozenset({0}))
+    texts = list(islice(own_texts(one_layer(), template, 1, SIZES), 20))
+    assert all(len(QUESTION) < text.begin - len(ANSWER) <= len(QUESTION) + SIZES.asked for text in texts)
