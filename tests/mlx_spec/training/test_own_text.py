@@ -6,9 +6,10 @@ import pytest
 
 from mlx_spec.training import own_text
 from mlx_spec.training.own_text import Sizes, Template, own_texts
-from tests.mlx_spec.tiny_models import one_layer
+from tests.mlx_spec.tiny_models import VOCAB, one_layer
 
 QUESTION, TASK, ANSWER = [1, 2], [3, 4, 5], [6, 7]
+ENDS = frozenset(range(8, VOCAB, 8))
 SIZES = Sizes(rows=4, asked=6, answered=10, temperatures=(0.0, 0.8))
 
 
@@ -16,20 +17,22 @@ def test_a_task_gives_an_answer_that_was_written_before_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(own_text, "GIVEN", 0.5)
-    template = Template(QUESTION, ANSWER, frozenset({0}), tasks=[TASK])
+    template = Template(QUESTION, ANSWER, ENDS, tasks=[TASK])
     written: list[list[int]] = []
-    tasks = 0
+    tasks = stopped = 0
     for text in islice(own_texts(one_layer(), template, 1, SIZES), 40):
         begun, answer = list(text.tokens[: text.begin]), list(text.tokens[text.begin :])
         assert begun[:2] == QUESTION and begun[-2:] == ANSWER
         if begun[2:5] == TASK:
             tasks += 1
             assert begun[5:-2] in written
-        written.append(answer[:-1] if answer[-1] == 0 else answer)
-    assert 10 < tasks < 36
+        ended = answer[-1] in ENDS | {ANSWER[0]}
+        stopped += ended
+        written.append(answer[:-1] if ended else answer)
+    assert 10 < tasks < 36 and 5 < stopped < 36, "both kinds of each"
 
 
 def test_without_tasks_every_question_is_its_own() -> None:
-    template = Template(QUESTION, ANSWER, frozenset({0}))
+    template = Template(QUESTION, ANSWER, ENDS)
     texts = list(islice(own_texts(one_layer(), template, 1, SIZES), 20))
-    assert all(len(QUESTION) < text.begin - len(ANSWER) <= len(QUESTION) + SIZES.asked for text in texts)
+    assert all(len(QUESTION) <= text.begin - len(ANSWER) <= len(QUESTION) + SIZES.asked for text in texts)
