@@ -62,4 +62,5 @@ def _problem(error: Any) -> Problem:
             place += f"[{part}]"
         elif part.isidentifier() and part not in ("str", "list", "int"):  # which of several types was tried
             place += f".{part}" if place else part
-    return Problem(400, f"{place or 'The body'}: {error['msg']}.", param=place or None)
+    why = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
+    return Problem(400, f"{place or 'The body'}: {why}.", param=place or None)

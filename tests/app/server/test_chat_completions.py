@@ -203,6 +203,11 @@ def test_what_cannot_be_done_is_refused_and_says_what(
         assert ": is" not in answer.error["message"], "a sentence has a subject"
 
 
+def test_a_misspelt_field_of_draft_is_named_in_a_sentence(tiny_server: RunningServer) -> None:
+    answer = tiny_server.chat("hello", draft={"lenght": 3})
+    assert answer.error["message"] == "draft.lenght: there is no such field."
+
+
 @pytest.mark.parametrize(
     "body",
     [
