@@ -1,6 +1,6 @@
 """Texts of the target itself: it writes what a user might ask, from nothing but the mark of a user's turn,
-and then the answer (Magpie, Xu et al. 2024, arXiv 2406.08464). Some of what it wrote it is given again, to
-work on: users paste long texts, and a model of its own accord writes short questions."""
+and then the answer (Magpie, Xu et al. 2024, arXiv 2406.08464). It is also given texts to work on, of a
+person or its own: users paste long texts, and a model of its own accord writes short questions."""
 
 import random
 from collections import deque
@@ -22,10 +22,10 @@ ASKING = 0.9
 """Temperature of questions: they should differ."""
 TEMPERATURES = (0.0, 0.0, 0.6, 0.8, 1.0)
 """Of answers. Half greedy: that is where acceptance is measured, and what many ask for."""
-GIVEN = 1 / 3
+GIVEN = 1 / 2
 """Share of questions that give a text."""
 KEPT = 64
-"""Answers of which one is given."""
+"""Answers of which one is given, where there is nothing else to give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,18 @@ class Sizes:
     temperatures: Sequence[float]
 
 
-def own_texts(model: nn.Module, template: Template, seed: int, sizes: Sizes | None = None) -> Iterator[Text]:
-    """Questions with their answers, one after the other, without end."""
+def own_texts(
+    model: nn.Module,
+    template: Template,
+    seed: int,
+    sizes: Sizes | None = None,
+    passages: Sequence[Sequence[int]] = (),
+) -> Iterator[Text]:
+    """Questions with their answers, one after the other, without end.
+
+    Args:
+        passages: what it is given to work on; none: its own answers.
+    """
     sizes = sizes or Sizes(ROWS, ASKED, ANSWERED, TEMPERATURES)
     draw = random.Random(seed)
     mx.random.seed(seed % 2**32)
@@ -64,7 +74,8 @@ def own_texts(model: nn.Module, template: Template, seed: int, sizes: Sizes | No
     writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=sizes.rows)
     asked: dict[int, list[int]] = {}
     answered: dict[int, tuple[list[int], int, float]] = {}
-    given: deque[list[int]] = deque(maxlen=KEPT)
+    written: deque[Sequence[int]] = deque(maxlen=KEPT)
+    given = passages or written
 
     def write(begun: Sequence[int], count: int, temperature: float) -> int:
         return writer.insert([list(begun)], [count], samplers=[samplers[temperature]])[0]
@@ -92,5 +103,5 @@ def own_texts(model: nn.Module, template: Template, seed: int, sizes: Sizes | No
                 text.append(each.token)
                 if each.finish_reason:
                     del answered[each.uid]
-                    given.append(text[begin:-1] if stopped else text[begin:])
+                    written.append(text[begin:-1] if stopped else text[begin:])
                     yield Text(text, begin, temperature == 0)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,8 @@ TOKENS = 1_000_000
 """Of text, where nothing is said."""
 SHORTEST = 16
 """Tokens of a text that it can learn from."""
+PASSAGE = 320
+"""Tokens of a text that the target is given to work on."""
 PROBE = 256
 """Tokens of a text that the target reads to see how fast it is."""
 
@@ -101,10 +102,14 @@ class Fitting(Work):
         Raises:
             ModelsError: no text in a place, or the target cannot write chats once it has to.
         """
-        count = sum(1 for file in self._job.files for _ in studies.read(file))
-        yield from islice(self._parts(self._documents(places)), count, None)
+        read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
+        documents = self._documents(places)
+        yield from (text for text in self._parts(documents) if self._kind.read_as(text) not in read)
+        passages = [
+            text.tokens[i : i + PASSAGE] for text in documents for i in range(0, len(text.tokens), PASSAGE)
+        ]
         # Other texts each time, so that a job that goes on gets no text twice.
-        yield from self._parts(self._shop.own_texts(seed=time.time_ns()))
+        yield from self._parts(self._shop.own_texts(seed=time.time_ns(), passages=passages))
 
     def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:
         longest = self._kind.longest
@@ -114,7 +119,6 @@ class Fitting(Work):
                 if len(tokens) >= SHORTEST:
                     yield Text(tokens, max(0, text.begin - first), text.greedy)
 
-    def _documents(self, places: Iterable[str]) -> Iterator[Text]:
-        for place in map(Path, places):
-            for text in read_texts(place, listed(place))[0]:
-                yield Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False)))
+    def _documents(self, places: Iterable[str]) -> list[Text]:
+        texts = [text for place in map(Path, places) for text in read_texts(place, listed(place))[0]]
+        return [Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False))) for text in texts]

@@ -64,6 +64,10 @@ class Kind:
         """What it learns from of a text, which the target reads if it has to."""
         return study.study(tapped, text) if self.spell is None else self.spell(text)
 
+    def read_as(self, text: Text) -> tuple[int, ...]:
+        """The tokens of what it learns from of a text."""
+        return tuple(text.tokens if self.spell is None else self.spell(text).tokens.tolist())  # type: ignore[arg-type]
+
 
 def eagle(config: Mapping[str, Any]) -> Kind:
     """A head for a target with this config."""

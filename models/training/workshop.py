@@ -1,7 +1,7 @@
 """A target that a drafter is made for: loaded, with what it writes itself and the place of the drafter."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,11 @@ class Workshop:
         if self._old.exists() and not self.folder.exists():
             self._old.rename(self.folder)  # the program ended between two renames
 
-    def own_texts(self, seed: int, sizes: own_text.Sizes | None = None) -> Iterator[Text]:
+    def own_texts(
+        self, seed: int, sizes: own_text.Sizes | None = None, passages: Sequence[Sequence[int]] = ()
+    ) -> Iterator[Text]:
         """What the target writes itself; raises BadChoice where it cannot write chats."""
-        return own_text.own_texts(self.target, chat_template(self.tokenizer), seed, sizes)
+        return own_text.own_texts(self.target, chat_template(self.tokenizer), seed, sizes, passages)
 
     def writing(self, rows: int) -> float:
         """Seconds per token that the target writes, so many at once."""

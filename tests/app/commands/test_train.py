@@ -7,6 +7,8 @@ import mlx.core as mx
 import pytest
 
 from app.cli import main
+from models.load.checkpoint import opened
+from models.load.tokenizers import read_tokenizer
 from models.paths import own_drafters_folder
 from models.training import job
 from tests.app.tiny_pair import TinyPair
@@ -158,6 +160,20 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
     assert len(set(kept[:10])) == 10
     assert main(["train", str(tiny_pair.target), "--from-chats"]) == 2
     assert "no answer is saved yet" in capfd.readouterr().err
+
+
+def test_texts_that_are_named_later_are_read_all(tiny_pair: TinyPair, tmp_path: Path) -> None:
+    given = ["train", str(tiny_pair.target), "--tokens"]
+    assert main([*given, "1000"]) == 0
+    words = [letter * 40 for letter in "abcdefgh"]
+    for word in words:
+        (tmp_path / f"{word[0]}.txt").write_text(word)
+    assert main([*given, "2000", "--texts", str(tmp_path)]) == 0
+    studied = sorted(drafter_of(tiny_pair).with_name(".eagle").glob("texts-*"))
+    tokens = [text.tokens.tolist() for file in studied for text in job.study.read(file)]
+    with opened(tiny_pair.target) as files:
+        encode = read_tokenizer(files.folder).encode
+    assert all(encode(word, add_special_tokens=False) in tokens for word in words)
 
 
 def test_a_wrong_address_of_the_hub_is_named(

@@ -32,6 +32,16 @@ def test_a_task_gives_an_answer_that_was_written_before_and_nothing_else(
     assert 10 < tasks < 36 and 5 < stopped < 36, "both kinds of each"
 
 
+def test_where_there_are_passages_a_task_gives_one_of_those() -> None:
+    template = Template(QUESTION, ANSWER, ENDS, tasks=[TASK])
+    passages = [[9, 10, 11], [12, 13]]
+    texts = islice(own_texts(one_layer(), template, 1, SIZES, passages), 40)
+    begun = [list(text.tokens[: text.begin]) for text in texts]
+    given = [each[5:-2] for each in begun if each[2:5] == TASK]
+    assert 5 < len(given) < 35 and all(passage in given for passage in passages)
+    assert all(each in passages for each in given)
+
+
 def test_without_tasks_every_question_is_its_own() -> None:
     template = Template(QUESTION, ANSWER, ENDS)
     texts = list(islice(own_texts(one_layer(), template, 1, SIZES), 20))
