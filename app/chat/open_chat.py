@@ -47,7 +47,7 @@ class OpenChat:
         self.editing: ChatMessage | None = None
         """The earlier prompt that the next one takes the place of, on a branch of its own."""
         self.logs: list[AnswerLog] = []
-        """Of this chat's answers with rounds, in the order they were begun."""
+        """Of this chat's answers, in the order they were begun; of saved ones those with rounds."""
         self.context = ContextInUse()
         self._asker = asker
         self._dropped = 0
@@ -55,6 +55,11 @@ class OpenChat:
     @property
     def can_stop(self) -> bool:
         return self.link.tuning is not None or self.running is not None or self.editing is not None
+
+    @property
+    def with_rounds(self) -> list[AnswerLog]:
+        """Of answers that have rounds or are about to."""
+        return [log for log in self.logs if log.rounds or not log.over]
 
     @property
     def context_limit(self) -> int | None:

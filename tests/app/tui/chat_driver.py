@@ -13,6 +13,7 @@ from textual.screen import Screen
 from app.tui.app import ChatApp
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.message import UserMessage
 
 S = TypeVar("S", bound=Screen[Any])
@@ -151,3 +152,11 @@ OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]
 def shown(chat: Chat) -> list[str]:
     widgets = chat.app.chat.query("UserMessage, Answer").results()
     return [f"{w.branch}{w.text}" for w in widgets if isinstance(w, UserMessage | Answer)]
+
+
+def keys_shown(chat: Chat) -> str:
+    """The line of keys as it is read; nothing as long as a key in it is not drawn to its end."""
+    line = chat.app.screen.query_one(KeyLine)
+    drawn = "".join(segment.text for segment in line.render_line(0))
+    keys = [text.plain.strip() for text, _ in line.keys]
+    return " ".join(keys) if all(key in drawn for key in keys) else ""

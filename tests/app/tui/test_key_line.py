@@ -12,23 +12,15 @@ from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.transcript import Transcript
 from models.pairs.catalogue import find
-from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.pairs_driver import open_pairs
-
-
-def shown(chat: Chat) -> str:
-    """The line as it is read; nothing as long as a key in it is not drawn to its end."""
-    line = chat.app.screen.query_one(KeyLine)
-    drawn = "".join(segment.text for segment in line.render_line(0))
-    keys = [text.plain.strip() for text, _ in line.keys]
-    return " ".join(keys) if all(key in drawn for key in keys) else ""
 
 
 async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         empty = "F4 Draft F6 Chats F1 Help F2 Pairs ^Q Quit ^P palette"
         idle = "F4 Draft F5 Compare F6 Chats F3 Marks F8 Rounds F1 Help F2 Pairs ^Q Quit"
-        await chat.until(lambda: shown(chat) == empty)
+        await chat.until(lambda: keys_shown(chat) == empty)
         in_chat = described_keys(chat.app, ChatScreen.BINDINGS)["In the chat"]
         assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
         await chat.type("hold")
@@ -39,16 +31,16 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
             (80, "F4 Draft F6 Chats F3 Marks F8 Rounds Esc Stop F1 Help F2 Pairs ^Q Quit"),
         ):
             await chat.pilot.resize_terminal(columns, 24)
-            await chat.until(lambda expected=expected: shown(chat) == expected)
+            await chat.until(lambda expected=expected: keys_shown(chat) == expected)
         await chat.press("escape")
-        await chat.until(lambda: bool(chat.answers) and shown(chat) == idle)
+        await chat.until(lambda: bool(chat.answers) and keys_shown(chat) == idle)
         await chat.type("/edit")
-        await chat.until(lambda: "Esc Stop" in shown(chat))
+        await chat.until(lambda: "Esc Stop" in keys_shown(chat))
         await chat.press("escape")
-        await chat.until(lambda: shown(chat) == idle)
+        await chat.until(lambda: keys_shown(chat) == idle)
         for columns in (40, 100):
             await chat.pilot.resize_terminal(columns, 24)
-            await chat.until(lambda: "F1 Help" in shown(chat))
+            await chat.until(lambda: "F1 Help" in keys_shown(chat))
             await chat.pilot.pause()
             line = chat.app.screen.query_one(KeyLine)
             drawn = "".join(segment.text for segment in line.render_line(0))
@@ -66,37 +58,37 @@ async def test_the_line_follows_the_width_the_focus_and_the_keymap(
     (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f11'\napp.help = 'f12'\n")
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("hold")
-        await chat.until(lambda: shown(chat) == "F4 Draft F6 Chats F11 Stop F12 Help")
+        await chat.until(lambda: keys_shown(chat) == "F4 Draft F6 Chats F11 Stop F12 Help")
         await chat.press("f11")
-        await chat.until(lambda: "Stop" not in shown(chat))
+        await chat.until(lambda: "Stop" not in keys_shown(chat))
         await chat.pilot.resize_terminal(80, 24)
-        await chat.until(lambda: "F2 Pairs ^Q Quit" in shown(chat))
+        await chat.until(lambda: "F2 Pairs ^Q Quit" in keys_shown(chat))
         chat.app.chat.query_one(Transcript).focus()
-        await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
-        assert "Esc Stop / back" in shown(chat) and "F12 Help" in shown(chat)
+        await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
+        assert "Esc Stop / back" in keys_shown(chat) and "F12 Help" in keys_shown(chat)
         await chat.press("tab")
-        await chat.until(lambda: "F5 Compare" in shown(chat))
+        await chat.until(lambda: "F5 Compare" in keys_shown(chat))
 
 
 async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.ask("think")
         await chat.press("tab")
-        await chat.until(lambda: shown(chat).startswith("e Edit r Again y Copy b Code Esc Stop / back"))
+        await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again y Copy b Code Esc Stop / back"))
         await chat.press("c")
         await chat.noticed("This answer is complete.")
         await chat.press("r")
-        await chat.until(lambda: "← branch" in shown(chat))
-        assert "→" not in shown(chat)
+        await chat.until(lambda: "← branch" in keys_shown(chat))
+        assert "→" not in keys_shown(chat)
         await chat.press("up", "down", "left")
-        await chat.until(lambda: "→ branch" in shown(chat))
-        assert "←" not in shown(chat)
+        await chat.until(lambda: "→ branch" in keys_shown(chat))
+        assert "←" not in keys_shown(chat)
         await chat.press("escape")
         await chat.ask("full")
         await chat.press("tab")
-        await chat.until(lambda: shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
+        await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
         await chat.press("up")
-        await chat.until(lambda: "Continue" in shown(chat))
+        await chat.until(lambda: "Continue" in keys_shown(chat))
 
 
 async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat: OpenChat) -> None:
@@ -105,30 +97,30 @@ async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat
         await chat.reached(SessionsScreen)
         await chat.shows("No chats yet.")
         nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
-        await chat.until(lambda: shown(chat) == nothing)
+        await chat.until(lambda: keys_shown(chat) == nothing)
         await chat.press("escape")
         await chat.ask("hello")
         await chat.press("f6")
-        await chat.until(lambda: "r Rename a Archive d Delete e Export" in shown(chat))
+        await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
         await chat.press("d")
-        await chat.until(lambda: shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
+        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
 
 
 async def test_the_pairs_do_not_offer_to_open_the_pairs(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
-        await chat.until(lambda: "F2 Pairs" in shown(chat))
+        await chat.until(lambda: "F2 Pairs" in keys_shown(chat))
         await open_pairs(chat)
-        await chat.until(lambda: "Own pair" in shown(chat))
-        assert "F2" not in shown(chat)
+        await chat.until(lambda: "Own pair" in keys_shown(chat))
+        assert "F2" not in keys_shown(chat)
 
 
 async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(open_chat: OpenChat) -> None:
     def offered() -> set[str]:
-        return {"Cancel", "Resume", "Remove"} & set(shown(chat).split())
+        return {"Cancel", "Resume", "Remove"} & set(keys_shown(chat).split())
 
     async with open_chat(size=(120, 24), pair="builtin") as chat:
         screen = await open_pairs(chat)
-        await chat.until(lambda: "Own pair" in shown(chat) and not offered())
+        await chat.until(lambda: "Own pair" in keys_shown(chat) and not offered())
         job = PullJob(find("qwen3-8b").spec, "paused")
         chat.app.pulls.jobs.append(job)
         await chat.until(lambda: offered() == {"Cancel", "Resume"})
@@ -145,16 +137,16 @@ async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(op
         await chat.ask("hello")
         await chat.press("f8")
         await chat.reached(InspectorScreen)
-        await chat.until(lambda: "← Earlier → Later" in shown(chat))
+        await chat.until(lambda: "← Earlier → Later" in keys_shown(chat))
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
         await chat.press("escape", "f6")
         await chat.reached(SessionsScreen)
-        await chat.until(lambda: "r Rename" in shown(chat))
-        assert "Enter" not in shown(chat)
+        await chat.until(lambda: "r Rename" in keys_shown(chat))
+        assert "Enter" not in keys_shown(chat)
         assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
         for screen in (SessionsScreen, PairsScreen):
             await chat.reached(screen)
             for columns in (40, 80, 120):
                 await chat.pilot.resize_terminal(columns, 24)
-                await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(shown(chat).split()))
+                await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(keys_shown(chat).split()))
             await chat.press("escape", "f2")

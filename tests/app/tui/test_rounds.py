@@ -1,5 +1,7 @@
 """The round inspector and the chat's totals."""
 
+import os
+import signal
 from dataclasses import replace
 
 import pytest
@@ -12,7 +14,7 @@ from app.tui.keys.in_force import Keys
 from app.tui.screens.inspector import InspectorScreen, excerpt
 from app.tui.screens.totals import TotalsScreen, rows
 from app.tui.widgets.token_text import round_sentence, round_text
-from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
 
 
 def drafted(accepted: int, own: str = "!", seconds: float = 0.03) -> DraftRound:
@@ -57,6 +59,33 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
     (span,) = [s for s in shown.spans if "reverse" in str(s.style)]
     assert shown.plain[span.start : span.end] == "HERE␛"
     assert span.start <= 2 * width and "\x1b" not in shown.plain
+
+
+async def test_an_answer_that_ended_before_its_first_round_offers_none(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 24)) as chat:
+        await chat.type("read")
+        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
+        await chat.press("escape")
+        await chat.until(lambda: "F5 Compare" in keys_shown(chat))
+        assert "F8 Rounds" not in keys_shown(chat)
+        await chat.press("f8")
+        await chat.noticed("no rounds")
+
+
+async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 24), process=True) as chat:
+        await chat.type("read")
+        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
+        await chat.press("f8")
+        screen = await chat.reached(InspectorScreen)
+        pid = chat.app.link.client.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await chat.until(lambda: not chat.app.chat.state.logs)
+        await chat.pilot.pause(0.3)
+        assert chat.app.screen is screen
+        await chat.press("escape")
+        await chat.back_in_chat()
 
 
 async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(open_chat: OpenChat) -> None:
