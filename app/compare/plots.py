@@ -100,19 +100,15 @@ def _draw_bars(axes: "Axes", groups: list[tuple[str, Comparison]]) -> None:
 def _draw_lines(axes: "Axes", record: Record) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of both.
+    # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of the color.
     names = list(dict.fromkeys(_line_name(record.settings[place]) for place in record.drafting))
     looks = {name: (f"C{place}", MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
     for line in series(record):
         color, marker = looks[line.label]
-        axes.plot(line.lengths, line.speeds, label=line.label, color=color, marker=marker)
+        axes.plot(line.lengths, line.speeds, label=f"{line.label}, by length", color=color, marker=marker)
         axes.fill_between(line.lengths, line.lows, line.highs, alpha=0.15, color=color)
-    for place in record.drafting:
-        setting = record.settings[place]
-        if setting.draft_length is None:
-            color, marker = looks[_line_name(setting)]
-            speed = record.speed(place)
-            axes.axhline(speed, linestyle="--", label=setting.label, color=color, marker=marker)
+    for name, speed in auto_speeds(record).items():
+        axes.axhline(speed, linestyle="--", label=f"{name}, length auto", color=looks[name][0])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
 

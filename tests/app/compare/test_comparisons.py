@@ -162,7 +162,9 @@ def test_a_picture_is_xml_whatever_its_words_and_draws_all_prompts_only_beside_t
     assert any(text.startswith("a pair ␇: ") for text in texts)
 
 
-def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path: Path) -> None:
+def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths_and_no_two_lines_one_name(
+    tmp_path: Path,
+) -> None:
     settings = [
         Setting(drafter, length, temperature)
         for drafter in ("model", "lookup")
@@ -170,8 +172,11 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths(tmp_path
         for temperature in (0.0, 0.8)
     ]
     export(record_of(gathered([0.01], [0.01], of=wanted(*settings, repeats=1))), tmp_path / "lines.svg")
-    dashed = re.findall(r"stroke-dasharray: [^\"]*?stroke: (#\w+)", (tmp_path / "lines.svg").read_text())
-    assert len(set(dashed)) == 4
+    picture = (tmp_path / "lines.svg").read_text()
+    assert len(set(re.findall(r"stroke-dasharray: [^\"]*?stroke: (#\w+)", picture))) == 4
+    names = {f"{drafter}{at}" for drafter in ("model", "lookup") for at in ("", " at 0.8")}
+    for how in ("by length", "length auto"):
+        assert all(picture.count(f"<!-- {name}, {how} -->") == 1 for name in names)
 
 
 def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
