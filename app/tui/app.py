@@ -228,7 +228,7 @@ class ChatApp(Program):
         self.push_screen(ThemePalette())
 
     def action_command_palette(self) -> None:
-        if not isinstance(self.screen, Palette):
+        if not any(isinstance(screen, Palette) for screen in self.screen_stack):  # the help may lie over it
             self.push_screen(Palette(id="--command-palette"))
 
     async def action_command(self, text: str) -> None:

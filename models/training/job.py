@@ -66,13 +66,13 @@ class Job:
         """What was made, and its acceptance by depth on texts that were kept out."""
         self._read(report)
         fit, held = self._fit()
-        pace, looked = Pace(fit.progress.tokens), fit.progress.files
+        pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
 
         def fitted(progress: Progress) -> None:
             nonlocal looked
             done, look = progress.tokens, []
             # Ended early, it would have learnt at high rates only: the end is brought near instead.
-            fit.tokens = pace.reached(done, fit.tokens, self._seconds_left())
+            fit.tokens = pace.reached(done, wanted, self._seconds_left())
             if progress.files >= looked + SHOWN:
                 looked, look = progress.files, fit.acceptance(held)
             left = pace.left(done, fit.tokens)

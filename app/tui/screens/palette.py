@@ -5,7 +5,7 @@ from functools import partial
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
 from textual.theme import ThemeProvider
 from textual.widgets import Button, Input
@@ -40,6 +40,10 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         """The theme's, after another one was chosen: the app passes its palette over (Textual 8.2.8)."""
         self.app.stylesheet.update(self)
         self._gather_commands(self.query_one(Input).value)
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(CommandList).size:  # as in `ItemList`
+            super()._action_command_list(action)
 
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
         if not self.was_closed:

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from textual.app import App, SuspendNotSupported
 from textual.events import Key, Paste
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 
 from app.shell.errors import BadInput
@@ -108,6 +109,10 @@ first line brings earlier prompts back."""
         fitting = (hint for hint in hints if cell_len(hint) <= self.content_size.width)
         self.placeholder = next(fitting, hints[-1])
         self.call_after_refresh(self.scroll_cursor_visible)
+
+    def render_line(self, y: int) -> Strip:
+        # Where a wide terminal gets narrow, the sides of before leave no column; Textual fails there (8.2.8).
+        return super().render_line(y) if self.content_size.width else Strip.blank(0)
 
     def load_text(self, text: str) -> None:
         super().load_text(printable(text))

@@ -110,6 +110,21 @@ def test_an_end_that_comes_nearer_is_reached_with_low_rates(
     assert len(rates) < 40 and rates[-1] < 0.2
 
 
+def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "EPOCHS", 4)
+    seen, slow = [], iter([True])
+    honest = job.Fit.learn
+    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: seen.append(batch.count) or honest(fit, batch))
+    reached = job.Pace.reached
+    monkeypatch.setattr(
+        job.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
+    )
+    assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--hours", "1"]) == 0
+    assert sum(seen) > 2000, "four epochs"
+
+
 def test_a_dry_run_says_what_it_takes_and_makes_nothing(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,3 +113,15 @@ async def test_a_dialog_that_is_done_while_its_help_is_read_closes_too(open_chat
         await chat.until(lambda: not dialog.is_running)
         await asyncio.to_thread(dialog.from_thread, shown.append, "after")
         assert shown == ["before"]
+
+
+async def test_the_palette_is_open_once_and_turns_no_page_that_it_has_not(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 24)) as chat:
+        for key in ("ctrl+p", "f2"):
+            chat.press_at_once(key, "pagedown", "pageup")
+            await chat.until(lambda: chat.app.screen is not chat.app.chat)
+            await chat.pilot.pause()
+            await chat.press("f1", "ctrl+p")
+            assert sum(isinstance(screen, Palette) for screen in chat.app.screen_stack) == 1
+            while chat.app.screen is not chat.app.chat:
+                await chat.press("escape")

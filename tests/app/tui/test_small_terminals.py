@@ -116,3 +116,13 @@ async def test_in_twelve_rows_no_toast_lies_over_a_question(open_chat: OpenChat)
         assert "│  May the file be replaced? May the   │" in chat.screen
         await chat.press("escape")
         await chat.shows("It went wrong")
+
+
+async def test_the_terminal_gets_narrow_while_the_help_lies_over_a_wide_chat(open_chat: OpenChat) -> None:
+    async with open_chat(size=(120, 40)) as chat:
+        await chat.press("f1")
+        await chat.pilot.resize_terminal(20, 6)
+        await chat.press("escape")
+        await chat.back_in_chat()
+        await chat.pilot.resize_terminal(60, 12)
+        await chat.shows("Ask something.")

@@ -1,0 +1,67 @@
+"""Whatever is typed in whatever order, at any size, also while the engine dies: the chat goes on."""
+
+import os
+import random
+import signal
+from contextlib import suppress
+
+import pytest
+
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+KEYS = ("enter,escape,tab,shift+tab,up,down,left,right,home,end,pageup,pagedown,backspace,delete,space,slash,"
+        "f1,f2,f3,f4,f5,f6,f7,f8,f9,f10,ctrl+a,ctrl+b,ctrl+d,ctrl+e,ctrl+f,ctrl+g,ctrl+j,ctrl+k,ctrl+l,ctrl+n,"
+        "ctrl+o,ctrl+p,ctrl+r,ctrl+t,ctrl+u,ctrl+w,ctrl+y,ctrl+z,alt+n,alt+enter,shift+enter,"
+        "a,b,c,d,e,i,j,k,n,o,p,r,s,t,u,v,w,x,y,J,@,1").split(",")  # fmt: skip
+PROMPTS = ("hold", "slow", "slow", "read", "fail", "refuse", "markdown", "think", "controls", "full",
+           "differ", "echo a", "x" * 3000, "@none.txt", "/new", "/edit", "/temporary", "/compare", "/sweep",
+           "/resume last", "/temperature 1.2", "/length 3", "/system be kind", "/export", "/again",
+           "/continue", "/rounds", "/pairs", "/chats", "/keys", "/marks", "/theme", "/nonsense")  # fmt: skip
+SIZES = [(20, 6), (40, 12), (80, 24), (120, 40), (200, 60)]
+STEPS = 250
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
+async def test_any_keys_in_any_order_end_nothing(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, seed: int, process: bool
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    draw = random.Random(seed)
+    async with open_chat(size=draw.choice(SIZES), process=process, toasts=True) as chat:
+        done: list[str] = []
+        for _ in range(STEPS):
+            done.append(await _step(chat, draw, process))
+            assert chat.app._exception is None, f"after {done[-12:]}"
+        for _ in range(12):
+            await chat.press("escape")
+        await chat.back_in_chat()
+
+
+async def _step(chat: Chat, draw: random.Random, process: bool) -> str:
+    """Do something; what it was."""
+    kind = draw.random()
+    if kind < 0.55:
+        keys = draw.choices(KEYS, k=draw.randint(1, 4))
+        await chat.press(*keys)
+        return f"keys {keys}"
+    if kind < 0.7:
+        keys = draw.choices(KEYS, k=draw.randint(2, 6))
+        chat.press_at_once(*keys)
+        await chat.pilot.pause()
+        return f"at once {keys}"
+    if kind < 0.9:
+        text = draw.choice(PROMPTS)
+        if chat.app.screen is chat.app.chat:
+            await chat.type(text)
+        return f"prompt {text[:20]}"
+    if kind < 0.96 or not process:
+        size = draw.choice(SIZES)
+        await chat.pilot.resize_terminal(*size)
+        return f"size {size}"
+    with suppress(ProcessLookupError):
+        pid = chat.app.link.client.pid
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+    return "killed"
