@@ -38,7 +38,7 @@ LLAMA_8B = head(
 HEADS = {
     "SmolLM2-135M": (
         head(
-            "8-bit, ships", SMOLLM2, format_bits("8-bit"), (0.604, 0.350, 0.203, 0.089),
+            "8-bit, ships", SMOLLM2, format_bits("8-bit"), (0.624, 0.361, 0.209, 0.097),
             "measured on texts that its training left out, greedy",
         ),
         head(
