@@ -16,7 +16,6 @@ from app.shell.expected_speed import SOURCE, why_none, with_range
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
-from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.sample import sample
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.installed import installed
@@ -65,7 +64,7 @@ with what answers now; on another row it shows that pair, with the key that down
             yield Static(sample(), id="welcome-sample")
             yield Static(Content(self._about()))
             yield Static(Content("Looking at what fits this machine…"), id="suggestions")
-            yield ItemList(markup=False)
+            yield OptionList(markup=False)
             yield Static(Content(WAY_ON), id="way-on")
 
     def on_mount(self) -> None:

@@ -42,7 +42,8 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         self._gather_commands(self.query_one(Input).value)
 
     def _action_command_list(self, action: str) -> None:
-        if self.query_one(CommandList).size:  # as in `ItemList`
+        # Textual fails on keys that turn pages before the list has a place (8.2.8).
+        if self.query_one(CommandList).size:
             super()._action_command_list(action)
 
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
