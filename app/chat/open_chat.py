@@ -56,7 +56,6 @@ class OpenChat:
     def can_stop(self) -> bool:
         return self.link.tuning is not None or self.running is not None or self.editing is not None
 
-    @property
     def with_rounds(self) -> list[AnswerLog]:
         """Of answers that have rounds or are about to."""
         return [log for log in self.logs if log.rounds or not log.over]

@@ -180,7 +180,7 @@ class ChatScreen(Screen[None]):
     def applies(self, action: str) -> bool:
         """Whether there is something for it to be done with."""
         if action == "inspect":
-            return bool(self.state.with_rounds)
+            return bool(self.state.with_rounds())
         asked = self.state.conversation.last is not None
         if action == "app.command('marks')":
             return asked
@@ -197,8 +197,8 @@ class ChatScreen(Screen[None]):
         self.view.note(f"Drafting is {'on' if drafts else 'off'} for the next answer.")
 
     def action_inspect(self) -> None:
-        if logs := self.state.with_rounds:
-            self.app.push_screen(InspectorScreen(logs))
+        if self.state.with_rounds():
+            self.app.push_screen(InspectorScreen(self.state.with_rounds))
         else:
             self.view.note("There are no rounds to look at yet. Send a prompt first.", "mistake")
 

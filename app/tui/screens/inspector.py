@@ -1,6 +1,6 @@
 """The rounds of an answer, one per row, and the place of each in the text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -32,14 +32,21 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         bind("right", "answer(1)", "Later", "rounds.later", "The answer after"),
     ]
 
-    def __init__(self, logs: Sequence[AnswerLog]) -> None:
+    def __init__(self, logs: Callable[[], list[AnswerLog]]) -> None:
+        """`logs`: of the chat's answers, which may become more meanwhile; not empty."""
         super().__init__()
-        self.logs = logs
-        self.place = len(logs) - 1
+        self._logs = logs
+        self.answer = logs()[-1]
 
     @property
-    def answer(self) -> AnswerLog:
-        return self.logs[self.place]
+    def logs(self) -> list[AnswerLog]:
+        """The one that is shown stays, also where its answer was taken back."""
+        logs = self._logs()
+        return logs if self.answer in logs else [*logs, self.answer]
+
+    @property
+    def place(self) -> int:
+        return self.logs.index(self.answer)
 
     @property
     def chosen(self) -> DraftRound | None:
@@ -64,9 +71,9 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         self._describe()
 
     def action_answer(self, step: int) -> None:
-        place = min(max(self.place + step, 0), len(self.logs) - 1)
-        if place != self.place:
-            self.place = place
+        answer = self.logs[min(max(self.place + step, 0), len(self.logs) - 1)]
+        if answer is not self.answer:
+            self.answer = answer
             self.query_one(OptionList).highlighted = None
             self.show_answer()
 
@@ -89,6 +96,9 @@ Up and down walk the rounds; the text above shows the round's place in the answe
             if follows:
                 rows.highlighted = len(rounds) - 1
             self._describe()
+        state = "" if self.answer.over else ", being written"
+        title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {len(rounds)} rounds"
+        self.query_one("#rounds-title", Static).update(Content(title))
 
     def _row(self, number: int, played: DraftRound) -> Content:
         narrow = self.size.width < 60
@@ -99,14 +109,11 @@ Up and down walk the rounds; the text above shows the round's place in the answe
 
     def _describe(self) -> None:
         chosen, log = self.chosen, self.answer
-        state = "" if log.over else ", being written"
-        title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {len(log.rounds)} rounds"
         text, sentence = Content("Nothing was written yet."), ""
         if chosen is not None:
             number = (self.query_one(OptionList).highlighted or 0) + 1
             text = excerpt(log.text, chosen, self.size.width - 4)
             sentence = f"Round {number}: {round_sentence(chosen)}"
-        self.query_one("#rounds-title", Static).update(Content(title))
         self.query_one("#rounds-text", Static).update(text)
         self.query_one("#rounds-sentence", Static).update(Content(sentence))
 

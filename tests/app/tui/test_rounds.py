@@ -128,10 +128,22 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: Ope
         await chat.shows("3 of 3 (100%)", "In Latin.")
 
 
+async def test_an_answer_that_begins_while_rounds_are_looked_at_can_be_walked_to(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.type("slow")
+        await chat.type("hello")  # waits for its turn
+        screen = await inspect(chat)
+        title = screen.query_one("#rounds-title", Static)
+        await chat.until(lambda: "Answer 1 of 2" in str(title.content))
+        await chat.press("right")
+        await chat.until(lambda: "Answer 2 of 2 · " in str(title.content) and screen.chosen is not None)
+
+
 async def test_the_tokens_of_all_rounds_begin_in_one_column(open_chat: OpenChat) -> None:
     long = replace(drafted(0), drafted=(" a",) * 13)
+    logs = [log_of(plain(0.02), drafted(0), long)]
     async with open_chat() as chat:
-        await chat.push(InspectorScreen([log_of(plain(0.02), drafted(0), long)]))
+        await chat.push(InspectorScreen(lambda: logs))
         await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
 
 
