@@ -75,8 +75,14 @@ the chat at the message that was found."""
         self.query_one(OptionList).highlighted = None  # the best hit comes first
         self.load()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.query_one(OptionList).focus()
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The first Enter goes to the list, the second opens; both may come before the search is over."""
+        await self._load()
+        options = self.query_one(OptionList)
+        if self.focused is options:
+            options.action_select()
+        else:
+            self.set_focus(options)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._row(event.option_id))

@@ -193,6 +193,19 @@ async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
         assert opened.app.focused is opened.area
 
 
+async def test_a_search_and_two_enters_in_one_read_open_the_first_hit(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    one, messages = long_chat(turns=60)
+    put(tmp_path, (one, [*messages[:41], replace(messages[41], text="the needle"), *messages[42:]]))
+    async with open_chat(size=(100, 30)) as opened:
+        await opened.press("f6")
+        await opened.reached(SessionsScreen)
+        opened.press_at_once("slash", *"needle", "enter", "enter")
+        await opened.back_in_chat()
+        await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+
+
 async def test_a_hit_on_another_branch_brings_it_into_view_or_waits_for_the_answer_being_written(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
