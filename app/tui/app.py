@@ -39,6 +39,7 @@ from app.tui.terminal.signals import end_on_signals, suspend_between_steps
 from app.tui.theme import OWN_THEMES, kept, readable
 from app.tui.widgets.download_list import outcome, paused_line, short_line
 from app.tui.widgets.message_actions import copy
+from app.tui.widgets.notices import show_toast
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
 
@@ -209,7 +210,7 @@ class ChatApp(Program):
 
     def _copy(self, text: str) -> None:
         copy(self, text)
-        self.notify(f"Copied {counted(len(text), 'character')}.", timeout=COPIED_SECONDS)
+        show_toast(self, f"Copied {counted(len(text), 'character')}.", COPIED_SECONDS)
 
     def applies(self, action: str) -> bool:
         return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)
@@ -268,7 +269,7 @@ class ChatApp(Program):
 
     def _explain_leaving(self, kept: str = "") -> None:
         self._ctrl_c_at = time.monotonic()
-        self.notify(f"{kept}Press Ctrl+C again to leave.", timeout=CTRL_C_SECONDS)
+        show_toast(self, f"{kept}Press Ctrl+C again to leave.", CTRL_C_SECONDS)
 
     def _pump(self) -> None:
         if self.chat.is_mounted and self.is_running:

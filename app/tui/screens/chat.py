@@ -4,7 +4,6 @@ import asyncio
 
 from textual.app import ComposeResult
 from textual.events import Paste, Resize
-from textual.screen import Screen
 
 from app.chat.attachments import attach, mentioned, mistyped
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent, PairLoading
@@ -18,6 +17,7 @@ from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced, request_poster
 from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
 from app.tui.widgets.below import Below
 from app.tui.widgets.conversation_view import ConversationView
@@ -35,7 +35,7 @@ KEEP_SECONDS = 1.0
 """How much of what is being written a sudden end may cost."""
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(SelectingScreen[None]):
     BINDINGS = [
         bind("f4,ctrl+t", "toggle_drafting", "Draft", "chat.draft",
              "Switch drafting on or off for the next answer"),

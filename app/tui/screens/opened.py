@@ -6,17 +6,18 @@ from typing import ParamSpec
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.content import Content
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ScreenResultType
 from textual.widgets import Input, OptionList, Static
 
 from app.shell.printable import one_line
 from app.tui.program import Program
+from app.tui.screens.selecting import SelectingScreen
 from app.tui.widgets.key_line import KeyLine
 
 P = ParamSpec("P")
 
 
-class OpenedScreen(Screen[ScreenResultType]):
+class OpenedScreen(SelectingScreen[ScreenResultType]):
     """A screen that gives its result once, whatever still comes to it afterwards.
 
     Keys that are read together reach a screen before the first of them closes it, and threads end late;

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from textual.app import App
-from textual.notifications import SeverityLevel
+from textual.notifications import Notification, Notify, SeverityLevel
 
 from app.chat.chat_view import Kind
 from app.shell.printable import printable
@@ -19,6 +19,7 @@ SECONDS: dict[Kind, float] = {"info": 4.0, "mistake": 2.0, "warning": 8.0, "erro
 """How long a toast stays at least."""
 CHARACTERS_A_SECOND = 15
 """That a person reads."""
+LEAST_SECONDS = 0.001
 KEPT = 200
 LONGEST, TOAST = 1500, 400
 """Characters: a notice may quote what a person pasted."""
@@ -29,6 +30,22 @@ class Notice:
     text: str
     kind: Kind
     when: datetime = field(default_factory=datetime.now)
+
+
+class Toasted(Notification):
+    """Where its time ends just as a screen shows it, Textual would wait for less than no time: for ever."""
+
+    @property
+    def time_left(self) -> float:
+        return max(super().time_left, LEAST_SECONDS)
+
+    @property
+    def has_expired(self) -> bool:
+        return super().time_left <= 0
+
+
+def show_toast(app: App[Any], text: str, seconds: float, severity: SeverityLevel = "information") -> None:
+    app.post_message(Notify(Toasted(text, severity=severity, timeout=seconds)))
 
 
 class Notices:
@@ -49,7 +66,7 @@ class Notices:
         if kind in ("warning", "error"):
             self._needed_until = time.monotonic() + seconds
         toast = printable(shortened(text, TOAST))
-        app.notify(toast, severity=SEVERITIES[kind], timeout=seconds, markup=False)
+        show_toast(app, toast, seconds, SEVERITIES[kind])
 
     def clear_read(self, app: App[Any]) -> None:
         """Take the toasts away, unless there is a warning or an error that takes longer to read."""

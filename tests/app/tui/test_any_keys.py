@@ -1,4 +1,4 @@
-"""Whatever is typed in whatever order, at any size, also while the engine dies: the chat goes on."""
+"""Any keys, clicks, drags and pastes, at any size, also while the engine dies: the chat goes on."""
 
 import os
 import random
@@ -6,6 +6,7 @@ import signal
 from contextlib import suppress
 
 import pytest
+from textual.events import Paste
 
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -17,14 +18,25 @@ PROMPTS = ("hold", "slow", "slow", "read", "fail", "refuse", "markdown", "think"
            "differ", "echo a", "x" * 3000, "@none.txt", "/new", "/edit", "/temporary", "/compare", "/sweep",
            "/resume last", "/temperature 1.2", "/length 3", "/system be kind", "/export", "/again",
            "/continue", "/rounds", "/pairs", "/chats", "/keys", "/marks", "/theme", "/nonsense")  # fmt: skip
+PASTES = (
+    "one line",
+    "a\n" * 5,
+    "x\n" * 4000,
+    "\x1b[31mred\x00",
+    "/etc/passwd",
+    "'/tmp/a b.txt'",
+    "\r\n\r\n",
+    "🙂" * 30,
+)
 SIZES = [(20, 6), (40, 12), (80, 24), (120, 40), (200, 60)]
 STEPS = 250
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*_watch_selections")  # Textual's, of a screen that ends
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
-async def test_any_keys_in_any_order_end_nothing(
+async def test_whatever_a_person_does_in_any_order_ends_nothing(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, seed: int, process: bool
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
@@ -39,6 +51,19 @@ async def test_any_keys_in_any_order_end_nothing(
         await chat.back_in_chat()
 
 
+async def _point(chat: Chat, draw: random.Random) -> str:
+    """Do something with the mouse; what it was."""
+    width, height = chat.app.size
+    start, end = ((draw.randrange(width), draw.randrange(height)) for _ in range(2))
+    if draw.random() < 0.5:
+        await chat.pilot.click(offset=start, times=draw.choice((1, 1, 2, 3)))
+        return f"click {start}"
+    await chat.pilot.mouse_down(offset=start)
+    await chat.pilot.hover(offset=end)
+    await chat.pilot.mouse_up(offset=end)
+    return f"drag {start} {end}"
+
+
 async def _step(chat: Chat, draw: random.Random, process: bool) -> str:
     """Do something; what it was."""
     kind = draw.random()
@@ -46,11 +71,18 @@ async def _step(chat: Chat, draw: random.Random, process: bool) -> str:
         keys = draw.choices(KEYS, k=draw.randint(1, 4))
         await chat.press(*keys)
         return f"keys {keys}"
-    if kind < 0.7:
+    if kind < 0.65:
         keys = draw.choices(KEYS, k=draw.randint(2, 6))
         chat.press_at_once(*keys)
         await chat.pilot.pause()
         return f"at once {keys}"
+    if kind < 0.75:
+        return await _point(chat, draw)
+    if kind < 0.78:
+        text = draw.choice(PASTES)
+        chat.app.screen.post_message(Paste(text))
+        await chat.pilot.pause()
+        return f"paste {text[:10]!r}"
     if kind < 0.9:
         text = draw.choice(PROMPTS)
         if chat.app.screen is chat.app.chat:

@@ -1,10 +1,12 @@
 """Toasts: how long one stays, and what makes it go."""
 
 import pytest
+from textual.notifications import SeverityLevel
 
 from app.engine.protocol import TuningEnded
 from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
+from app.tui.widgets.notices import Toasted, show_toast
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -12,13 +14,12 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds: list[float] = []
-    notify = ChatApp.notify
 
-    def watched(app: ChatApp, message: str, **options: float) -> None:
-        seconds.append(options["timeout"])
-        notify(app, message, **options)  # pyright: ignore[reportArgumentType]
+    def watched(app: ChatApp, text: str, lasts: float, severity: SeverityLevel) -> None:
+        seconds.append(lasts)
+        show_toast(app, text, lasts, severity)
 
-    monkeypatch.setattr(ChatApp, "notify", watched)
+    monkeypatch.setattr("app.tui.widgets.notices.show_toast", watched)
     async with open_chat((80, 24), toasts=True) as chat:
         await chat.type("/nonsense")
         await chat.shows("There is no command /nonsense.")
@@ -30,6 +31,11 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
         assert seconds[-1] > 20
         await chat.ask("hello")
         assert "scripted failure" in chat.screen, "an error stays until it was read"
+
+
+def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> None:
+    late = Toasted("text", timeout=-1e-4)
+    assert late.has_expired and late.time_left > 0
 
 
 async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_start(

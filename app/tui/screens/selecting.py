@@ -1,0 +1,23 @@
+"""Selecting text with the mouse, where Textual's own way would end the program."""
+
+from textual.geometry import Offset
+from textual.screen import Screen, ScreenResultType
+from textual.widget import Widget
+
+
+class SelectingScreen(Screen[ScreenResultType]):
+    """A screen whose text can be selected."""
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """Beside a widget's text, the beginning of that row: Textual counts wrapped rows as lines there."""
+        widget, offset = super().get_widget_and_offset_at(x, y)
+        if widget is not None and x < (left := widget.content_region.x):
+            return super().get_widget_and_offset_at(left, y)
+        return widget, offset
+
+    def get_selected_text(self) -> str | None:
+        """None where a text has become shorter than what was selected of it."""
+        try:
+            return super().get_selected_text()
+        except IndexError:
+            return None

@@ -1,0 +1,43 @@
+"""Selecting text with the mouse."""
+
+from textual.app import App, ComposeResult
+from textual.screen import Screen
+from textual.widgets import Static
+
+from app.tui.screens.selecting import SelectingScreen
+
+WORDS = "one two three four five six seven eight nine ten"
+
+
+class Wrapped(App[None]):
+    """A text of one line on two rows, and one of three lines."""
+
+    CSS = "Static { padding: 0 2; width: 34; }"
+
+    def get_default_screen(self) -> Screen[None]:
+        return SelectingScreen()
+
+    def compose(self) -> ComposeResult:
+        yield Static(WORDS, id="wrapped")
+        yield Static("a\nb\nc", id="lines")
+
+
+async def test_a_drag_from_beside_a_wrapped_text_selects_from_the_beginning_of_that_row() -> None:
+    app = Wrapped()
+    async with app.run_test(size=(60, 10)) as pilot:
+        assert app.query_one("#wrapped").content_region.height == 2
+        await pilot.mouse_down(offset=(0, 1))
+        await pilot.hover(offset=(9, 1))
+        await pilot.mouse_up(offset=(9, 1))
+        assert app.screen.get_selected_text() == "seven ei"
+
+
+async def test_a_text_that_becomes_shorter_than_what_is_selected_of_it_ends_nothing() -> None:
+    app = Wrapped()
+    async with app.run_test(size=(60, 10)) as pilot:
+        await pilot.mouse_down(offset=(2, 3))
+        await pilot.hover(offset=(3, 4))
+        await pilot.mouse_up(offset=(3, 4))
+        assert app.screen.get_selected_text() == "b\nc"
+        app.query_one("#lines", Static).update("a")
+        assert app.screen.get_selected_text() is None
