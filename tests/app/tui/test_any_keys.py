@@ -6,6 +6,7 @@ import signal
 from contextlib import suppress
 
 import pytest
+from textual.errors import NoWidget
 from textual.events import Paste
 
 from tests.app.tui.chat_driver import Chat, OpenChat
@@ -55,12 +56,13 @@ async def _point(chat: Chat, draw: random.Random) -> str:
     """Do something with the mouse; what it was."""
     width, height = chat.app.size
     start, end = ((draw.randrange(width), draw.randrange(height)) for _ in range(2))
-    if draw.random() < 0.5:
-        await chat.pilot.click(offset=start, times=draw.choice((1, 1, 2, 3)))
-        return f"click {start}"
-    await chat.pilot.mouse_down(offset=start)
-    await chat.pilot.hover(offset=end)
-    await chat.pilot.mouse_up(offset=end)
+    with suppress(NoWidget):  # a screen that does not yet have the terminal's size
+        if draw.random() < 0.5:
+            await chat.pilot.click(offset=start, times=draw.choice((1, 1, 2, 3)))
+            return f"click {start}"
+        await chat.pilot.mouse_down(offset=start)
+        await chat.pilot.hover(offset=end)
+        await chat.pilot.mouse_up(offset=end)
     return f"drag {start} {end}"
 
 
