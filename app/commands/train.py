@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "characters": SIZED,
     "layer_skip": (),
 }
-"""What can be made, and the options that each has a use for."""
+"""The kinds of drafter, and the options that apply to each."""
 
 
 class Stopped(Exception):
@@ -48,9 +48,7 @@ def command(
     kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="What is made.")] = "eagle",
     tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1000, help="Tokens of text that it learns from, or characters: 1,000,000 if left out."
-        ),
+        typer.Option(min=1000, help="Tokens (or characters) of text to learn from: 1,000,000 if left out."),
     ] = None,
     texts: Annotated[
         list[str] | None,
@@ -88,8 +86,8 @@ def command(
     smaller one that reads characters; layer_skip is a search for those of the target's own layers that draft
     best.
 
-    It may be stopped at any time (Ctrl+C), and the same command goes on where it was. When it is done every
-    command uses the drafter with this target, but for one that reads characters: --draft names that.
+    Ctrl+C may stop it at any time, and the same command goes on where it was. Afterwards every command uses
+    the drafter with this target; only the `characters` kind has to be named by --draft.
     """
     given = {
         "--tokens": tokens, "--texts": texts, "--from-chats": from_chats, "--hours": hours, "--bits": bits,
@@ -145,7 +143,7 @@ def command(
 
 
 def _check_options(kind: str, given: Mapping[str, object]) -> None:
-    """Raise BadInput for a kind that is not there, and for an option that says nothing to it."""
+    """Raise BadInput for an unknown kind, or an option that does not apply to the kind."""
     if kind not in KINDS:
         raise BadInput(f"--kind is {kind}; it must be one of: {', '.join(KINDS)}.")
     for option, value in given.items():
