@@ -35,7 +35,7 @@ def failure(error: Exception) -> tuple[int, str]:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """One or two lines; or the help of a group that was given no command."""
+    """The error in one or two lines, or the help of a group that was called without a command."""
     context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
     message = error.format_message()
     if context is not None and message == context.get_help():
