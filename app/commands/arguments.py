@@ -87,15 +87,15 @@ class PairArguments:
         int | None,
         typer.Option(
             metavar="N",
-            help="Bits of the weights of a head that comes unquantized: 8, 4 or another number that MLX "
-            "packs, 16 to keep it as it is. If left out, as many as the target's.",
+            help="Quantize the weights of an unquantized head to N bits: 8, 4 or another number that MLX "
+            "packs; 16 keeps them as they are. Default: the target's bits.",
         ),
     ] = None
     documents: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FOLDER|FILE|chats",
-            help="Texts of yours to draft from; `chats` are the saved answers. Repeatable.",
+            help="Your own texts to draft from; `chats` are the saved answers. Repeatable.",
         ),
     ] = None
     drafters: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         defaults: where they differ from those of `Options`. Without a seed here, it is random.
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
-    made_of = {
+    replacements = {
         "pair": [
             flag for flag in inspect.signature(PairArguments).parameters.values() if flag.name != "drafters"
         ],
@@ -137,11 +137,11 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         "keeps_seed": [],
     }
     if not names:
-        made_of["options"].append(_parameter("no_draft", NoDraft, False))
+        replacements["options"].append(_parameter("no_draft", NoDraft, False))
 
     def decorated(command: Command) -> Command:
         wanted = inspect.signature(command).parameters
-        flags = [flag for name, parameter in wanted.items() for flag in made_of.get(name, [parameter])]
+        flags = [flag for name, parameter in wanted.items() for flag in replacements.get(name, [parameter])]
 
         @functools.wraps(command)
         def run(**given: Any) -> int | None:

@@ -132,7 +132,7 @@ def _hub() -> Iterator[Finding]:
         return
     try:
         answer = get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS, follow_redirects=True)
-    except Exception as error:  # whatever the network raises, it means the same here
+    except Exception as error:  # every network error means the same here
         fix = "Pulling pairs needs it; everything else works without. Check the network or HF_ENDPOINT."
         yield Finding("Hub", f"{endpoint()} does not answer ({type(error).__name__})", "note", fix)
         return

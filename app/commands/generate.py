@@ -75,7 +75,7 @@ def print_answer(
                 case PrefillProgressed(done, total):
                     progress.show(f"Reading the prompt: {done} of {total} tokens")
                 case TurnsDropped(count):
-                    talk(f"The conversation is long: the oldest {count} messages are not read.")
+                    talk(f"The conversation is long: its oldest {count} messages are left out.")
                 case TextAdded(pieces) if not quiet:
                     progress.clear()
                     data(text_of(pieces), end="")

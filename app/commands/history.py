@@ -48,7 +48,7 @@ def list_chats(
 
 @group.command(epilog=EXAMPLE)
 def search(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words that one message, or a title, has.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words to find in one message or title.")],
     json: args.Json = False,
 ) -> int:
     """Search all texts; exit code 1 if nothing is found."""

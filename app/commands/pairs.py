@@ -60,9 +60,9 @@ def show(
     chip: ChipName = None,
     json: args.Json = False,
 ) -> None:
-    """Show all about one pair, and what may draft for its target.
+    """Show a pair, and the drafters that fit its target.
 
-    With the speed to expect on a Mac, the best drafter first.
+    With the predicted speed on a Mac, the best drafter first.
     """
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)

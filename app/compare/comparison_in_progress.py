@@ -40,7 +40,7 @@ class ComparisonInProgress:
         return run
 
     def _next_length(self) -> Run | None:
-        """If the longest draft lengths were fastest, plan longer ones; the first of their runs."""
+        """If the longest draft lengths were fastest, plan longer ones and return their first run."""
         record = None if self.broken_off else self.record()
         longer = self.plan.longer(record.speed) if record is not None else None
         if longer is None:

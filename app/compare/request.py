@@ -53,7 +53,7 @@ def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
     except OutOfRange as error:
         raise BadInput(str(error)) from None
     if not any(setting.drafts for setting in wanted):
-        raise BadInput("Nothing there drafts. Name a length above 0, for example length=1-4.")
+        raise BadInput("None of these settings drafts. Give a length above 0, for example length=1-4.")
     questions = _questions(given.get("prompts", LAST), conversation)
     return plan(questions, wanted, options, int(repeats), climbs="length" not in given)
 

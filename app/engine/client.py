@@ -59,7 +59,7 @@ class EngineClient:
         return self._process.poll() if self._process else None
 
     def start(self) -> None:
-        """Start a process, after the `Died` of one before; OSError if it cannot be started."""
+        """Start a process, after the `Died` of an earlier one; OSError if it cannot be started."""
         if self._reader is not None:
             self._reader.join(QUIT_SECONDS)
         its_requests, requests = Pipe(duplex=False)

@@ -30,8 +30,8 @@ FORMATS = (
     Format("[PREFIX]", "[SUFFIX]", ""),  # Codestral
 )
 CANNOT = (
-    "cannot fill in text between two others: it has no tokens for that. Leave out what comes after, or "
-    "choose a model that has: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or Codestral."
+    "has no fill-in-the-middle tokens, so it cannot fill a gap. Leave out the text after it, or choose a "
+    "model that has them: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or Codestral."
 )
 """The message for a model without any of these formats, to follow its name."""
 ENDS = (

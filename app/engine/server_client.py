@@ -113,7 +113,9 @@ class ServerClient:
             self._events.put(AnswerFailed(request.id, self._unreachable(error)))
         except (httpx2.HTTPError, ValueError) as error:
             self._events.put(
-                AnswerFailed(request.id, f"{self.url} broke off: {error or type(error).__name__}.")
+                AnswerFailed(
+                    request.id, f"The connection to {self.url} broke: {error or type(error).__name__}."
+                )
             )
 
     def _cancel(self, number: int) -> None:
@@ -125,7 +127,7 @@ class ServerClient:
 
     def _unreachable(self, error: httpx2.HTTPError) -> str:
         why = str(error) or type(error).__name__
-        return f"Nobody answers at {self.url} ({why}). Start the server there: mlx-spec serve."
+        return f"No server answers at {self.url} ({why}). Start one there: mlx-spec serve."
 
     def _ask(self, path: str, read: Callable[[httpx2.Response], T]) -> T:
         try:
@@ -137,7 +139,7 @@ class ServerClient:
         try:
             return read(response)
         except (ValueError, LookupError, TypeError):
-            raise BadInput(f"What answers at {self.url} is no mlx-spec of this version.") from None
+            raise BadInput(f"The server at {self.url} is not mlx-spec of this version.") from None
 
 
 def _error_text(response: httpx2.Response) -> str:

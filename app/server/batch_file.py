@@ -40,12 +40,12 @@ def read_requests(file: Path) -> list[BatchRequest]:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
             raise BadInput(
-                f"Line {number} of {file} is no request of a batch: {place and f'{place}: '}{first['msg']}. "
+                f"Line {number} of {file} is not a batch request: {place and f'{place}: '}{first['msg']}. "
                 'Each needs "custom_id", "method": "POST", "url" and "body".'
             ) from None
         if request.custom_id in requests:
             raise BadInput(
-                f"Line {number} of {file} has the custom_id of another: {request.custom_id[:100]}."
+                f"Line {number} of {file} repeats an earlier custom_id: {request.custom_id[:100]}."
             )
         requests[request.custom_id] = request
     if not requests:

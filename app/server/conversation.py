@@ -72,7 +72,7 @@ def text_of(content: str | Sequence[Part] | None, place: str) -> str:
 
 def not_read(kind: str, place: str) -> Problem:
     """The error for a part of a conversation that is not text."""
-    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not read here.", param=place)
+    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not supported here.", param=place)
 
 
 def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:

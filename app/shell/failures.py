@@ -25,7 +25,7 @@ def failure(error: Exception) -> tuple[int, str]:
         case AppError() | ModelsError() | SpecError():
             return exit_codes.WRONG_USE, str(error)
         case OSError():
-            message = f"The system says: {error}"
+            message = f"The system reports: {error}"
         case _ if is_lack_of_memory(error):
             message = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
         case _:
