@@ -62,7 +62,7 @@ def test_a_file_is_answered_as_generate_answers(
 def test_only_what_is_missing_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The scripted engine tells the seed that it was asked for."""
+    """The scripted engine answers with the seed of the request."""
     monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
     asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"

@@ -1,4 +1,4 @@
-"""`mlx-spec complete`: which text stands around the place, what is printed, what is refused."""
+"""`mlx-spec complete`: the text around the gap, what is printed, what is refused."""
 
 import io
 import json
@@ -22,7 +22,7 @@ FILL_IN = ["complete", "--draft-length", "2"]
 
 @pytest.fixture
 def coder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedPair:
-    """A model for code that fills every gap with `return x`."""
+    """A code model that fills every gap with `return x`."""
     make_tokenizer(tmp_path / "coder", special=(*SPECIAL, *FORMATS[0], "<|file_sep|>"))
     tokenizer = load_tokenizer(tmp_path / "coder")
     end = tokenizer.convert_tokens_to_ids("<|file_sep|>")

@@ -1,4 +1,4 @@
-"""Sweeps without a screen: what may be asked for, what runs, when it goes on."""
+"""Sweeps without a screen: the syntax, the runs, when longer lengths are added."""
 
 from dataclasses import replace
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""What drafting costs is measured once, kept, thrown away when circumstances change, and used."""
+"""The costs of drafting are measured once, saved, used, and discarded when circumstances change."""
 
 import json
 import shutil

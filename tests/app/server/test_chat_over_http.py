@@ -1,4 +1,4 @@
-"""The chat's engine at the other end of HTTP: the same events, and every failure a sentence."""
+"""The chat's engine over HTTP: the same events, and a message for every failure."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ def pair(name: str) -> Load:
 
 
 def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
-    """All that came up to the end of this answer."""
+    """All events up to the end of this answer."""
     events: list[EngineEvent] = []
     end = time.monotonic() + 30
     while not any(is_last(event, number) for event in events):

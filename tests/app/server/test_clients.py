@@ -1,4 +1,4 @@
-"""The clients that people use, against the running server.
+"""Widely used client libraries against the running server.
 
 They take seconds to import: tests do it, as not every one of pytest's workers runs them.
 """
