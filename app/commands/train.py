@@ -36,10 +36,6 @@ KINDS: dict[str, tuple[str, ...]] = {
 """The kinds of drafter, and the options that apply to each."""
 
 
-class Stopped(Exception):
-    """Ctrl+C."""
-
-
 def command(
     target: Annotated[
         str,
@@ -127,7 +123,7 @@ def command(
         def report(step: Any) -> None:
             nonlocal shown, found
             if interrupt.pressed:
-                raise Stopped
+                raise KeyboardInterrupt
             line.show(str(step))
             if step.found not in ("", found) or (not line.seen and time.monotonic() - shown > 60):
                 line.clear()
@@ -136,7 +132,7 @@ def command(
 
         try:
             work.run(report)
-        except (Stopped, KeyboardInterrupt):
+        except KeyboardInterrupt:
             line.clear()
             talk(f"Stopped. {work.stopped()}")
             return exit_codes.INTERRUPTED

@@ -81,7 +81,7 @@ class Comparison:
         return f"{text} ({self.spread})"
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ratio_spread": list(self.ratio_spread), "verdict": self.verdict}
+        return {**asdict(self), "verdict": self.verdict}
 
 
 def compare(measured: Sequence[Measured]) -> Comparison:
