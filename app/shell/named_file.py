@@ -24,7 +24,7 @@ def plain_file(path: str) -> Path:
     """Like `written_out`; refuses a pipe or a device, on which a screen could block forever."""
     file = written_out(path)
     if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
-        raise BadInput(f"{one_line(path)} is a pipe or a device. Name a plain file.")
+        raise BadInput(f"{one_line(path)} is no plain file, so it cannot be used here.")
     return file
 
 
